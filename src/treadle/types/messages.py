@@ -1,0 +1,90 @@
+"""What a conversation is made of. Values only; providers' wire formats live with their adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Union
+
+from msgspec import Struct
+
+
+class TextPart(Struct, frozen=True, tag="text", omit_defaults=True):
+    text: str
+
+
+class ImagePart(Struct, frozen=True, tag="image", omit_defaults=True):
+    """An image, by address or as base64 data."""
+
+    url: str = ""
+    data: str = ""
+    mime: str = "image/png"
+
+
+Part = TextPart | ImagePart
+Content = str | tuple[TextPart | ImagePart, ...]
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """One call the model asked for, read and ready to be checked.
+
+    `problem` is set when the arguments could not be read; such a call is answered with an error, never executed,
+    and `raw` keeps what the model wrote.
+    """
+
+    id: str
+    name: str
+    args: dict[str, Any] = {}
+    raw: str = ""
+    problem: str = ""
+
+
+class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True):
+    text: str
+
+
+class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True):
+    content: Content
+    kind: str = "question"
+    """question | history | interrupt | note | reformat | observation | summary: what put it there."""
+    pinned: bool = False
+
+
+class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", omit_defaults=True):
+    """What the model said: its text as written, and the calls that were read from it."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    dialect: str = "native"
+    """The dialect `text` is written in: another dialect rewrites the message instead of sending it as it is."""
+    opaque: dict[str, Any] | None = None
+    """What a provider wants to see again unchanged (thinking signatures and the like)."""
+
+
+class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True):
+    """The observation that answers one call."""
+
+    call_id: str
+    name: str
+    content: Content
+    error: bool = False
+
+
+Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time
+
+
+def text_of(content: Content) -> str:
+    """The text of a content, images left out."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def join_content(contents: Iterable[Content]) -> Content:
+    """Several contents as one, kept a plain string when nothing but text is in it."""
+    parts: list[TextPart | ImagePart] = []
+    for content in contents:
+        parts.extend([TextPart(content)] if isinstance(content, str) else content)
+    if all(isinstance(part, TextPart) for part in parts):
+        return "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
+    return tuple(parts)
