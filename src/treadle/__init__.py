@@ -1,0 +1,1 @@
+"""Treadle turns any language model into a tool-using agent."""
