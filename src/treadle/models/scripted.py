@@ -13,7 +13,7 @@ from treadle.types.request import CallDelta, RawCall, ReasoningDelta, Reply, Req
 from treadle.types.usage import Usage
 
 Entry = Any
-"""A str, a `Reply`, a dict of a call `{"name", "args"}` or a list of such, an exception, or a callable of the request giving one of these."""
+"""A str, a `Reply`, a call `{"name", "args"}` or a list of them, an exception, or a callable of the request that gives one of these."""
 
 
 class ScriptedModel:

@@ -88,7 +88,7 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
 
     content: Content
     error: str = ""
-    """Empty, or the kind of failure: unknown_tool | invalid_args | timeout | exception | denied | cancelled | unknown_outcome | rejected."""
+    """Empty, or what failed: unknown_tool | invalid_args | timeout | exception | denied | cancelled | unknown_outcome | rejected."""
     elapsed: float = 0.0
     full: str | None = None
     """The whole text when `content` was cut."""

@@ -1,27 +1,27 @@
 """Everything Treadle raises, as one tree:
 
-    TreadleError
-    |- ConfigError                a setting, a tool, a file or a prompt that cannot be used; the message names the fix
-    |  |- DuplicateToolError      two tools under one name
-    |  |- SchemaError             a tool's schema cannot be checked
-    |  |- MissingKeyError         a provider's key was not given
-    |  |- MissingExtraError       an optional part of Treadle is not installed
-    |  `- UnknownModelError       no such model or provider
-    |- ModelError                 a model call failed
-    |  |- TransientModelError     worth another attempt: 408, 409, 429, 5xx, a dropped or silent connection
-    |  |- RequestRefusedError     the provider refuses this request: other 4xx
-    |  |  `- ContextOverflowError the request does not fit the model's window
-    |  |- BadReplyError           an answer that is not what the protocol says
-    |  `- ContentFilteredError    the provider withheld the reply
-    |- ToolError                  raise it in a tool to tell the model something
-    |- StructuredCallError        no level of a structured call gave a readable value
-    |- LimitError
-    |  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
-    |  `- BudgetExhaustedError    a budget is used up
-    `- JournalError               the log cannot be written or read
-       |- RunNotFoundError
-       |- RunBusyError            another process drives this run
-       `- CorruptLogError
+TreadleError
+|- ConfigError                a setting, a tool, a file or a prompt that cannot be used; the message names the fix
+|  |- DuplicateToolError      two tools under one name
+|  |- SchemaError             a tool's schema cannot be checked
+|  |- MissingKeyError         a provider's key was not given
+|  |- MissingExtraError       an optional part of Treadle is not installed
+|  `- UnknownModelError       no such model or provider
+|- ModelError                 a model call failed
+|  |- TransientModelError     worth another attempt: 408, 409, 429, 5xx, a dropped or silent connection
+|  |- RequestRefusedError     the provider refuses this request: other 4xx
+|  |  `- ContextOverflowError the request does not fit the model's window
+|  |- BadReplyError           an answer that is not what the protocol says
+|  `- ContentFilteredError    the provider withheld the reply
+|- ToolError                  raise it in a tool to tell the model something
+|- StructuredCallError        no level of a structured call gave a readable value
+|- LimitError
+|  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
+|  `- BudgetExhaustedError    a budget is used up
+`- JournalError               the log cannot be written or read
+   |- RunNotFoundError
+   |- RunBusyError            another process drives this run
+   `- CorruptLogError
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type"):
     pass
 
 
-class RunStarted(_Event, tag="run_started"):
+class RunStarted(_Event, frozen=True, tag="run_started"):
     question: Content
     agent: str = "agent"
     model: str = ""
@@ -51,7 +51,7 @@ class RunStarted(_Event, tag="run_started"):
     schema: int = SCHEMA
 
 
-class PhaseChanged(_Event, tag="phase"):
+class PhaseChanged(_Event, frozen=True, tag="phase"):
     phase: str
     data: dict[str, Any] = {}
 
@@ -63,7 +63,7 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     message: Message | None = None
 
 
-class ThinkStarted(_Event, tag="think_started"):
+class ThinkStarted(_Event, frozen=True, tag="think_started"):
     """A model call begins. For the loop, the request is `render(state)`: only its digest is kept, and `system` when it
     changed. For other components the messages are kept too (by reference where they are the run's own)."""
 
@@ -78,7 +78,7 @@ class ThinkStarted(_Event, tag="think_started"):
     format: OutputFormat | None = None
 
 
-class ThinkFailed(_Event, tag="think_failed"):
+class ThinkFailed(_Event, frozen=True, tag="think_failed"):
     """One attempt failed; another follows after `wait` seconds unless `wait` is None."""
 
     component: str
@@ -89,7 +89,7 @@ class ThinkFailed(_Event, tag="think_failed"):
     usage: Usage = NO_USAGE
 
 
-class ThinkDone(_Event, tag="think_done"):
+class ThinkDone(_Event, frozen=True, tag="think_done"):
     component: str
     iteration: int
     message: AssistantMessage
@@ -104,12 +104,12 @@ class ThinkDone(_Event, tag="think_done"):
     digest: str = ""
 
 
-class MessageAdded(_Event, tag="message_added"):
+class MessageAdded(_Event, frozen=True, tag="message_added"):
     message: Message
     component: str = "user"
 
 
-class ToolStarted(_Event, tag="tool_started"):
+class ToolStarted(_Event, frozen=True, tag="tool_started"):
     call: ToolCall
     iteration: int
     key: str = ""
@@ -117,7 +117,7 @@ class ToolStarted(_Event, tag="tool_started"):
     effect: str = "unsafe"
 
 
-class ToolDone(_Event, tag="tool_done"):
+class ToolDone(_Event, frozen=True, tag="tool_done"):
     call_id: str
     name: str
     iteration: int
@@ -132,19 +132,19 @@ class ToolDone(_Event, tag="tool_done"):
     executed: bool = True
 
 
-class Injected(_Event, tag="injected"):
+class Injected(_Event, frozen=True, tag="injected"):
     """Messages that arrived while the run worked, drained at once and shown to the model as one."""
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
 
 
-class ToolsChanged(_Event, tag="tools_changed"):
+class ToolsChanged(_Event, frozen=True, tag="tools_changed"):
     tools: tuple[ToolSchema, ...]
     reason: str = ""
 
 
-class ContextCompacted(_Event, tag="context_compacted"):
+class ContextCompacted(_Event, frozen=True, tag="context_compacted"):
     """The messages of the records `covers` left the window; `summary` (if any) stands where the first of them stood.
     `replaced` gives a shorter text to single messages, by record."""
 
@@ -162,12 +162,12 @@ class PlanStep(Struct, frozen=True, omit_defaults=True):
     done: bool = False
 
 
-class PlanChanged(_Event, tag="plan_changed"):
+class PlanChanged(_Event, frozen=True, tag="plan_changed"):
     steps: tuple[PlanStep, ...]
     iteration: int = 0
 
 
-class Observed(_Event, tag="observed"):
+class Observed(_Event, frozen=True, tag="observed"):
     iteration: int
     progressing: bool
     looping: bool
@@ -175,46 +175,46 @@ class Observed(_Event, tag="observed"):
     correction: str = ""
 
 
-class Reflected(_Event, tag="reflected"):
+class Reflected(_Event, frozen=True, tag="reflected"):
     iteration: int
     text: str
 
 
-class ModelSwitched(_Event, tag="model_switched"):
+class ModelSwitched(_Event, frozen=True, tag="model_switched"):
     model: str
     previous: str
     reason: str
 
 
-class DialectDemoted(_Event, tag="dialect_demoted"):
+class DialectDemoted(_Event, frozen=True, tag="dialect_demoted"):
     dialect: str
     previous: str
     reason: str
     system: str | None = None
 
 
-class AnswerStarted(_Event, tag="answer_started"):
+class AnswerStarted(_Event, frozen=True, tag="answer_started"):
     source: str
     """loop | synthesis | complete | tool | fallback"""
 
 
-class AnswerDone(_Event, tag="answer_done"):
+class AnswerDone(_Event, frozen=True, tag="answer_done"):
     text: str
     source: str
 
 
-class Paused(_Event, tag="paused"):
+class Paused(_Event, frozen=True, tag="paused"):
     """The run waits for a person: `call` needs approval, or `reason` says what else."""
 
     reason: str
     calls: tuple[ToolCall, ...] = ()
 
 
-class Resumed(_Event, tag="resumed"):
+class Resumed(_Event, frozen=True, tag="resumed"):
     reason: str = ""
 
 
-class Approved(_Event, tag="approved"):
+class Approved(_Event, frozen=True, tag="approved"):
     """A person decided about a call that waited."""
 
     call_id: str
@@ -223,14 +223,14 @@ class Approved(_Event, tag="approved"):
     note: str = ""
 
 
-class Noted(_Event, tag="noted"):
+class Noted(_Event, frozen=True, tag="noted"):
     """A plug-in's own fact, kept so that it survives a crash."""
 
     component: str
     data: dict[str, Any] = {}
 
 
-class StepStarted(_Event, tag="step_started"):
+class StepStarted(_Event, frozen=True, tag="step_started"):
     """A step of a DAG begins, as the child run `run`."""
 
     step: str
@@ -239,7 +239,7 @@ class StepStarted(_Event, tag="step_started"):
     round: int = 1
 
 
-class StepDone(_Event, tag="step_done"):
+class StepDone(_Event, frozen=True, tag="step_done"):
     step: str
     status: str
     """completed | failed | skipped | reused"""
@@ -250,7 +250,7 @@ class StepDone(_Event, tag="step_done"):
     round: int = 1
 
 
-class RunFinished(_Event, tag="run_finished"):
+class RunFinished(_Event, frozen=True, tag="run_finished"):
     stop_reason: StopReason
     answer: str = ""
     brief: str = ""
@@ -265,7 +265,7 @@ class RunFinished(_Event, tag="run_finished"):
 # Transient: shown, never stored.
 
 
-class TextStreamed(_Event, tag="text_streamed"):
+class TextStreamed(_Event, frozen=True, tag="text_streamed"):
     """A piece of a model's text or reasoning, while it is written."""
 
     component: str
@@ -274,17 +274,17 @@ class TextStreamed(_Event, tag="text_streamed"):
     reasoning: bool = False
 
 
-class ToolOutput(_Event, tag="tool_output"):
+class ToolOutput(_Event, frozen=True, tag="tool_output"):
     call_id: str
     name: str
     text: str
 
 
-class AnswerDelta(_Event, tag="answer_delta"):
+class AnswerDelta(_Event, frozen=True, tag="answer_delta"):
     text: str
 
 
-class Reset(_Event, tag="reset"):
+class Reset(_Event, frozen=True, tag="reset"):
     """What was streamed since the last start is void: the attempt is made again."""
 
     component: str
