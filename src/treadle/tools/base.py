@@ -69,7 +69,9 @@ class Tool(Struct, frozen=True, kw_only=False):
     pinned: bool = False
     """Survives tool selection."""
     takes_extras: frozenset[str] | None = None
-    """Names of parameters that only extras fill; None when `execute` takes any (`**kwargs`)."""
+    """Names of parameters that only extras fill. None: whatever the signature of `execute` accepts, all with `**kwargs`."""
+    required_extras: frozenset[str] = frozenset()
+    """Those of them without which `execute` cannot be called."""
     context_param: str = ""
     """The parameter of `execute` that receives the `ToolContext`."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -81,6 +83,10 @@ class Tool(Struct, frozen=True, kw_only=False):
 
     def replace(self, **changes: Any) -> Tool:
         return msgspec.structs.replace(self, **changes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function itself, so that decorating it takes nothing away."""
+        return self.execute(*args, **kwargs)
 
 
 class ToolOutcome(Struct, frozen=True, omit_defaults=True):

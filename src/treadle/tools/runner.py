@@ -1,0 +1,199 @@
+"""Runs one call of one tool: checks it, executes it within its limits, and makes an outcome of whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import functools
+import inspect
+from collections.abc import AsyncIterator, Iterator, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from treadle.tools.base import Limits, Tool, ToolContext, ToolOutcome, ToolResponse
+from treadle.tools.results import NO_OUTPUT, clean, cut, describe_failure, render
+from treadle.tools.signature import accepted_names
+from treadle.tools.streaming import Stream, pump
+from treadle.tools.threads import ToolThreads
+from treadle.tools.validation import checker, cut_middle, unknown_arguments
+from treadle.types.messages import ToolCall, text_of
+
+if TYPE_CHECKING:
+    from treadle.tools.toolkit import Toolkit
+
+_threads = ToolThreads()
+_WHOLE = 2.0**53
+
+
+class _Refused(Exception):
+    """The call is answered without executing anything."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+async def run_call(
+    tool: Tool | None, call: ToolCall, *, limits: Limits, toolkit: Toolkit, extras: Mapping[str, Any], context: ToolContext
+) -> ToolOutcome:
+    """Always an outcome, whatever the tool does; only a cancellation of the caller gets out."""
+    try:
+        ready = _find(tool, call, toolkit)
+        args = _prepare(ready, call.args, limits, extras)
+    except _Refused as refused:
+        return ToolOutcome(cut(clean(str(refused)), limits.max_chars), error=refused.kind, executed=False)
+    if ready.context_param:
+        args[ready.context_param] = context
+    started = perf_counter()
+    outcome = await _guarded(ready, args, limits, Stream(context))
+    return msgspec.structs.replace(outcome, elapsed=perf_counter() - started)
+
+
+def _find(tool: Tool | None, call: ToolCall, toolkit: Toolkit) -> Tool:
+    if call.problem:
+        raise _Refused("invalid_args", f"The call of '{cut_middle(call.name)}' could not be read: {call.problem}")
+    if tool is not None:
+        return tool
+    near = toolkit.nearest(call.name)
+    if near:
+        hint = f"The nearest are: {', '.join(near)}."
+    elif len(toolkit):
+        hint = f"There are: {', '.join(toolkit.names[:20])}."
+    else:
+        hint = "There are none: answer without tools."
+    raise _Refused("unknown_tool", f"There is no tool '{cut_middle(call.name)}'. {hint}")
+
+
+def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments the function is called with."""
+    try:
+        args = _as_logged(args)
+        check = checker(tool.parameters)
+        if limits.unknown_args != "schema" and (unknown := unknown_arguments(check, args)):
+            if limits.unknown_args != "prune":
+                raise _Refused("invalid_args", _unknown_text(tool, unknown, sorted(check.known or ())))
+            args = {name: value for name, value in args.items() if name not in unknown}
+        handed = _handed(tool, extras) if extras else {}
+        if problems := check.validate(args, handed):
+            raise _Refused("invalid_args", f"Tool '{tool.name}' was not called: {'; '.join(problems)}")
+        if tool.convert is not None:
+            args = tool.convert({name: value for name, value in args.items() if name not in handed})
+        args.update(handed)
+    except _Refused:
+        raise
+    except Exception as error:
+        raise _Refused("invalid_args", f"Tool '{tool.name}' was not called: {cut_middle(str(error), 500)}") from None
+    if missing := tool.required_extras - args.keys():
+        names = ", ".join(sorted(missing))
+        text = f"Tool '{tool.name}' was not called: it needs {names} from the result of another tool. Call that tool first."
+        raise _Refused("invalid_args", text)
+    return args
+
+
+def _whole_number(text: str) -> int | float:
+    """JSON does not tell 5.0 from 5, but `range` does."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _WHOLE else number
+
+
+_decode = msgspec.json.Decoder(float_hook=_whole_number).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def _as_logged(args: dict[str, Any]) -> dict[str, Any]:
+    """A copy that is exactly what the log can hold: a tool that changes its arguments does not change the log."""
+    try:
+        return _decode(_encode(args))
+    except RecursionError:
+        raise _Refused("invalid_args", "The arguments are nested too deeply.") from None
+
+
+def _unknown_text(tool: Tool, unknown: list[str], known: list[str]) -> str:
+    near = difflib.get_close_matches(unknown[0][:64], known, 1, 0.6)
+    meant = f" (did you mean '{near[0]}'?)" if near else ""
+    names = ", ".join(f"'{cut_middle(name)}'" for name in unknown[:5])
+    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    takes = ", ".join(known) or "no arguments"
+    return f"Tool '{tool.name}' was not called: unknown argument {names}{more}{meant}. It takes: {takes}."
+
+
+def _handed(tool: Tool, extras: Mapping[str, Any]) -> dict[str, Any]:
+    """The extras this tool declares."""
+    accepted = accepted_names(tool.execute)
+    if tool.takes_extras is not None:
+        declared = tool.takes_extras | set(tool.parameters.get("properties", ()))
+        accepted = declared if accepted is None else declared & accepted
+    return {name: value for name, value in extras.items() if (accepted is None or name in accepted) and name != tool.context_param}
+
+
+async def _guarded(tool: Tool, args: dict[str, Any], limits: Limits, stream: Stream) -> ToolOutcome:
+    """Execute within the time-out; every failure becomes an outcome, except that we are cancelled ourselves."""
+    task = asyncio.current_task()
+    assert task is not None
+    cancels = task.cancelling()
+    seconds = tool.timeout if limits.timeout is None else limits.timeout
+    clock = asyncio.timeout(seconds)
+    try:
+        async with clock:
+            value = await _execute(tool, args, stream)
+        if task.cancelling() > cancels:  # the tool swallowed it
+            raise asyncio.CancelledError
+        return _outcome(value, stream, limits)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        if task.cancelling() > cancels:
+            raise asyncio.CancelledError from error
+        if clock.expired():
+            text = f"Tool '{tool.name}' timed out after {seconds:g} s."
+            return _failure(stream, "timeout", text, limits)
+        return _failure(stream, "exception", describe_failure(tool.name, error, limits.error_detail), limits)
+    finally:
+        stream.close()
+
+
+async def _execute(tool: Tool, args: dict[str, Any], stream: Stream) -> Any:
+    function = tool.execute
+    if _is_async(function):
+        stream.started = True
+        value = function(**args)
+    else:
+        value = await _threads.run(functools.partial(pump, functools.partial(function, **args), stream))
+    if inspect.isawaitable(value):
+        value = await value
+    source: Any = value.observation if isinstance(value, ToolResponse) else value
+    if isinstance(source, AsyncIterator):
+        await stream.drain(cast(AsyncIterator[Any], source))
+    elif isinstance(source, Iterator) and not stream.used:
+        await _threads.run(functools.partial(pump, lambda: cast(Iterator[Any], source), stream))
+    return value
+
+
+def _is_async(function: Any) -> bool:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return True
+    call = getattr(function, "__call__", None)  # noqa: B004 - its kind is asked for, not whether it is there
+    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+
+
+def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
+    response = stream.response or (value if isinstance(value, ToolResponse) else ToolResponse(value))
+    observation = stream.text() or NO_OUTPUT if stream.used else response.observation
+    content, full, artifacts = render(observation, tuple(response.artifacts), limits.max_chars)
+    return ToolOutcome(
+        content,
+        error="exception" if response.error else "",
+        full=full,
+        artifacts=artifacts,
+        final=response.final_answer,
+        extras=response.extras,
+    )
+
+
+def _failure(stream: Stream, kind: str, text: str, limits: Limits) -> ToolOutcome:
+    if stream.used:
+        text = f"{text} Output so far:\n{stream.text()}"
+    content, full, _ = render(text, (), limits.max_chars)
+    return ToolOutcome(text_of(content), error=kind, full=full, executed=stream.started)
