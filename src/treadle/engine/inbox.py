@@ -1,0 +1,57 @@
+"""Messages that arrive while a run works: from this thread, another thread, or (through the journal) another process."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import OrderedDict
+
+from treadle.journal.base import InboxItem, Journal
+
+
+class Inbox:
+    """Thread-safe. Unread messages can be recalled; what nobody read is reported as leftovers."""
+
+    def __init__(self, run_id: str, journal: Journal | None) -> None:
+        self._run_id = run_id
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, str] = OrderedDict()
+        self.approvals: list[tuple[str, bool, str, str]] = []
+        self.cancelled = False
+
+    def send(self, text: str) -> str:
+        item_id = uuid.uuid4().hex
+        with self._lock:
+            self._waiting[item_id] = text
+        return item_id
+
+    def recall(self, item_id: str) -> bool:
+        with self._lock:
+            return self._waiting.pop(item_id, None) is not None
+
+    def drain(self) -> list[tuple[str, str]]:
+        if not self._waiting:
+            return []
+        with self._lock:
+            items = list(self._waiting.items())
+            self._waiting.clear()
+        return items
+
+    async def fetch(self) -> None:
+        """Take over what other processes left in the journal's inbox."""
+        if self._journal is None:
+            return
+        for item in await self._journal.take(self._run_id):
+            self._accept(item)
+
+    def _accept(self, item: InboxItem) -> None:
+        payload = item.payload
+        if item.kind == "message":
+            with self._lock:
+                self._waiting[item.id] = str(payload.get("text", ""))
+        elif item.kind == "approve":
+            note, by = str(payload.get("note", "")), str(payload.get("by", ""))
+            self.approvals.append((str(payload.get("call_id", "")), bool(payload.get("allow")), by, note))
+        elif item.kind == "cancel":
+            self.cancelled = True

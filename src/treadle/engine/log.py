@@ -1,0 +1,112 @@
+"""Emitting: journal first, then the state, then whoever watches. One order, one `seq`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from treadle.journal.base import Journal
+from treadle.types.events import Event, Record
+from treadle.types.state import RunState
+
+logger = logging.getLogger("treadle")
+
+Sink = Callable[[Record], None]
+
+
+class Log:
+    """The append-only log of one run and the state it folds to."""
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        parent: str = "",
+        journal: Journal | None = None,
+        redact: Callable[[Event], Event] | None = None,
+        records: Sequence[Record] = (),
+    ) -> None:
+        self.run_id = run_id
+        self.parent = parent
+        self.journal = journal
+        self.records: list[Record] = []
+        self.state = RunState()
+        self._redact = redact
+        self._sinks: list[Sink] = []
+        self._lock = asyncio.Lock()
+        self._offset = 0
+        for record in records:
+            self.records.append(record)
+            self.state.apply(record)
+
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
+        """Have every later record (and transient event) shown to `sink`; returns what ends it."""
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink) if sink in self._sinks else None
+
+    async def emit(self, *events: Event) -> None:
+        """Store events, fold them, show them. A journal that fails stops the run; a display that fails is dropped."""
+        if self._redact is not None:
+            events = tuple(self._redact(event) for event in events)
+        if self.journal is None:
+            self._commit([self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)])
+            return
+        await _uninterrupted(self._store(self.journal, events))
+
+    async def _store(self, journal: Journal, events: Sequence[Event]) -> None:
+        async with self._lock:
+            records = [self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)]
+            await journal.append(records)
+            self._commit(records)
+
+    def show(self, event: Event) -> None:
+        """Show a transient event: it gets a place within the last record and is not stored."""
+        if self._sinks:
+            self._offset += 1
+            self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+
+    def forward(self, record: Record) -> None:
+        """Show a record, of this run or of one of its children."""
+        for sink in tuple(self._sinks):
+            try:
+                sink(record)
+            except Exception:
+                logger.exception("a display failed and is dropped")
+                self._sinks.remove(sink)
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._sinks)
+
+    def _record(self, event: Event, seq: int) -> Record:
+        return Record(self.run_id, seq, time.time(), event, self.parent)
+
+    def _commit(self, records: Sequence[Record]) -> None:
+        self._offset = 0
+        for record in records:
+            self.records.append(record)
+            self.state.apply(record)
+            if self._sinks:
+                self.forward(record)
+
+
+async def _uninterrupted(storing: Coroutine[Any, Any, None]) -> None:
+    """Store and fold as one: a cancellation that arrives in between is delivered afterwards, so that the record of a
+    finished effect is never lost and the state never lags behind what is stored."""
+    task = asyncio.ensure_future(storing)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+        except Exception:
+            break
+    task.result()
+    if cancelled is not None:
+        raise cancelled

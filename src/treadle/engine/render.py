@@ -1,0 +1,136 @@
+"""`render(state)`: the next request of the loop as a pure function of the state.
+
+The renderer remembers what it has rendered, so a round costs what is new; a declared break (`state.epoch`) makes it
+start again. Forgetting everything and rendering from scratch gives the same bytes: that is what replay checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from treadle.dialects.base import Dialect, Encoding, Prompts
+from treadle.engine.settings import Settings
+from treadle.types.messages import AssistantMessage, Message, SystemMessage, ToolMessage
+from treadle.types.profile import Profile
+from treadle.types.request import OutputFormat, Request, ToolSchema, WireCache
+from treadle.types.state import Entry, RunState
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Rendered(Struct, frozen=True):
+    request: Request
+    digest: str
+    parts: tuple[str, ...]
+    """Digests of the messages that are new since the last request."""
+    system: str | None
+    """The system prompt, when this request starts a new prefix."""
+
+
+class Renderer:
+    def __init__(self, dialect: Dialect, settings: Settings, profile: Profile) -> None:
+        self.dialect = dialect
+        self.settings = settings
+        self.profile = profile
+        self.messages: list[Message] = []
+        self.origins: list[tuple[tuple[int, ...], str]] = []
+        """For each message of the request, the records and the component it comes from."""
+        self._epoch = -1
+        self._done = 0
+        self._reported = 0
+        self._parts: list[str] = []
+        self._hash = blake2b(digest_size=16)
+        self._cache = WireCache()
+        self._encodings: dict[bool, Encoding] = {}
+        self._head: tuple[tuple[object, ...], bytes] | None = None
+
+    def render(self, state: RunState, *, component: str = "loop", must_answer: bool = False, stream: bool = False) -> Rendered:
+        fresh = state.epoch != self._epoch
+        if fresh:
+            self._restart(state)
+        self._extend(state.window)
+        encoding = self._encodings.get(must_answer)
+        if encoding is None:
+            encoding = self._encodings[must_answer] = self.dialect.encode(state.tools, self.profile, must_answer=must_answer)
+        settings = self.settings
+        low = component == "repair" and settings.repair.separate_call
+        request = Request(
+            messages=self.messages,
+            tools=encoding.tools,
+            tool_choice=encoding.tool_choice,
+            format=encoding.format,
+            temperature=0.1 if low else settings.temperature,
+            max_tokens=settings.max_tokens,
+            stop=encoding.stop,
+            seed=settings.seed,
+            stream=stream,
+            component=component,
+            cache=self._cache,
+        )
+        new = tuple(self._parts[self._reported :])
+        self._reported = len(self._parts)
+        system = self.messages[0].text if fresh and isinstance(self.messages[0], SystemMessage) else None
+        return Rendered(request, self._digest(request), new, system)
+
+    def _restart(self, state: RunState) -> None:
+        started = state.started
+        assert started is not None
+        self._epoch, self._done, self._reported = state.epoch, 0, 0
+        self.messages, self.origins, self._parts = [], [], []
+        self._hash = blake2b(digest_size=16)
+        self._cache = WireCache()
+        self._encodings = {}
+        system = self.dialect.system(started.system, state.tools, Prompts(started.prompts))
+        if system:
+            self._append(SystemMessage(system), (), "system")
+
+    def _extend(self, window: Sequence[Entry]) -> None:
+        place, end = self._done, len(window)
+        while place < end:
+            entry = window[place]
+            message = entry.message
+            if isinstance(message, ToolMessage):
+                start = place
+                while place < end and isinstance(window[place].message, ToolMessage):
+                    place += 1
+                group = [other.message for other in window[start:place] if isinstance(other.message, ToolMessage)]
+                shown = self.dialect.results(group)
+                if len(shown) == len(group):
+                    for other, result in zip(window[start:place], shown, strict=True):
+                        self._append(result, (other.seq,), other.component)
+                else:
+                    seqs = tuple(other.seq for other in window[start:place])
+                    for result in shown:
+                        self._append(result, seqs, window[start].component)
+                continue
+            self._append(self.dialect.assistant(message) if isinstance(message, AssistantMessage) else message, (entry.seq,), entry.component)
+            place += 1
+        self._done = end
+
+    def _append(self, message: Message, seqs: tuple[int, ...], component: str) -> None:
+        data = _encode(message)
+        self.messages.append(message)
+        self.origins.append((seqs, component))
+        self._hash.update(data)
+        self._parts.append(blake2b(data, digest_size=4).hexdigest())
+
+    def _digest(self, request: Request) -> str:
+        key = (request.tools, request.tool_choice, request.format, request.temperature, request.max_tokens, request.stop, request.seed)
+        if self._head is None or any(a is not b and a != b for a, b in zip(self._head[0], key, strict=True)):
+            self._head = (key, _encode(key))
+        digest = self._hash.copy()
+        digest.update(self._head[1])
+        return digest.hexdigest()
+
+
+def digest_of(messages: Sequence[Message], tools: tuple[ToolSchema, ...], format: OutputFormat | None) -> str:
+    """The digest of an adviser's request, which is not rendered from the state."""
+    data = blake2b(digest_size=16)
+    for message in messages:
+        data.update(_encode(message))
+    data.update(_encode((tools, format)))
+    return data.hexdigest()

@@ -1,0 +1,260 @@
+"""One run: its log, its inbox, its purse, and the handle the caller holds while it works."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.dialects import choose_dialect, get_dialect
+from treadle.dialects.base import Dialect, Prompts
+from treadle.engine.answering import ANSWERING
+from treadle.engine.calls import ask, worst_case
+from treadle.engine.inbox import Inbox
+from treadle.engine.log import Log, Sink
+from treadle.engine.plugin import Hooks
+from treadle.engine.purse import Purse
+from treadle.engine.render import Renderer
+from treadle.engine.result import RunResult, result_of
+from treadle.engine.settings import Settings
+from treadle.engine.estimate import Estimator
+from treadle.journal.base import Journal
+from treadle.models.base import Model
+from treadle.tools.toolkit import Toolkit
+from treadle.types.errors import BudgetExhaustedError
+from treadle.types.events import AnswerDelta, Event, Injected, Record, TextStreamed, ThinkDone, ToolsChanged
+from treadle.types.messages import AssistantMessage, Content, Message
+from treadle.types.request import CallDelta, ReasoningDelta, Reply, Request, TextDelta, WireCache
+from treadle.types.state import RunState
+from treadle.types.usage import NO_USAGE, Usage
+
+MAX_EXTRA_ITERATIONS = 10
+"""How many iterations interrupts may add to a run that was about to answer or at its limit."""
+
+
+class Blueprint(Struct, frozen=True, kw_only=True):
+    """Everything an agent decides before a run starts."""
+
+    models: tuple[Model, ...]
+    """The bound model, then those that take over if it fails for good."""
+    toolkit: Toolkit
+    settings: Settings
+    plugins: tuple[Any, ...] = ()
+    system: str = ""
+    prompts: Mapping[str, str] = {}
+    output_type: Any = None
+    name: str = "agent"
+    redact: Callable[[Event], Event] | None = None
+
+
+class Run:
+    """Await it for the result; `send`, `recall`, `approve` and `cancel` work from any thread while it runs."""
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        question: Content,
+        *,
+        run_id: str,
+        history: Sequence[Message] = (),
+        journal: Journal | None = None,
+        records: Sequence[Record] = (),
+        parent: Run | None = None,
+        conversation: str = "",
+        user: str = "",
+    ) -> None:
+        self.blueprint = blueprint
+        self.question = question
+        self.history = tuple(history)
+        self.id = run_id
+        self.parent = parent
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.conversation, self.user = conversation, user
+        self.log = Log(run_id, parent=parent.id if parent else "", journal=journal, redact=blueprint.redact, records=records)
+        self.inbox = Inbox(run_id, journal)
+        self.settings = blueprint.settings
+        self.toolkit = blueprint.toolkit
+        self.hooks = Hooks(blueprint.plugins)
+        self.prompts = Prompts(dict(blueprint.prompts))
+        spent = self.state.usage
+        self.purse = Purse(self.settings.budget, parent=parent.purse if parent else None, spent=spent)
+        self.model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
+        self.renderer = self.new_renderer()
+        self.estimator = Estimator()
+        self.limits = self.settings.limits
+        self.extras: dict[str, Any] = {}
+        self.used_call_ids = {call.id for message in self.state.transcript if isinstance(message, AssistantMessage) for call in message.calls}
+        self.overflows = 0
+        self.reviewed = -1
+        self.exhausted: BudgetExhaustedError | None = None
+        self.children: set[Run] = set()
+        self.paused_child: Run | None = None
+        """A run this one waits for, which itself waits for a person."""
+        self.error: BaseException | None = None
+        self.output: Any = None
+        self.raises: BaseException | None = None
+        self.stopping = ""
+        """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
+        self.recovered: dict[tuple[str, str], list[ThinkDone]] = {key: list(value) for key, value in self.state.replies.items()}
+        self.owner = uuid.uuid4().hex
+        self._swap: Toolkit | None = None
+        self._caches: dict[str, WireCache] = {}
+        self.task: asyncio.Task[RunResult] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    # ---- the caller's side
+
+    def begin(self, drive: Callable[[Run], Coroutine[Any, Any, RunResult]]) -> Run:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.task = self._loop.create_task(drive(self), name=f"treadle-run-{self.id}")
+        if self.parent is not None:
+            self.parent.children.add(self)
+            self.task.add_done_callback(lambda _: self.parent and self.parent.children.discard(self))
+        return self
+
+    def __await__(self) -> Generator[Any, None, RunResult]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> RunResult:
+        task = self.task
+        assert task is not None, "the run was not started"
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                # The one who waits was cancelled, not the run: stop it too, and let it leave a whole log behind.
+                self.cancel()
+                await asyncio.wait([task])
+            raise
+
+    @property
+    def done(self) -> bool:
+        return self.task is not None and self.task.done()
+
+    def send(self, text: str) -> str:
+        """Say something while the run works. Returns an id for `recall`."""
+        return self.inbox.send(text)
+
+    def recall(self, message_id: str) -> bool:
+        """Take back a message the run has not read yet; False if it has."""
+        return self.inbox.recall(message_id)
+
+    def cancel(self) -> None:
+        """Stop model and tools as soon as possible. The log is left whole."""
+        self.stop("cancelled")
+
+    def stop(self, why: str) -> None:
+        self.stopping = self.stopping or why
+        for child in tuple(self.children):
+            child.stop(why)
+        if self._loop is None or self.task is None or self._loop.is_closed():
+            return
+        if threading.get_ident() == self._thread:
+            self.task.cancel()
+        else:
+            self._loop.call_soon_threadsafe(self.task.cancel)
+
+    def approve(self, call_id: str, allow: bool = True, *, by: str = "", note: str = "") -> None:
+        """Decide about a call that waits for approval; `Agent.resume` then goes on."""
+        self.inbox.approvals.append((call_id, allow, by, note))
+
+    def subscribe(self, sink: Sink) -> Callable[[], None]:
+        return self.log.subscribe(sink)
+
+    @property
+    def records(self) -> list[Record]:
+        return self.log.records
+
+    @property
+    def state(self) -> RunState:
+        return self.log.state
+
+    def result(self) -> RunResult:
+        leftovers = tuple(text for _, text in self.inbox.drain())
+        return result_of(
+            self.state, self.id, system=self.system_prompt(), error=self.error, output=self.output, leftovers=leftovers
+        )  # fmt: skip
+
+    # ---- the engine's side: what the loop, plug-ins and tools use
+
+    @property
+    def model(self) -> Model:
+        return self.blueprint.models[self.model_index]
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.renderer.dialect
+
+    def system_prompt(self) -> str:
+        started = self.state.started
+        return self.dialect.system(started.system, self.state.tools, self.prompts) if started else ""
+
+    def new_renderer(self) -> Renderer:
+        """For the current model, in the dialect the log says, else the one that suits the model."""
+        profile = self.model.profile
+        name = self.state.dialect or choose_dialect(self.settings.dialect, profile)
+        return Renderer(get_dialect(name, complete_name=self.settings.complete_name), self.settings, profile)
+
+    async def emit(self, *events: Event) -> None:
+        await self.log.emit(*events)
+
+    def show(self, event: Event) -> None:
+        self.log.show(event)
+
+    @property
+    def watched(self) -> bool:
+        return self.log.watched
+
+    def show_delta(self, component: str, iteration: int, part: TextDelta | ReasoningDelta) -> None:
+        answering = component in ANSWERING and isinstance(part, TextDelta)
+        self.log.show(AnswerDelta(part.text) if answering else TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta)))
+
+    def call_delta(self, part: CallDelta, iteration: int) -> None:
+        """A fragment of a native call arrived while the model still writes."""
+
+    async def ask(self, component: str, messages: Sequence[Message], **options: Any) -> Reply:
+        """A recorded model call outside the conversation."""
+        return await ask(self, component, messages, **options)
+
+    async def drain(self) -> bool:
+        """Bring what arrived meanwhile into the conversation. True if there was something."""
+        await self.inbox.fetch()
+        if self.inbox.cancelled and not self.stopping:
+            self.cancel()
+        items = self.inbox.drain()
+        if not items:
+            return False
+        await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
+        return True
+
+    def swap_toolkit(self, toolkit: Toolkit) -> None:
+        """Offer other tools from the next round on. Safe from any thread."""
+        self._swap = toolkit
+
+    async def apply_swap(self) -> None:
+        if self._swap is not None:
+            self.toolkit, self._swap = self._swap, None
+            await self.set_tools(self.toolkit.names, "toolkit swapped")
+
+    async def set_tools(self, names: Sequence[str], reason: str) -> None:
+        """Offer exactly these of the toolkit's tools from now on."""
+        await self.emit(ToolsChanged(tuple(tool.schema for name in names if (tool := self.toolkit.get(name)) is not None), reason))
+
+    def cache_for(self, component: str) -> WireCache:
+        return self._caches.setdefault(component, WireCache())
+
+    def estimate(self, request: Request) -> int:
+        return self.estimator.tokens(request)
+
+    def kept_share(self, request: Request) -> Usage:
+        """What must stay in the purse for a last answer when the budget forces one."""
+        if self.settings.on_budget != "force_answer" or request.component != "loop":
+            return NO_USAGE
+        return worst_case(self, request)
+

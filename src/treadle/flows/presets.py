@@ -1,0 +1,98 @@
+"""Presets: one frozen value per description of a ReAct engine, and a default that takes the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.engine.settings import RepairPolicy, Settings
+from treadle.plugins.history import HistoryTrim
+from treadle.plugins.selection import ToolSelection
+from treadle.types.errors import ConfigError
+
+PluginFactory = Callable[[Settings], list[Any]]
+
+
+def _nothing(settings: Settings) -> list[Any]:
+    return []
+
+
+def _guards(settings: Settings) -> list[Any]:
+    found: list[Any] = []
+    if settings.selection_threshold is not None:
+        found.append(ToolSelection())
+    return found
+
+
+class Preset(Struct, frozen=True):
+    name: str
+    settings: Settings
+    plugins: PluginFactory = _nothing
+
+
+_BUILT_IN = {
+    preset.name: preset
+    for preset in (
+        Preset("default", Settings(), _guards),
+        Preset(
+            "two_phase",
+            Settings(
+                dialect="auto:json", on_limit="fallback", answer="synthesize", one_tool_per_step="text", error_detail="message",
+                max_observation_chars=50_000, repair=RepairPolicy(max_parse=1),
+            ),
+            _guards,
+        ),
+        Preset(
+            "streaming",
+            Settings(
+                dialect="action", markers=True, one_tool_per_step=True, stream_thoughts=True, error_detail="message", unknown_args="prune",
+                repair=RepairPolicy(max_parse=2, max_tool=2, backoff=0.8, separate_call=True, counts_as_iteration=False),
+                selection_threshold=None, temperature=0.7, max_tokens=8000,
+            ),
+        ),
+        Preset(
+            "strict",
+            Settings(
+                dialect="native", max_iterations=8, on_limit="raise", max_parallel=1, unknown_args="schema", raise_errors=True,
+                selection_threshold=None, temperature=0.3, max_tokens=4096,
+            ),
+        ),
+        Preset(
+            "reflective",
+            Settings(
+                dialect="array", max_iterations=6, answer="complete", error_detail="message", repair=RepairPolicy(max_parse=6),
+                selection_threshold=None,
+            ),
+        ),
+        Preset(
+            "planned",
+            Settings(
+                dialect="schema", max_iterations=20, on_limit="salvage", one_tool_per_step=True, error_detail="full",
+                repair=RepairPolicy(max_parse=2, counts_as_iteration=False), selection_threshold=None, stream_thoughts=True,
+            ),
+        ),
+    )
+}  # fmt: skip
+
+
+def get(preset: str | Preset) -> Preset:
+    if isinstance(preset, Preset):
+        return preset
+    found = _BUILT_IN.get(preset)
+    if found is None:
+        raise ConfigError(f"unknown preset {preset!r}; known are: {', '.join(_BUILT_IN)}")
+    return found
+
+
+def names() -> list[str]:
+    return list(_BUILT_IN)
+
+
+def plugins_for(preset: Preset, settings: Settings) -> list[Any]:
+    """The preset's aids, and what the settings themselves call for."""
+    found = preset.plugins(settings)
+    if settings.max_history_messages is not None:
+        found.append(HistoryTrim())
+    return found

@@ -1,0 +1,85 @@
+"""The two commands everything starts with, on a machine with nothing but Python and git:
+
+    python3 tasks.py run "question"   answers a question with tools, on a model that runs on this machine
+    python3 tasks.py test             installs what the tests need and passes them all
+
+Each makes its own virtual environment under `.venv/` first. Other tasks: lock, docs, bench, page (see `python3 tasks.py help`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+LOCKS = ROOT / "requirements"
+
+
+def environment(name: str) -> Path:
+    """The interpreter of a virtual environment that holds what `requirements/<name>.lock` says, made or renewed if need be."""
+    folder = ROOT / ".venv" / name
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    lock = LOCKS / f"{name}.lock"
+    wanted = hashlib.sha256(lock.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    stamp = folder / "installed"
+    if not python.exists() or not stamp.exists() or stamp.read_text() != wanted:
+        say(f"setting up {folder.relative_to(ROOT)} (once)")
+        venv.create(folder, with_pip=True, clear=folder.exists())
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
+        subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
+        stamp.write_text(wanted)
+    return python
+
+
+def say(text: str) -> None:
+    print(f"tasks: {text}", file=sys.stderr, flush=True)
+
+
+def call(*command: object, **env: str) -> int:
+    return subprocess.run([str(part) for part in command], cwd=ROOT, env={**os.environ, **env}).returncode
+
+
+def run(arguments: list[str]) -> int:
+    python = environment("run")
+    return call(python, "-m", "treadle.cli.main", "run", *(arguments or ["What is 17 * 23 + 4?"]))
+
+
+def test(arguments: list[str]) -> int:
+    python = environment("test")
+    return call(python, "-m", "pytest", *arguments)
+
+
+def lock(arguments: list[str]) -> int:
+    """Write the lock files again from pyproject.toml (needs `uv`)."""
+    groups = {"run": ["local", "cli", "yaml"], "test": ["all", "test"]}
+    for name, extras in groups.items():
+        chosen = [part for extra in extras for part in ("--extra", extra)]
+        command = ["uv", "pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url"]
+        command += ["--no-header", "--no-annotate", "-q", *chosen, "pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
+        if code := call(*command):
+            return code
+    return 0
+
+
+TASKS = {"run": run, "test": test, "lock": lock}
+
+
+def main() -> int:
+    if sys.version_info < (3, 11):
+        say("Treadle needs Python 3.11 or newer")
+        return 2
+    name, *arguments = sys.argv[1:] or ["help"]
+    task = TASKS.get(name)
+    if task is None:
+        print(__doc__)
+        return 0 if name == "help" else 2
+    return task(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Small things many tests need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from treadle import tool
+from treadle.types.messages import AssistantMessage, Message, ToolMessage, UserMessage
+
+T = TypeVar("T")
+
+
+def go(work: Coroutine[Any, Any, T], limit: float = 30.0) -> T:
+    """Run async work to its end, but never for ever."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(limit):
+            return await work
+
+    return asyncio.run(bounded())
+
+
+@tool(effect="pure")
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(effect="pure")
+async def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@tool
+async def fail(text: str = "boom") -> str:
+    """Fail."""
+    raise ValueError(text)
+
+
+def call(name: str, **args: Any) -> dict[str, Any]:
+    return {"name": name, "args": args}
+
+
+def assert_paired(messages: list[Message] | tuple[Message, ...]) -> None:
+    """Every call is directly followed by its result, in call order, and no result stands alone."""
+    waiting: list[str] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            assert waiting, f"a result without a call: {message}"
+            assert message.call_id == waiting.pop(0)
+        else:
+            assert not waiting, f"calls without results before {message}: {waiting}"
+            if isinstance(message, AssistantMessage):
+                waiting = [made.id for made in message.calls]
+    assert not waiting, f"calls without results at the end: {waiting}"
+
+
+def user_texts(messages: Any) -> list[str]:
+    return [str(message.content) for message in messages if isinstance(message, UserMessage)]
