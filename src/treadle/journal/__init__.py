@@ -1,0 +1,33 @@
+"""Where runs are kept: `open_journal` gives the journal a name stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from treadle.journal.base import InboxItem, Journal, RunInfo
+
+__all__ = ["InboxItem", "Journal", "RunInfo", "open_journal"]
+
+
+def open_journal(spec: str | Path | Journal | None = None) -> Journal:
+    """The journal that `spec` names. Nothing is opened before its first use.
+
+    A path or `sqlite:///runs.db` (four slashes for an absolute path), `postgres://user@host/database`, `memory:`, or a
+    journal, which is returned as it is. Nothing, or `sqlite:`, is the file in the user's state folder.
+    """
+    if spec is not None and not isinstance(spec, (str, Path)):
+        return spec
+    text = str(spec or "sqlite:")
+    if text == "memory:":
+        from treadle.journal.memory import MemoryJournal
+
+        return MemoryJournal()
+    if text.startswith(("postgres://", "postgresql://")):
+        from treadle.journal.postgres import PostgresJournal
+
+        return PostgresJournal(text)
+    from treadle.journal.sqlite import SqliteJournal
+
+    if text in ("sqlite:", "sqlite://", "sqlite:///"):
+        return SqliteJournal()
+    return SqliteJournal(text.removeprefix("sqlite:///"))

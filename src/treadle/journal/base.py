@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from treadle.types.events import Record
 
+MONTH = 30 * 86400.0
+
 
 class RunInfo(Struct, frozen=True, omit_defaults=True):
     """One line about a run, for lists."""
@@ -45,10 +47,19 @@ class Journal(Protocol):
     `RunBusyError`. Whatever cannot be stored raises `JournalError`: an event that was not stored did not happen.
     """
 
-    async def append(self, records: Sequence[Record]) -> None: ...
+    async def append(self, records: Sequence[Record]) -> None:
+        """Store records of one run, the next ones in its order, all of them or none.
 
-    async def load(self, run_id: str, after: int = -1) -> list[Record]:
-        """The records of a run in order; `RunNotFoundError` if there is none."""
+        Refused with `RunBusyError` when the run has gone on without this writer or another driver has claimed it.
+        Shield it from cancellation: a cancelled append may have been stored or not.
+        """
+        ...
+
+    async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
+        """The records of a run in order; `RunNotFoundError` if there is none.
+
+        A damaged record raises `CorruptLogError`; with `salvage` the intact records before it are returned instead.
+        """
         ...
 
     async def list(
@@ -58,19 +69,34 @@ class Journal(Protocol):
         ...
 
     async def delete(self, run_id: str) -> None:
-        """The run, its children and their inbox."""
+        """The run, its children and their inbox. `RunBusyError` while one of them is being driven."""
+        ...
+
+    async def gc(self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)) -> Sequence[str]:
+        """Delete top-level runs in one of `statuses` whose last record is more than `older_than` seconds old, but not the
+        newest `keep` of them, nor any that is being driven. Returns the ids that went."""
         ...
 
     async def claim(self, run_id: str, owner: str) -> int:
-        """Become the one driver of a run; the epoch returned fences out earlier ones. `RunBusyError` if it is being driven."""
+        """Become the one driver of a run; the epoch returned fences out earlier ones. `RunBusyError` if it is being driven.
+
+        The journal keeps the claim alive until `release` or the end of the process. A claim of a dead process on this
+        machine can be taken at once, any other when its lease has run out. The same owner may claim again.
+        """
         ...
 
     async def release(self, run_id: str, owner: str) -> None: ...
 
-    async def put(self, item: InboxItem) -> None: ...
+    async def put(self, item: InboxItem) -> None:
+        """An item with the same id for the same run is put once."""
+        ...
 
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
-        """The waiting items, oldest first, removed from the inbox."""
+        """The waiting items, oldest first; nobody sees them again.
+
+        They leave the inbox together with the driver's next append, in one transaction. If the driver dies in between,
+        the next claim of the run puts them back: a message is never lost, and never in the log twice.
+        """
         ...
 
     async def recall(self, run_id: str, item_id: str) -> bool:
