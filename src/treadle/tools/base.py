@@ -27,6 +27,8 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """Python objects for the next tool call only; they never reach the model or the log."""
     artifacts: tuple[Artifact, ...] = ()
     error: bool = False
+    usage: Usage = NO_USAGE
+    """What the tool itself spent on models (an agent as a tool)."""
 
 
 class ToolContext(Protocol):

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import functools
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -79,7 +79,7 @@ def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[s
         if problems := check.validate(args, handed):
             raise _Refused("invalid_args", f"Tool '{tool.name}' was not called: {'; '.join(problems)}")
         if tool.convert is not None:
-            args = tool.convert({name: value for name, value in args.items() if name not in handed})
+            args = tool.convert({name: value for name, value in args.items() if name not in handed} if handed else args)
         args.update(handed)
     except _Refused:
         raise
@@ -160,15 +160,22 @@ async def _execute(tool: Tool, args: dict[str, Any], stream: Stream) -> Any:
         stream.started = True
         value = function(**args)
     else:
-        value = await _threads.run(functools.partial(pump, functools.partial(function, **args), stream))
+        value = await _in_thread(functools.partial(function, **args), stream)
     if inspect.isawaitable(value):
         value = await value
+    if isinstance(value, str):
+        return value
     source: Any = value.observation if isinstance(value, ToolResponse) else value
     if isinstance(source, AsyncIterator):
         await stream.drain(cast(AsyncIterator[Any], source))
     elif isinstance(source, Iterator) and not stream.used:
-        await _threads.run(functools.partial(pump, lambda: cast(Iterator[Any], source), stream))
+        await _in_thread(lambda: cast(Iterator[Any], source), stream)
     return value
+
+
+async def _in_thread(function: Callable[[], Any], stream: Stream) -> Any:
+    stream.open_for_thread()
+    return await _threads.run(functools.partial(pump, function, stream))
 
 
 def _is_async(function: Any) -> bool:
@@ -189,6 +196,7 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         artifacts=artifacts,
         final=response.final_answer,
         extras=response.extras,
+        usage=response.usage,
     )
 
 
