@@ -227,6 +227,8 @@ class Run:
         await self.inbox.fetch()
         if self.inbox.cancelled and not self.stopping:
             self.cancel()
+        if self.state.answer_pending and self.state.extra_iterations >= MAX_EXTRA_ITERATIONS:
+            return False  # somebody keeps talking: what is left unread is reported with the result
         items = self.inbox.drain()
         if not items:
             return False

@@ -1,0 +1,213 @@
+"""Things known to go wrong in engines of this kind."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from kit import add, assert_paired, call, echo, go
+
+from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
+from treadle.engine.estimate import size_of
+from treadle.types.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage, text_of
+from treadle.types.request import Reply
+
+TEXT_MODEL = {"tool_call": False, "json_schema": False, "json_mode": False}
+
+
+def sent_text(request) -> str:
+    return "\n".join(text_of(m.content) if hasattr(m, "content") else m.text for m in request.messages)
+
+
+def test_in_a_text_dialect_the_synthesis_sees_the_observations():
+    model = ScriptedModel(
+        ['{"type": "tool_call", "reasoning": "r", "tool_name": "echo", "tool_args": {"text": "the secret is 4711"}}',
+         '{"type": "final_answer", "reasoning": "r", "answer": "brief"}', "The long answer."],
+        abilities=TEXT_MODEL,
+    )  # fmt: skip
+    result = go(Agent(model, [echo], preset="two_phase").run("What is it?"))
+    assert result.answer == "The long answer."
+    assert result.brief == "brief"
+    assert "the secret is 4711" in sent_text(model.requests[-1])
+    assert "What is it?" in sent_text(model.requests[-1])
+
+
+@pytest.mark.parametrize("preset", ["two_phase", "default"])
+@pytest.mark.parametrize("native", [True, False])
+def test_an_artifacts_html_does_not_reach_the_model(preset: str, native: bool):
+    @tool
+    async def page() -> ToolResponse:
+        """Make a page."""
+        return ToolResponse("made", artifacts=(Artifact("report.html", "<html><b>HUGE</b></html>", "text/html"),))
+
+    first = call("page") if native else '{"name": "page", "arguments": {}}'
+    done = "ok" if native else '{"type": "final_answer", "reasoning": "", "answer": "ok"}'
+    model = ScriptedModel([first, done, "final"], abilities={} if native else TEXT_MODEL)
+    result = go(Agent(model, [page], preset=preset).run("q"))
+    for request in model.requests:
+        assert "HUGE" not in sent_text(request)
+    assert any("[Artifact generated: report.html]" in sent_text(request) for request in model.requests)
+    assert result.artifacts[0].content == "<html><b>HUGE</b></html>"
+
+
+def test_a_malformed_tool_call_is_repaired_as_a_tool_call():
+    model = ScriptedModel(
+        ['{"type": "tool_call", "tool_name": "add", "tool_args": {"a": 1, "b": ',
+         '{"type": "tool_call", "reasoning": "", "tool_name": "add", "tool_args": {"a": 1, "b": 2}}',
+         '{"type": "final_answer", "reasoning": "", "answer": "3"}'],
+        abilities=TEXT_MODEL,
+    )  # fmt: skip
+    result = go(Agent(model, [add], dialect="json").run("1+2?"))
+    assert result.answer == "3"
+    assert [step.tool for step in result.steps] == ["add"]
+    reformat = text_of(model.requests[1].messages[-1].content)
+    assert "tool" in reformat
+    assert "answer" in reformat
+
+
+def test_truncation_never_drops_the_system_prompt_or_the_question():
+    model = ScriptedModel([call("echo", text="x" * 50) for _ in range(30)] + ["done"])
+    agent = Agent(model, [echo], system="SYSTEM", max_history_messages=6, plugins=[])
+    result = go(agent.run("THE QUESTION"))
+    assert result.answer == "done"
+    assert result.metadata["messages_trimmed"] >= 1
+    for request in model.requests:
+        assert isinstance(request.messages[0], SystemMessage)
+        assert "SYSTEM" in request.messages[0].text
+        assert any(isinstance(m, UserMessage) and m.content == "THE QUESTION" for m in request.messages)
+        assert_paired(request.messages)
+        assert len(request.messages) <= 6 + 3
+
+
+def test_the_estimate_counts_tool_arguments():
+    bare = AssistantMessage("")
+    loaded = AssistantMessage("", (ToolCall("1", "t", {"text": "y" * 5000}),))
+    assert size_of(loaded) - size_of(bare) > 5000
+
+
+def test_a_second_run_does_not_see_the_first():
+    model = ScriptedModel([call("echo", text="FIRST"), "one", "two"])
+    agent = Agent(model, [echo])
+    go(agent.run("first question"))
+    result = go(agent.run("second question"))
+    assert result.answer == "two"
+    assert "FIRST" not in sent_text(model.requests[-1])
+    assert "first question" not in sent_text(model.requests[-1])
+    assert result.iterations == 1
+    assert result.steps == []
+
+
+@pytest.mark.parametrize("text_dialect", [False, True])
+def test_an_interrupt_on_the_last_iteration_is_still_answered(text_dialect: bool):
+    async def main() -> None:
+        run = None
+
+        def last(request):
+            run.send("and in euros?")
+            return '{"type": "final_answer", "reasoning": "", "answer": "10 dollars"}' if text_dialect else "10 dollars"
+
+        after = '{"type": "final_answer", "reasoning": "", "answer": "9 euros"}' if text_dialect else "9 euros"
+        model = ScriptedModel([last, after], abilities=TEXT_MODEL if text_dialect else {})
+        run = Agent(model, [echo], max_iterations=1).start("price?")
+        result = await run
+        assert result.answer == "9 euros"
+        assert result.stop_reason == "answer"
+        interrupt = model.requests[1].messages[-1]
+        assert interrupt.pinned
+        assert interrupt.content.startswith("[USER INTERRUPT]")
+        assert "and in euros?" in interrupt.content
+
+    go(main())
+
+
+def test_endless_interrupts_are_bounded():
+    async def main() -> None:
+        run = None
+
+        def chatty(request):
+            run.send("and another thing")
+            return "answer"
+
+        model = ScriptedModel(chatty)
+        run = Agent(model, [echo], max_iterations=2).start("q")
+        result = await run
+        assert len(model.requests) <= 2 + 10 + 1
+        assert result.leftovers or result.stop_reason in ("answer", "limit")
+
+    go(main())
+
+
+def test_an_unknown_tool_does_not_end_the_run():
+    model = ScriptedModel([call("ecko", text="x"), call("echo", text="x"), "fine"])
+    result = go(Agent(model, [echo]).run("q"))
+    assert result.answer == "fine"
+    assert "echo" in result.steps[0].observation
+    assert result.steps[0].error == "unknown_tool"
+
+
+def test_async_tools_are_awaited_and_sync_tools_do_not_block_the_loop():
+    import time
+
+    @tool
+    def slow() -> str:
+        """Sleep in a thread."""
+        time.sleep(0.2)
+        return "slept"
+
+    async def main() -> None:
+        ticks = 0
+
+        async def ticker() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        task = asyncio.create_task(ticker())
+        result = await Agent(ScriptedModel([[call("slow"), call("add", a=1, b=1)], "done"]), [slow, add]).run("q")
+        task.cancel()
+        assert [step.observation for step in result.steps] == ["slept", "2"]
+        assert ticks > 8
+
+    go(main())
+
+
+def test_a_cancelled_run_leaves_every_call_answered():
+    @tool
+    async def forever() -> str:
+        """Never end."""
+        await asyncio.sleep(60)
+        return "no"
+
+    async def main() -> None:
+        model = ScriptedModel([[call("forever"), call("add", a=1, b=2), call("forever")], "never"])
+        run = Agent(model, [forever, add]).start("q")
+        await asyncio.sleep(0.05)
+        run.cancel()
+        result = await run
+        assert result.stop_reason == "cancelled"
+        assert_paired(result.messages)
+        assert [type(m) for m in result.messages[-3:]] == [ToolMessage] * 3
+        assert [step.error for step in result.steps] == ["unknown_outcome", "", "unknown_outcome"]
+
+    go(main())
+
+
+def test_truncated_arguments_are_never_executed():
+    ran: list[str] = []
+
+    @tool
+    async def write(text: str) -> str:
+        """Write."""
+        ran.append(text)
+        return "written"
+
+    from treadle.types.request import RawCall
+
+    cut = Reply(calls=(RawCall("c1", "write", '{"text": "half of the'),), finish="length")
+    model = ScriptedModel([cut, "gave up"])
+    result = go(Agent(model, [write]).run("q"))
+    assert ran == []
+    assert result.answer == "gave up"
+    assert result.metadata["truncated_responses"] == 1
+    assert result.steps[0].error == "invalid_args"
