@@ -94,8 +94,9 @@ class Journal(Protocol):
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
         """The waiting items, oldest first; nobody sees them again.
 
-        They leave the inbox together with the driver's next append, in one transaction. If the driver dies in between,
-        the next claim of the run puts them back: a message is never lost, and never in the log twice.
+        An item leaves the inbox in one transaction with the record that accounts for it (`Injected` with its id, `Approved`
+        for its call, at last `RunFinished`). If the driver dies or lets go before that, the next claim of the run puts it
+        back: a message is never lost, and never in the log twice.
         """
         ...
 

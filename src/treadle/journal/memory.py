@@ -9,6 +9,7 @@ import msgspec
 
 from treadle.journal.base import MONTH, InboxItem, RunInfo
 from treadle.journal.rows import first_info, not_found, refuse_unless_next, status_after, to_rows
+from treadle.journal.taken import TakenItems
 from treadle.types.errors import RunBusyError
 from treadle.types.events import Record
 
@@ -20,7 +21,7 @@ class MemoryJournal:
         """In the order the runs began."""
         self._claims: dict[str, tuple[int, str]] = {}
         self._inbox: list[InboxItem] = []
-        self._taken: list[InboxItem] = []
+        self._taken = TakenItems()
 
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
@@ -36,7 +37,7 @@ class MemoryJournal:
             if status := status_after(record.event):
                 info = msgspec.structs.replace(info, status=status[0], stop_reason=status[1])
         self._infos[run] = info
-        self._taken = [item for item in self._taken if item.run_id != run]
+        self._taken.forget(run, self._taken.settled_by(records))
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         if run_id not in self._logs:
@@ -70,8 +71,8 @@ class MemoryJournal:
         for run in tree:
             del self._logs[run], self._infos[run]
             self._claims.pop(run, None)
+            self._taken.give_back(run)
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
-        self._taken = [item for item in self._taken if item.run_id not in tree]
 
     async def gc(self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)) -> Sequence[str]:
         before = time.time() - older_than
@@ -92,8 +93,7 @@ class MemoryJournal:
             raise RunBusyError(f"run {run_id} is being driven by {driver}")
         epoch = self._claims.get(run_id, (0, ""))[0] + 1
         self._claims[run_id] = (epoch, owner)
-        self._inbox = [item for item in self._taken if item.run_id == run_id] + self._inbox
-        self._taken = [item for item in self._taken if item.run_id != run_id]
+        self._inbox = self._taken.give_back(run_id) + self._inbox
         return epoch
 
     def _driver(self, run_id: str) -> str:
@@ -105,7 +105,7 @@ class MemoryJournal:
             self._claims[run_id] = (epoch, "")
 
     async def put(self, item: InboxItem) -> None:
-        if all((other.run_id, other.id) != (item.run_id, item.id) for other in self._inbox + self._taken):
+        if all((other.run_id, other.id) != (item.run_id, item.id) for other in self._inbox):
             self._inbox.append(item)
 
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
@@ -113,7 +113,7 @@ class MemoryJournal:
             return []
         found = [item for item in self._inbox if item.run_id == run_id and (not kinds or item.kind in kinds)]
         self._inbox = [item for item in self._inbox if item not in found]
-        self._taken.extend(found)
+        self._taken.add(run_id, found)
         return found
 
     async def recall(self, run_id: str, item_id: str) -> bool:

@@ -14,6 +14,7 @@ from treadle.journal.base import MONTH, InboxItem, RunInfo
 from treadle.journal.postgres_store import Connection, Store
 from treadle.journal.process import this_process
 from treadle.journal.rows import to_rows
+from treadle.journal.taken import TakenItems
 from treadle.types.errors import ConfigError, JournalError, MissingExtraError, RunBusyError, RunNotFoundError, TreadleError
 from treadle.types.events import Record
 
@@ -46,8 +47,7 @@ class PostgresJournal:
         self._beating: asyncio.Task[None] | None = None
         self._epochs: dict[str, int] = {}
         """The runs this journal drives, by the epoch of its claim."""
-        self._taken: set[str] = set()
-        """Runs with inbox items that leave with the next append."""
+        self._taken = TakenItems()
 
     def __repr__(self) -> str:
         return f"PostgresJournal(schema={self._schema!r})"  # the address may hold a password
@@ -57,18 +57,18 @@ class PostgresJournal:
             return
         rows = to_rows(records)
         run = rows[0].run
-        epoch, taken = self._epochs.get(run, 0), run in self._taken
+        epoch, settled = self._epochs.get(run, 0), self._taken.settled_by(records)
         attempts = 0
 
         async def job(con: Connection) -> None:
             nonlocal attempts
             attempts += 1
             if attempts == 1 or not await self._store.holds(con, rows):
-                await self._store.append(con, records, rows, epoch, taken)
+                await self._store.append(con, records, rows, epoch, settled)
 
         await self._run(job)
-        if taken:
-            self._taken.discard(run)
+        if settled:
+            self._taken.forget(run, settled)
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._run(lambda con: self._store.load(con, run_id, after, salvage))
@@ -95,7 +95,7 @@ class PostgresJournal:
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._run(lambda con: self._store.claim(con, run_id, owner, this_process()))
         self._epochs[run_id] = epoch
-        self._taken.discard(run_id)
+        self._taken.give_back(run_id)
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat(), name="treadle-journal-claims")
         return epoch
@@ -111,7 +111,7 @@ class PostgresJournal:
         # Not tried again: what the first attempt may have taken would not be found by a second, but is by the next claim.
         items = await self._run(lambda con: self._store.take(con, run_id, kinds), again=False)
         if items:
-            self._taken.add(run_id)
+            self._taken.add(run_id, items)
         return items
 
     async def recall(self, run_id: str, item_id: str) -> bool:

@@ -83,9 +83,9 @@ class Store:
 
     # Records and runs
 
-    async def append(self, con: Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, empty_inbox: bool) -> None:
+    async def append(self, con: Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, settled: Sequence[str]) -> None:
         statuses = [status for record in records if (status := status_after(record.event))]
-        if rows[0].seq > 0 and not statuses and not empty_inbox:
+        if rows[0].seq > 0 and not statuses and not settled:
             return await self._insert(con, rows, epoch)  # most of them: one statement, one round trip
         async with con.transaction():
             await self._insert(con, rows, epoch)
@@ -93,8 +93,8 @@ class Store:
                 await self._insert_info(con, first_info(records[0]))
             for status in statuses:
                 await con.execute(self._sql("UPDATE {s}.runs SET status = $2, stop_reason = $3 WHERE run = $1"), rows[0].run, *status)
-            if empty_inbox:
-                await con.execute(self._sql("DELETE FROM {s}.inbox WHERE run = $1 AND taken"), rows[0].run)
+            if settled:
+                await con.execute(self._sql("DELETE FROM {s}.inbox WHERE run = $1 AND id = ANY($2::text[])"), rows[0].run, settled)
         return None
 
     async def _insert(self, con: Connection, rows: Sequence[Row], epoch: int) -> None:

@@ -17,6 +17,7 @@ from treadle.journal.base import MONTH, InboxItem, RunInfo
 from treadle.journal.paths import state_folder
 from treadle.journal.process import this_process
 from treadle.journal.rows import to_rows
+from treadle.journal.taken import TakenItems
 from treadle.journal.writer import Writer
 from treadle.types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle.types.events import Record
@@ -50,8 +51,7 @@ class SqliteJournal:
         self._read_only = read_only
         self._epochs: dict[str, int] = {}
         """The runs this journal drives, by the epoch of its claim."""
-        self._taken: set[str] = set()
-        """Runs with inbox items that leave with the next append."""
+        self._taken = TakenItems()
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
         self._writer = Writer(
@@ -71,10 +71,10 @@ class SqliteJournal:
             return
         rows = to_rows(records)
         run = rows[0].run
-        epoch, taken = self._epochs.get(run, 0), run in self._taken
-        await self._write(lambda con: store.append(con, records, rows, epoch, taken))
-        if taken:
-            self._taken.discard(run)
+        epoch, settled = self._epochs.get(run, 0), self._taken.settled_by(records)
+        await self._write(lambda con: store.append(con, records, rows, epoch, settled))
+        if settled:
+            self._taken.forget(run, settled)
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._read(lambda con: store.load(con, run_id, after, salvage, self.path))
@@ -103,7 +103,7 @@ class SqliteJournal:
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._write(lambda con: store.claim(con, run_id, owner, this_process(), self._lease))
         self._epochs[run_id] = epoch
-        self._taken.discard(run_id)
+        self._taken.give_back(run_id)
         return epoch
 
     async def release(self, run_id: str, owner: str) -> None:
@@ -118,7 +118,7 @@ class SqliteJournal:
         if not await self._write(lambda con: store.waiting(con, run_id, kinds), look=True):
             return []
         items = await self._write(lambda con: store.take(con, run_id, kinds))
-        self._taken.add(run_id)
+        self._taken.add(run_id, items)
         return items
 
     async def recall(self, run_id: str, item_id: str) -> bool:

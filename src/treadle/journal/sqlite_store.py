@@ -115,7 +115,7 @@ def explain(error: sqlite3.Error, path: Path) -> JournalError:
 # Records and runs
 
 
-def append(con: sqlite3.Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, empty_inbox: bool) -> None:
+def append(con: sqlite3.Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, settled: Sequence[str]) -> None:
     run, first = rows[0].run, rows[0].seq
     last, holder_epoch, holder = con.execute(_LAST_AND_CLAIM, (run,)).fetchone()
     refuse_if_fenced(run, epoch, holder_epoch, holder)
@@ -126,8 +126,8 @@ def append(con: sqlite3.Connection, records: Sequence[Record], rows: Sequence[Ro
     for record in records:
         if status := status_after(record.event):
             con.execute("UPDATE runs SET status = ?, stop_reason = ? WHERE run = ?", (*status, run))
-    if empty_inbox:
-        con.execute("DELETE FROM inbox WHERE run = ? AND taken", (run,))
+    if settled:
+        con.executemany("DELETE FROM inbox WHERE run = ? AND id = ?", [(run, item) for item in settled])
 
 
 def _insert_info(con: sqlite3.Connection, info: RunInfo) -> None:

@@ -1,0 +1,305 @@
+"""What every journal promises. `make` opens one more journal on the same store."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from treadle.journal import InboxItem, Journal
+from treadle.journal.portable import export_run, import_run
+from treadle.types.errors import JournalError, RunBusyError, RunNotFoundError
+from treadle.types.events import AnswerDelta, Approved, Injected, Noted, Paused, Record, Resumed, ToolsChanged
+from treadle.types.messages import ImagePart, TextPart
+from treadle.types.request import ToolSchema
+
+from .logs import done, ended, log, record, said, started
+
+Make = Callable[[], Journal]
+Body = Callable[..., Awaitable[None]]
+
+
+def play(make: Make, body: Body, journals: int = 1) -> None:
+    async def main() -> None:
+        opened = [make() for _ in range(journals)]
+        try:
+            async with asyncio.timeout(60):
+                await body(*opened)
+        finally:
+            for journal in opened:
+                await journal.aclose()
+
+    asyncio.run(main())
+
+
+class JournalContract:
+    def test_what_was_appended_is_loaded(self, make: Make):
+        records = [
+            started("a", question=(TextPart("see"), ImagePart(url="https://example.org/m.png")), tools=(ToolSchema("t", "d", {"type": "object"}),)),
+            said("a", 1, 'Zoë said "\u0000 \u2028 \U0001f680" \\ end'),
+            record("a", 2, ToolsChanged((ToolSchema("u", "d", {}),), "chosen")),
+            done("a", 3, "x" * 200_000),
+        ]
+
+        async def body(journal: Journal) -> None:
+            await journal.append(records[:1])
+            await journal.append(records[1:])
+            assert await journal.load("a") == records
+            assert await journal.load("a", after=2) == records[3:]
+            assert await journal.load("a", after=3) == []
+
+        play(make, body)
+
+    def test_another_journal_reads_it_while_it_is_written(self, make: Make):
+        async def body(writer: Journal, reader: Journal) -> None:
+            await writer.append([started("a")])
+            for seq in range(1, 20):
+                await writer.append([done("a", seq)])
+                assert len(await reader.load("a")) == seq + 1
+
+        play(make, body, 2)
+
+    def test_unknown_runs_are_not_found(self, make: Make):
+        async def body(journal: Journal) -> None:
+            for work in (journal.load("nothing"), journal.load("nothing", after=7), journal.delete("nothing")):
+                with pytest.raises(RunNotFoundError, match="nothing"):
+                    await work
+            assert await journal.list() == []
+            assert await journal.take("nothing") == []
+
+        play(make, body)
+
+    def test_appending_nothing_is_nothing(self, make: Make):
+        async def body(journal: Journal) -> None:
+            await journal.append([])
+            assert await journal.list() == []
+
+        play(make, body)
+
+    def test_a_second_writer_of_a_record_is_refused(self, make: Make):
+        async def body(first: Journal, second: Journal) -> None:
+            await first.append([started("a"), done("a", 1)])
+            with pytest.raises(RunBusyError, match="a#1"):
+                await second.append([done("a", 1, "mine"), done("a", 2)])
+            await first.append([done("a", 2, "theirs")])
+            assert [r.event.content for r in (await second.load("a"))[1:]] == ["384 400 km", "theirs"]  # pyright: ignore
+
+        play(make, body, 2)
+
+    @pytest.mark.parametrize(
+        "records",
+        [
+            [done("a", 3)],
+            [done("a", 2), done("a", 4)],
+            [done("a", 2), done("b", 3)],
+            [Record("a", 2, 0.0, AnswerDelta("x"), offset=1)],
+            [record("a", 2, Noted("p", {"value": object()}))],
+        ],
+        ids=["gap", "gap inside", "two runs", "transient", "not JSON"],
+    )
+    def test_what_is_no_next_record_is_refused_as_a_whole(self, make: Make, records: list[Record]):
+        async def body(journal: Journal) -> None:
+            before = [started("a"), done("a", 1)]
+            await journal.append(before)
+            with pytest.raises(JournalError):
+                await journal.append(records)
+            assert await journal.load("a") == before
+
+        play(make, body)
+
+    def test_many_runs_at_once(self, make: Make):
+        async def body(journal: Journal) -> None:
+            async def one(run: str) -> None:
+                await journal.claim(run, f"driver of {run}")
+                for item in log(run, 5):
+                    await journal.append([item])
+                await journal.release(run, f"driver of {run}")
+
+            await asyncio.gather(*(one(f"r{n}") for n in range(40)))
+            infos = await journal.list(limit=100)
+            assert {(info.status, info.records) for info in infos} == {("finished", 8)}
+            assert len(infos) == 40
+            assert [r.seq for r in await journal.load("r7")] == list(range(8))
+
+        play(make, body)
+
+    def test_the_list_tells_where_each_run_stands(self, make: Make):
+        async def body(journal: Journal) -> None:
+            await journal.append([started("a", at=100.0, conversation="c", user="ada")])
+            await journal.append([started("b", at=200.0, parent="a", user="bob"), record("b", 1, Paused("approval"))])
+            await journal.append([started("c", at=300.0, conversation="c", user="bob"), ended("c", 1, at=301.0)])
+            newest, paused, oldest = await journal.list()
+            assert (newest.run_id, newest.status, newest.stop_reason, newest.created, newest.updated) == ("c", "finished", "answer", 300, 301)
+            assert (paused.run_id, paused.status, paused.parent, paused.records) == ("b", "paused", "a", 2)
+            assert (oldest.run_id, oldest.status, oldest.agent, oldest.model, oldest.question, oldest.user) == (
+                ("a", "running", "astronomer", "scripted", "How far is the moon?", "ada")
+            )
+
+            async def ids(**wanted: Any) -> list[str]:
+                return [info.run_id for info in await journal.list(**wanted)]
+
+            assert await ids(limit=2) == ["c", "b"]
+            assert await ids(status="running") == ["a"]
+            assert await ids(conversation="c") == ["c", "a"]
+            assert await ids(parent="a") == ["b"]
+            assert await ids(parent="") == ["c", "a"]
+            assert await ids(user="bob", status="finished") == ["c"]
+            await journal.append([record("b", 2, Resumed())])
+            assert await ids(status="running") == ["b", "a"]
+
+        play(make, body)
+
+    def test_delete_takes_the_children_along(self, make: Make):
+        async def body(journal: Journal) -> None:
+            for run, parent in (("a", ""), ("b", "a"), ("c", "b"), ("other", "")):
+                await journal.append(log(run, parent=parent))
+                await journal.put(InboxItem("1", run, "message"))
+            await journal.delete("a")
+            assert [info.run_id for info in await journal.list()] == ["other"]
+            for run in "abc":
+                assert await journal.take(run) == []
+                with pytest.raises(RunNotFoundError):
+                    await journal.load(run)
+            assert len(await journal.take("other")) == 1
+            await journal.append(log("a"))
+            assert len(await journal.load("a")) == 6
+
+        play(make, body)
+
+    def test_a_driven_run_is_not_deleted(self, make: Make):
+        async def body(driver: Journal, other: Journal) -> None:
+            await driver.append(log("a"))
+            await driver.claim("a", "driver")
+            for journal in (driver, other):
+                with pytest.raises(RunBusyError, match="driver"):
+                    await journal.delete("a")
+                assert await journal.gc(older_than=-1) == []
+            await driver.release("a", "driver")
+            assert await other.gc(older_than=-1) == ["a"]
+
+        play(make, body, 2)
+
+    def test_gc_keeps_what_it_was_told_to_keep(self, make: Make):
+        async def body(journal: Journal) -> None:
+            old = time.time() - 1000
+            for place, run in enumerate("abcd"):
+                await journal.append(log(run, at=old + place))
+            await journal.append(log("child", at=old, parent="d"))
+            await journal.append([started("running", at=old)])
+            await journal.append(log("young"))
+            assert await journal.gc(older_than=2000) == []
+            assert await journal.gc(older_than=500, keep=3) == ["b", "a"]
+            assert {info.run_id for info in await journal.list()} == {"c", "d", "child", "running", "young"}
+            assert sorted(await journal.gc(older_than=500, statuses=("finished", "running"))) == ["c", "d", "running"]
+            assert [info.run_id for info in await journal.list()] == ["young"]
+
+        play(make, body)
+
+    # Claims
+
+    def test_only_one_drives(self, make: Make):
+        async def body(first: Journal, second: Journal) -> None:
+            assert await first.claim("a", "one") == 1
+            await first.append([started("a")])
+            with pytest.raises(RunBusyError, match="one"):
+                await second.claim("a", "two")
+            await second.release("a", "two")  # not its own: nothing happens
+            with pytest.raises(RunBusyError):
+                await second.claim("a", "two")
+            assert await first.claim("a", "one") == 2, "the same driver may claim again"
+            await first.append([done("a", 1)])
+            await first.release("a", "one")
+            assert await second.claim("a", "two") == 3
+            await second.append([done("a", 2)])
+
+        play(make, body, 2)
+
+    def test_of_many_claims_one_wins(self, make: Make):
+        async def body(*journals: Journal) -> None:
+            outcomes = await asyncio.gather(*(j.claim("a", f"driver {n}") for n, j in enumerate(journals)), return_exceptions=True)
+            assert sum(outcome == 1 for outcome in outcomes) == 1
+            assert sum(isinstance(outcome, RunBusyError) for outcome in outcomes) == len(journals) - 1
+
+        play(make, body, 5)
+
+    def test_closing_a_journal_lets_go_of_its_runs(self, make: Make):
+        async def body(second: Journal) -> None:
+            first = make()
+            await first.claim("a", "one")
+            await first.aclose()
+            if first is not second:
+                assert await second.claim("a", "two") == 2
+
+        play(make, body)
+
+    # Inbox
+
+    def test_the_inbox_keeps_order_and_gives_each_item_once(self, make: Make):
+        async def body(driver: Journal, other: Journal) -> None:
+            await driver.append([started("a")])
+            items = [InboxItem(f"i{n}", "a", "cancel" if n == 2 else "message", {"text": f"Nr {n}", "n": n}) for n in range(4)]
+            for item in items:
+                await other.put(item)
+            await other.put(items[0])
+            await other.put(InboxItem("i0", "b", "message"))
+            assert await driver.take("a", ["cancel"]) == [items[2]]
+            assert await driver.take("a") == [items[0], items[1], items[3]]
+            assert await driver.take("a") == []
+            assert len(await driver.take("b", ("message", "cancel"))) == 1
+
+        play(make, body, 2)
+
+    def test_an_unread_item_can_be_recalled(self, make: Make):
+        async def body(driver: Journal, other: Journal) -> None:
+            await other.put(InboxItem("i1", "a", "message"))
+            await other.put(InboxItem("i2", "a", "message"))
+            assert await other.recall("a", "i1")
+            assert not await other.recall("a", "i1")
+            assert [item.id for item in await driver.take("a")] == ["i2"]
+            assert not await other.recall("a", "i2"), "it was read"
+
+        play(make, body, 2)
+
+    def test_taken_items_come_back_unless_a_record_accounts_for_them(self, make: Make):
+        async def body(first: Journal) -> None:
+            await first.claim("a", "one")
+            await first.append([started("a")])
+            for item in (
+                InboxItem("m1", "a", "message"),
+                InboxItem("m2", "a", "message"),
+                InboxItem("p1", "a", "approve", {"call_id": "c1", "allow": True}),
+                InboxItem("p2", "a", "approve", {"call_id": "c2", "allow": True}),
+                InboxItem("x", "a", "cancel"),
+            ):
+                await first.put(item)
+            assert len(await first.take("a")) == 5
+            await first.append([done("a", 1), record("a", 2, Injected(("m1",), ("hello",)))])
+            await first.append([record("a", 3, Approved("c2", allow=True))])
+            await first.claim("a", "one")  # as the next driver does after a crash
+            assert [item.id for item in await first.take("a")] == ["m2", "p1", "x"]
+            await first.append([ended("a", 4)])
+            await first.claim("a", "one")
+            assert await first.take("a") == []
+
+        play(make, body)
+
+    # Moving runs
+
+    def test_a_run_travels_with_its_children(self, make: Make):
+        async def body(journal: Journal) -> None:
+            for run, parent in (("a", ""), ("b", "a"), ("c", "b"), ("other", "")):
+                await journal.append(log(run, parent=parent))
+            before = [await journal.load(run) for run in "abc"]
+            data = await export_run(journal, "a")
+            with pytest.raises(JournalError, match="already"):
+                await import_run(journal, data)
+            await journal.delete("a")
+            assert await import_run(journal, data) == "a"
+            assert [await journal.load(run) for run in "abc"] == before
+            assert {info.status for info in await journal.list()} == {"finished"}
+            assert await export_run(journal, "a") == data
+
+        play(make, body)
