@@ -1,0 +1,41 @@
+"""`json`: every reply is one JSON object, a call or the final answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from treadle.dialects.base import Decision, Encoding
+from treadle.dialects.constraint import STRING, Alternatives, const, json_format, record
+from treadle.dialects.prompts import JSON, JSON_REFORMAT
+from treadle.dialects.reading import by_name, read
+from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle.types.profile import Profile
+from treadle.types.request import Reply, ToolSchema
+
+
+class JsonDialect(TextDialect, frozen=True):
+    name: ClassVar[str] = "json"
+    prompt: ClassVar[str] = JSON
+    reformat_prompt: ClassVar[str] = JSON_REFORMAT
+
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
+        replies = Alternatives()
+        for tool in () if must_answer else tools:
+            args = replies.parameters(tool)
+            replies.add(record(reasoning=STRING, type=const("tool_call"), tool_name=const(tool.name), tool_args=args))
+        replies.add(record(reasoning=STRING, type=const("final_answer"), answer=STRING))
+        return Encoding(format=json_format(replies.any_of(), profile, "step"))
+
+    def write(self, said: Said) -> str:
+        steps: list[dict[str, Any]] = [
+            {"reasoning": said.thought, "type": "tool_call", "tool_name": call.name, "tool_args": call.args} for call in said.calls
+        ]
+        return "\n".join(
+            encode_json(step) for step in steps or [{"reasoning": said.thought, "type": "final_answer", "answer": said.answer or ""}]
+        )
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        reading = read(reply.text, by_name(tools), cut=is_cut(reply))
+        missing = "the JSON is neither a tool call nor a final answer" if reading.json else "there is no JSON object in it"
+        return decide(reading, reply, answer=reading.answer, nothing=missing)

@@ -1,0 +1,138 @@
+"""What the text dialects share: calls and answers travel in the words of the conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from treadle.dialects.base import Decision, Prompts
+from treadle.dialects.describe import describe, example_args
+from treadle.dialects.prompts import GO_ON, OBSERVED
+from treadle.dialects.reading import CUT_OFF, Reading, read
+from treadle.dialects.shapes import Found, thought_in
+from treadle.types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
+from treadle.types.request import Reply, ToolSchema
+
+_CUT_FINISHES = ("length", "error", "filter")
+
+
+def is_cut(reply: Reply) -> bool:
+    """Whether the reply may end in the middle of something."""
+    return reply.finish in _CUT_FINISHES
+
+
+class Said(Struct, frozen=True):
+    """What a message means, free of the dialect it was written in."""
+
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    answer: str | None = None
+    task_successful: bool | None = None
+
+
+def prose_of(message: AssistantMessage) -> str:
+    """The words of a native message that carries calls, without calls that the model wrote into its text."""
+    if not any(sign in message.text for sign in "{(<["):
+        return message.text
+    reading = read(message.text, {call.name: ToolSchema(call.name, "", {}) for call in message.calls}, cut=False)
+    return reading.before if reading.markup or (reading.calls and reading.alone) else message.text
+
+
+def said_by(message: AssistantMessage) -> Said | None:
+    """What an earlier message means; None when it could not be read, so that only its text is left."""
+    if message.dialect == "native":
+        return Said(prose_of(message), message.calls) if message.calls else Said(answer=message.text)
+    from treadle.dialects import get_dialect
+
+    decision = get_dialect(message.dialect).decode(Reply(text=message.text), ())
+    if message.calls:
+        return Said(decision.thought, message.calls)
+    return None if decision.answer is None else Said(decision.thought, (), decision.answer, decision.task_successful)
+
+
+class TextDialect(Struct, frozen=True):
+    """A dialect in plain text. A child says how its prompt reads, how it writes, and what a reading means."""
+
+    name: ClassVar[str]
+    native: ClassVar[bool] = False
+    prompt: ClassVar[str]
+    reformat_prompt: ClassVar[str]
+
+    def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
+        text = prompts.get(f"dialect.{self.name}", self.prompt)
+        example = f"A task for {tools[0].name} -> {self.write(self.example(tools[0]))}" if tools else ""
+        filled = self.fill(text).replace("{call}", example).replace("{tools}", describe(tools)).strip()
+        return f"{base.strip()}\n\n{filled}" if base.strip() else filled
+
+    def reformat(self, problem: str, prompts: Prompts) -> str:
+        text = prompts.get(f"dialect.{self.name}.reformat", self.reformat_prompt)
+        return self.fill(text).replace("{problem}", problem.rstrip("."))
+
+    def fill(self, text: str) -> str:
+        return text
+
+    def example(self, tool: ToolSchema) -> Said:
+        return Said("This needs the tool.", (ToolCall("", tool.name, example_args(tool)),))
+
+    def write(self, said: Said) -> str:
+        """A meaning in this dialect's own form."""
+        raise NotImplementedError
+
+    def assistant(self, message: AssistantMessage) -> AssistantMessage:
+        if message.dialect == self.name:
+            return msgspec.structs.replace(message, calls=()) if message.calls else message
+        said = said_by(message)
+        text = self.write(said) if said else message.text
+        return AssistantMessage(text, reasoning=message.reasoning, dialect=self.name)
+
+    def results(self, results: Sequence[ToolMessage]) -> Sequence[Message]:
+        parts: list[TextPart | ImagePart] = [TextPart(OBSERVED)]
+        for result in results:
+            parts += _observation(result)
+        parts.append(TextPart(GO_ON))
+        if any(isinstance(part, ImagePart) for part in parts):
+            return (UserMessage(tuple(parts), kind="observation"),)
+        return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)
+
+
+def _observation(result: ToolMessage) -> list[TextPart | ImagePart]:
+    """A result between tags that its content cannot close."""
+    name = re.sub(r"[^\w.:/-]", "_", result.name)[:128]
+    content = (TextPart(result.content),) if isinstance(result.content, str) else result.content
+    head = TextPart(f'<result tool="{name}"{" error" if result.error else ""}>')
+    return [head, *(TextPart(_sealed(part.text)) if isinstance(part, TextPart) else part for part in content), TextPart("</result>")]
+
+
+def _sealed(text: str) -> str:
+    return re.sub(r"<(/?)(?=result\b)", r"<\1_", text, flags=re.IGNORECASE)
+
+
+def to_calls(found: Sequence[Found], raw: str) -> tuple[ToolCall, ...]:
+    return tuple(
+        ToolCall(f"call_{index}", call.name, call.args, raw[:2000] if call.problem or call.repaired else "", call.problem)
+        for index, call in enumerate(found)
+    )
+
+
+def decide(reading: Reading, reply: Reply, *, answer: str | None = None, nothing: str) -> Decision:
+    """The decision a reading stands for: calls before an answer, a problem when there is neither."""
+    thought = (thought_in(reading.fields) if reading.fields else "") or reading.before or reading.thinking or reply.reasoning
+    usable = [call for call in reading.calls if not call.problem]
+    if usable:
+        return Decision(
+            thought, to_calls(reading.calls, reading.text), answer, "", reading.repaired or any(call.repaired for call in usable)
+        )
+    if reading.calls:
+        call = reading.calls[0]
+        return Decision(thought, problem=CUT_OFF if is_cut(reply) else f"the call of {call.name} cannot be used: {call.problem}")
+    if answer is not None:
+        return Decision(thought, (), answer, "", reading.repaired)
+    return Decision(thought, problem=reading.problem or (CUT_OFF if is_cut(reply) and not reading.text else nothing))
+
+
+def encode_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
