@@ -25,6 +25,8 @@ MAX_ERROR_BODY = 64 * 1024
 ERROR_BODY_WAIT = 10.0
 LARGE_REQUEST = 1024 * 1024
 """From here on aiohttp wants a body that it can send in pieces."""
+REST = 5.0
+"""Seconds to wait for what follows a complete reply."""
 LINGER = 0.25
 """Seconds to wait for the end of a stream whose last event has been read: a finished connection can be used again."""
 
@@ -186,7 +188,7 @@ class Exchange:
         parser = self._parser
         try:
             if parser is None:
-                return self._whole(await self._read(response, MAX_BODY), response)
+                return self._whole(await self._read(response), response)
             while chunk := await response.content.readany():
                 self._size += len(chunk)
                 if self._size > MAX_BODY:
@@ -197,6 +199,17 @@ class Exchange:
             raise self._failure(error) from None
         self._ended = True
         return parser.close()
+
+    async def rest(self) -> list[bytes]:
+        """`batch` for a reply that is complete already: what still comes (usage, mostly) is worth a short wait and no error."""
+        if self._ended:
+            return []
+        try:
+            async with asyncio.timeout(REST):
+                return await self.batch()
+        except (TimeoutError, ModelError):
+            self._ended = True
+            return []
 
     def _whole(self, body: bytes, response: ClientResponse) -> list[bytes]:
         self._ended = True
@@ -211,14 +224,14 @@ class Exchange:
             raise dropped(origin, "the server sent an empty reply")
         raise unreadable(origin, f"the reply is {response.headers.get('content-type', 'of no type')}, not JSON", body)
 
-    async def _read(self, response: ClientResponse, limit: int) -> bytes:
+    async def _read(self, response: ClientResponse) -> bytes:
         chunks: list[bytes] = []
         size = 0
         while chunk := await response.content.readany():
             chunks.append(chunk)
             size += len(chunk)
-            if size > limit:
-                raise unreadable(self._endpoint.origin, f"the reply is larger than {limit} bytes")
+            if size > MAX_BODY:
+                raise unreadable(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _refusal(self, response: ClientResponse) -> ModelError:

@@ -1,0 +1,142 @@
+"""What all adapters over HTTP share: the model's facts, its address and key, and the one path a request takes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from treadle.models.failures import Origin, dropped, unreadable
+from treadle.models.http import Endpoint, Exchange, Timeouts
+from treadle.models.limiter import limiter_for
+from treadle.models.profiles import profile_for
+from treadle.models.providers import Provider, connect, provider_named
+from treadle.types.errors import TransientModelError
+from treadle.types.profile import Profile
+from treadle.types.request import Delta, Reply, Request, StreamPart
+
+
+class Reader(Protocol):
+    """Reads the payloads of one answer."""
+
+    done: bool
+    """Nothing more is wanted."""
+
+    complete: bool
+    """The reply is whole; only something about it (usage) may still come."""
+
+    def feed(self, payload: bytes) -> Sequence[Delta]:
+        """The deltas one payload brings; a typed error if it is an error in disguise."""
+        ...
+
+    def reply(self) -> Reply:
+        """The whole reply; a typed error if the answer ended before it was complete."""
+        ...
+
+
+class HttpModel:
+    """A model behind an HTTP API. A subclass says what goes out (`_body`) and how to read what comes back (`_reader`)."""
+
+    path = ""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        provider: str | Provider,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        abilities: Mapping[str, Any] | None = None,
+        profile: Profile | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | Timeouts | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        max_concurrency: int | None = None,
+    ) -> None:
+        self._provider = provider if isinstance(provider, Provider) else provider_named(provider)
+        self._connection = connect(self._provider, base_url, api_key, headers)
+        self._origin: Origin = self._connection.origin
+        self._name = name
+        self._profile = (profile or profile_for(self._provider, name)).with_abilities(dict(abilities or {}))
+        self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
+        self._extra = dict(extra_body or {})
+        self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
+        self._endpoints: dict[bool, Endpoint] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def provider(self) -> str:
+        return self._provider.name
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r}, provider={self.provider!r})"
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        streaming = request.stream and self._profile.streaming
+        reader = self._reader(request)
+        limiter = self._limiter
+        try:
+            async with limiter, Exchange(self._endpoint(streaming), self._body(request, streaming)) as answer:
+                while not reader.done and (payloads := await (answer.rest() if reader.complete else answer.batch())):
+                    for payload in payloads:
+                        deltas = reader.feed(payload)
+                        if request.stream:
+                            for delta in deltas:
+                                yield delta
+            reply = reader.reply()
+        except TransientModelError as error:
+            if error.status == 429 and error.retry_after:
+                limiter.back_off(error.retry_after)
+            raise
+        yield reply
+
+    async def aclose(self) -> None:
+        """Nothing to do: connections belong to the event loop, idle ones close by themselves and all of them with it."""
+
+    def _endpoint(self, streaming: bool) -> Endpoint:
+        endpoint = self._endpoints.get(streaming)
+        if endpoint is None:
+            connection = self._connection
+            url = connection.base_url + self._path(streaming)
+            endpoint = self._endpoints[streaming] = Endpoint(url, connection.headers, self._origin, self._timeouts)
+        return endpoint
+
+    def _path(self, streaming: bool) -> str:
+        return self.path
+
+    def _body(self, request: Request, streaming: bool) -> bytes:
+        raise NotImplementedError
+
+    def _reader(self, request: Request) -> Reader:
+        raise NotImplementedError
+
+
+def _timeouts(timeout: float | Timeouts | None, *, patient: bool) -> Timeouts:
+    """A number bounds the whole exchange. A model that thinks, or reads its prompt on this machine, may be silent for long."""
+    if isinstance(timeout, Timeouts):
+        return timeout
+    usual = Timeouts() if timeout is None else Timeouts(total=timeout)
+    stall = usual.total if patient or usual.stall is None or usual.total is None else min(usual.stall, usual.total)
+    return msgspec.structs.replace(usual, stall=stall)
+
+
+def decode(payload: bytes, origin: Origin) -> list[Any]:
+    """The JSON documents in a payload. Usually one; some servers forget the blank line between two events."""
+    try:
+        return [msgspec.json.decode(payload)]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        return [msgspec.json.decode(line) for line in payload.split(b"\n") if line.strip()]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        if payload.startswith((b"{", b"[")) and not payload.rstrip().endswith((b"}", b"]")):
+            raise dropped(origin, "the reply was cut off") from None
+        raise unreadable(origin, "the reply is not JSON", payload) from None

@@ -1,0 +1,127 @@
+"""Every recorded exchange, over a real connection, read right: whole, and split at every 7 bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from treadle.models.adapter import HttpModel
+from treadle.models.base import complete
+from treadle.models.sse import SSEParser
+from treadle.types.errors import ModelError
+from treadle.types.messages import UserMessage
+from treadle.types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta
+
+from .contract import model_for
+from .loopback import Answer, Loopback, split
+from .recordings import Expected, Pair, expected, pairs
+
+REQUEST = Request([UserMessage("hi")])
+
+
+def answer_of(pair: Pair, size: int | None = None) -> Answer:
+    data = pair.body.encode()
+    kind = pair.headers.get("content-type", "")
+    if "/" not in kind:  # the recording masked it
+        kind = "text/event-stream" if pair.sse else "application/json"
+    headers = {**pair.headers, "content-type": kind}
+    return Answer(pair.status, split(data, size) if size else [data], headers)
+
+
+def got(reply: Reply) -> Expected:
+    usage = reply.usage
+    assert usage.requests == 1
+    return Expected(
+        reply.text,
+        tuple((call.id, call.name, call.arguments) for call in reply.calls),
+        reply.reasoning,
+        (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens),
+        reply.finish,
+    )
+
+
+def same(found: Expected, wanted: Expected) -> bool:
+    """Arguments are compared as values (their spacing is the model's own), and an id is only compared where there was one."""
+
+    def calls(value: Expected) -> list[Any]:
+        return [
+            (wanted_id and call_id, name, json.loads(arguments or "{}"))
+            for (call_id, name, arguments), (wanted_id, _, _) in zip(value.calls, wanted.calls, strict=False)
+        ]
+
+    plain = [(value.text, value.reasoning, value.usage, value.finish, len(value.calls)) for value in (found, wanted)]
+    return plain[0] == plain[1] and calls(found) == calls(wanted)
+
+
+def check_deltas(deltas: list[Delta], reply: Reply) -> None:
+    if reply.finish != "refusal":
+        assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
+    assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
+    for index, call in enumerate(reply.calls):
+        mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == index]
+        assert ("".join(d.id for d in mine), "".join(d.name for d in mine)) == (call.id, call.name)
+        assert "".join(d.arguments for d in mine) == call.arguments
+        assert [d.done for d in mine].count(True) == 1
+        assert mine[-1].done
+
+
+async def ask(model: HttpModel, stream: bool) -> tuple[Reply, list[Delta]]:
+    deltas: list[Delta] = []
+    reply = await complete(model, REQUEST.replace(stream=stream), deltas.append)
+    return reply, deltas
+
+
+def replay(pair: Pair, size: int | None) -> None:
+    wanted = expected(pair)
+
+    async def main() -> None:
+        async with Loopback([answer_of(pair, size)]) as server:
+            model = model_for(pair.api, server.url, pair.provider)
+            if wanted.error:
+                with pytest.raises(ModelError) as caught:
+                    await ask(model, pair.sse)
+                assert type(caught.value) is wanted.error
+                return
+            reply, deltas = await ask(model, pair.sse)
+            assert same(got(reply), wanted), (got(reply), wanted)
+            if pair.sse:
+                check_deltas(deltas, reply)
+            else:
+                assert not deltas
+
+    asyncio.run(main())
+
+
+SUPPORTED = pairs("openai.chat")
+
+
+@pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.id)
+def test_over_a_connection(pair: Pair):
+    replay(pair, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.id)
+def test_over_a_connection_in_pieces_of_seven_bytes(pair: Pair):
+    replay(pair, 7)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("pair", [pair for pair in SUPPORTED if pair.sse], ids=lambda pair: pair.id)
+def test_split_anywhere(pair: Pair, size: int):
+    reader = model_for(pair.api, "http://127.0.0.1:9", pair.provider)._reader(REQUEST)
+    parser = SSEParser()
+    pieces = split(pair.body.encode(), size)
+    payloads = [payload for piece in pieces for payload in parser.feed(piece)] + parser.close()
+    deltas = [delta for payload in payloads for delta in reader.feed(payload)]
+    reply = reader.reply()
+    assert same(got(reply), expected(pair))
+    check_deltas(deltas, reply)
+
+
+def test_nothing_is_left_out():
+    assert len(pairs()) == 306
+    assert len(pairs("openai.chat")) == 273
