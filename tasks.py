@@ -59,8 +59,9 @@ def lock(arguments: list[str]) -> int:
     groups = {"run": ["local", "cli", "yaml"], "test": ["all", "test"]}
     for name, extras in groups.items():
         chosen = [part for extra in extras for part in ("--extra", extra)]
-        command = ["uv", "pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url"]
-        command += ["--no-header", "--no-annotate", "-q", *chosen, "pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
+        command = ["uv", "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes"]
+        command += ["--no-emit-index-url", "--no-header", "--no-annotate", *chosen]
+        command += ["pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
         if code := call(*command):
             return code
     return 0
@@ -70,7 +71,7 @@ TASKS = {"run": run, "test": test, "lock": lock}
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file is what an older Python is given
         say("Treadle needs Python 3.11 or newer")
         return 2
     name, *arguments = sys.argv[1:] or ["help"]

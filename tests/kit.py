@@ -40,7 +40,7 @@ async def fail(text: str = "boom") -> str:
     raise ValueError(text)
 
 
-def call(name: str, **args: Any) -> dict[str, Any]:
+def call(name: str, /, **args: Any) -> dict[str, Any]:
     return {"name": name, "args": args}
 
 

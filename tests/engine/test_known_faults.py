@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kit import add, assert_paired, call, echo, go
 
+from kit import add, assert_paired, call, echo, go
 from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
 from treadle.engine.estimate import size_of
 from treadle.types.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage, text_of

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit import add, assert_paired, call, echo, fail, go
 
+from kit import add, assert_paired, call, echo, fail, go
 from treadle import Agent, RetryPolicy, ScriptedModel, TreadleError, tool
 from treadle.engine.run import Run
 from treadle.types.errors import RequestRefusedError, TransientModelError
@@ -30,7 +30,9 @@ async def slow() -> str:
 
 TOOLS = [add, echo, fail, slow]
 
-good_call = st.sampled_from([call("add", a=1, b=2), call("echo", text="hello"), call("fail"), call("slow"), call("nope", x=1), call("add", a="x")])
+good_call = st.sampled_from(
+    [call("add", a=1, b=2), call("echo", text="hello"), call("fail"), call("slow"), call("nope", x=1), call("add", a="x")]
+)
 written = good_call.map(lambda made: msgspec.json.encode({"name": made["name"], "arguments": made["args"]}).decode())
 reply = st.one_of(
     good_call,
@@ -38,7 +40,7 @@ reply = st.one_of(
     written,
     written.map(lambda text: f"```json\n{text}\n```"),
     written.map(lambda text: text[:-3]),
-    written.map(lambda text: f'Action: {text.replace("name", "tool").replace("arguments", "inputs")}'),
+    written.map(lambda text: f"Action: {text.replace('name', 'tool').replace('arguments', 'inputs')}"),
     st.sampled_from(["", "   ", "{", "[]", "null", "42", '{"type": "tool_call"}', "<tool_call>", "plain words", "[[[["]),
     st.text(max_size=30),
     st.just(Reply(calls=(RawCall("dup", "add", '{"a": 1, "b": 2}'), RawCall("dup", "add", '{"a": 1')), finish="length")),

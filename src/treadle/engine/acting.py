@@ -91,7 +91,9 @@ async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) ->
         return ToolOutcome(text, "unknown_outcome")
     one = run.settings.one_tool_per_step
     if place and (one is True or (one == "text" and not run.dialect.native)):
-        return ToolOutcome("Not run: only one tool call is allowed per step. Call it again if it is still needed.", "rejected", executed=False)
+        return ToolOutcome(
+            "Not run: only one tool call is allowed per step. Call it again if it is still needed.", "rejected", executed=False
+        )
     if lost_extras:
         return ToolOutcome(f"Tool '{call.name}' was not run: {LOST_EXTRAS}.", "lost_extras", executed=False)
     for hook in run.hooks.before_tool:
@@ -155,6 +157,7 @@ async def _act(
     run: Run, open_call: OpenCall, gated: ToolCall | ToolOutcome, extras: dict[str, Any], collected: dict[str, ToolOutcome]
 ) -> None:
     """One call from start to recorded result."""
+    await run.check()
     asked = open_call.call
     iteration = run.state.iteration
     reservation = None
@@ -177,7 +180,7 @@ async def _act(
         if run.hooks.after_tool:
             outcome = await _after(run, gated, outcome)
     if reservation is not None:
-        reservation.settle(Usage(tool_calls=1))
+        reservation.settle(Usage(tool_calls=int(outcome.executed)))
     collected[asked.id] = outcome
     await run.emit(
         ToolDone(

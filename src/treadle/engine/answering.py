@@ -34,8 +34,7 @@ FORCED = {
     "budget": "The budget for this task is nearly used up. Answer the question now, briefly, from what is known; say plainly what is missing.",
 }
 SALVAGE = (
-    "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. "
-    "Do not claim success."
+    "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. Do not claim success."
 )
 
 
@@ -45,7 +44,7 @@ def trace(steps: list[Step], limit: int) -> str:
     for number, step in enumerate(steps, 1):
         result = step.observation if len(step.observation) <= limit else f"{step.observation[: limit - 10]} [... cut]"
         kind = "error" if step.error else "result"
-        lines.append(f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[:limit]})\n{kind}: {result}")
+        lines.append(f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: limit // 4]})\n{kind}: {result}")
     return "\n\n".join(lines) or "(no tool was run)"
 
 
@@ -65,7 +64,9 @@ async def write_answer(run: Run, brief: str) -> str:
     settings, state = run.settings, run.state
     if settings.answer == "synthesize":
         source = "synthesis"
-        facts = f"Question:\n{state.question}\n\nRecord of the work:\n{trace(state.steps, settings.synthesis_chars)}\n\nDraft answer:\n{brief}"
+        facts = (
+            f"Question:\n{state.question}\n\nRecord of the work:\n{trace(state.steps, settings.synthesis_chars)}\n\nDraft answer:\n{brief}"
+        )
         messages: list[Message] = [SystemMessage(run.prompts.get("synthesis", SYNTHESIS)), UserMessage(facts)]
     else:
         source = "complete"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,7 +39,9 @@ async def call_model(run: Run, request: Request, iteration: int) -> tuple[Reply,
                 reservation.settle(error.usage)
             again = attempt < policy.attempts and not isinstance(error, ContextOverflowError) and policy.retryable(error)
             wait = policy.delay(attempt, error) if again else None
-            await run.emit(ThinkFailed(request.component, iteration, attempt, str(error)[:500], wait, _priced_usage(error.usage, run.model)))
+            await run.emit(
+                ThinkFailed(request.component, iteration, attempt, str(error)[:500], wait, _priced_usage(error.usage, run.model))
+            )
             if wait is None:
                 raise
             attempt += 1
@@ -118,8 +119,11 @@ class _Shown:
 
 async def _receive(run: Run, model: Model, request: Request, iteration: int, shown: _Shown) -> Reply:
     reply: Reply | None = None
-    async with aclosing(model.stream(request)) as parts:  # pyright: ignore[reportArgumentType] - every stream is a generator
-        async for part in parts:
+    stream = model.stream(request)
+    try:
+        async for part in stream:
+            if run.stopping:
+                await run.check()
             if isinstance(part, Reply):
                 reply = part
             elif isinstance(part, CallDelta):
@@ -127,6 +131,9 @@ async def _receive(run: Run, model: Model, request: Request, iteration: int, sho
             elif part.text and run.watched:
                 shown.any = True
                 run.show_delta(request.component, iteration, part)
+    finally:
+        if (close := getattr(stream, "aclose", None)) is not None:
+            await close()
     if reply is None:
         raise BadReplyError(f"{model.name} ended its stream without a reply")
     return reply

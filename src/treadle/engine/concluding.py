@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.engine.acting import close_calls
 from treadle.engine.answering import force_answer, progress, salvage, write_answer
-from treadle.engine.hooks import PASSED_ON, run_hooks
+from treadle.engine.hooks import PASSED_ON, plugin_name, run_hooks
 from treadle.engine.output import typed_answer
 from treadle.engine.result import metadata_of, result_of
 from treadle.types.errors import BudgetExhaustedError, MaxIterationsError, ModelError, StructuredCallError, TreadleError
@@ -33,7 +33,7 @@ async def conclude(run: Run, answer: str, reason: StopReason) -> None:
         if isinstance(verdict, str):
             answer = verdict
         elif may_go_on:
-            await run.emit(MessageAdded(verdict, getattr(hook.__self__, "name", "") or "plugin"))
+            await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
     if await run.drain():
         return
@@ -123,4 +123,3 @@ async def _guarded(run: Run, answering: Any) -> str:
     except (ModelError, BudgetExhaustedError):
         logger.warning("the last answer could not be had", exc_info=True)
         return ""
-

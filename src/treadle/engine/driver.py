@@ -34,6 +34,7 @@ async def drive(run: Run) -> RunResult:
             if run.exhausted is not None and not state.open:
                 await out_of_budget(run, run.exhausted)
             else:
+                await run.check()
                 await turn(run)
     except asyncio.CancelledError:
         if task := asyncio.current_task():
@@ -51,6 +52,9 @@ async def drive(run: Run) -> RunResult:
         if journal is not None:
             with suppress(JournalError):
                 await journal.release(run.id, run.owner)
+        if run.stopping:
+            with suppress(asyncio.CancelledError):  # asked for after the last moment it could be obeyed
+                await asyncio.sleep(0)
     if run.raises is not None:
         raise run.raises
     return run.result()
@@ -74,8 +78,10 @@ async def _start(run: Run) -> None:
             await run.emit(Approved(call_id, allow, by, note))
         run.inbox.approvals.clear()
     if run.hooks.on_start and state.phase not in ("loop", "answer_only") and state.finished is None and not state.iteration:
+        before = state.seq
         await run_hooks(run, "on_start")
-        await run.emit(PhaseChanged("loop"))
+        if state.seq != before:  # hooks that recorded nothing may run again after a crash
+            await run.emit(PhaseChanged("loop"))
 
 
 async def _wind_down(run: Run) -> None:
@@ -85,7 +91,9 @@ async def _wind_down(run: Run) -> None:
     why = run.stopping or "cancelled"
     await close_calls(run, why)
     if why == "budget":
-        error = BudgetExhaustedError(f"the budget of {run.settings.budget and run.settings.budget.seconds} seconds is used up", cost=run.state.usage)
+        error = BudgetExhaustedError(
+            f"the budget of {run.settings.budget and run.settings.budget.seconds} seconds is used up", cost=run.state.usage
+        )
         run.error = error
         if run.settings.on_budget == "raise":
             run.raises = error

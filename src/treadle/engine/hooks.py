@@ -24,4 +24,10 @@ async def run_hooks(run: Run, name: str, *args: Any) -> None:
         except PASSED_ON:
             raise
         except Exception:
-            logger.warning("plug-in %s failed in %s and is ignored", type(hook.__self__).__name__, name, exc_info=True)
+            logger.warning("plug-in %s failed in %s and is ignored", plugin_name(hook), name, exc_info=True)
+
+
+def plugin_name(hook: Any) -> str:
+    """Whose hook this is."""
+    plugin = getattr(hook, "__self__", None)
+    return getattr(plugin, "name", "") or type(plugin).__name__

@@ -29,10 +29,8 @@ def to_content(value: Any) -> Content:
         if not value.strip():
             raise ConfigError(f"the prompt is empty: {_PROMPT_HELP}")
         return clean(value)
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        items = cast(Sequence[Any], value)
-        if items:
-            return tuple(_part(item) for item in items)
+    if isinstance(value, list | tuple) and value:
+        return tuple(_part(item) for item in cast(Sequence[Any], value))
     raise ConfigError(f"a prompt cannot be {type(value).__name__}: {_PROMPT_HELP}")
 
 
@@ -58,7 +56,7 @@ def _part(item: Any) -> TextPart | ImagePart:
                 return ImagePart(url=url)
         if kind == "image" and (part.get("url") or part.get("data")):
             return ImagePart(str(part.get("url", "")), str(part.get("data", "")), str(part.get("mime", "image/png")))
-    raise ConfigError(f"a content part cannot be {str(item)[:80]!r}: {_PROMPT_HELP}")
+    raise ConfigError(f"a content part cannot be a {type(cast(Any, item)).__name__} like this: {_PROMPT_HELP}")
 
 
 def to_messages(history: str | Iterable[Any]) -> list[Message]:

@@ -177,7 +177,7 @@ async def recover(run: Run, error: ModelError) -> None:
         previous = run.model.name
         run.model_index += 1
         await run.emit(ModelSwitched(run.model.name, previous, str(error)[:300]))
-        dialect = choose_dialect(run.settings.dialect, run.model.profile)
+        dialect = choose_dialect(run.settings.dialect, run.model.profile).name
         if dialect != run.state.dialect:
             await run.emit(DialectDemoted(dialect, run.state.dialect, "the new model speaks another dialect"))
         run.renderer = run.new_renderer()
@@ -205,7 +205,7 @@ async def demote(run: Run, reason: str, *, at_once: bool = False) -> bool:
     if not run.settings.dialect.startswith("auto") or not (at_once or run.dialect.native):
         return False
     profile = run.model.profile.with_abilities({"tool_call": False, "dialect": None})
-    dialect = choose_dialect(run.settings.dialect, profile)
+    dialect = choose_dialect(run.settings.dialect, profile).name
     if dialect == run.dialect.name:
         return False
     await run.emit(DialectDemoted(dialect, run.dialect.name, reason))

@@ -52,9 +52,11 @@ async def typed_answer(run: Run, answer: str) -> tuple[Any, Any]:
     """The typed value and its plain form. Usually the answer already is it; otherwise one structured call converts it."""
     shape = shape_of(run.blueprint.output_type)
     try:
-        raw, _ = extract_json(answer)
-        if isinstance(raw, dict) and not checker(shape.schema).validate(cast(dict[str, Any], raw)):
-            return shape.read(raw), raw
+        found, _ = extract_json(answer)
+        if isinstance(found, dict):
+            raw = cast(dict[str, Any], found)
+            if not checker(shape.schema).validate(raw):
+                return shape.read(raw), raw
     except (ValueError, KeyError, TypeError):
         pass  # a draft: the structured call below says what is wanted
     messages = [

@@ -81,5 +81,5 @@ class Hooks:
     def __init__(self, plugins: tuple[Any, ...]) -> None:
         for hook in HOOKS:
             default = getattr(Plugin, hook)
-            found = [getattr(plugin, hook) for plugin in plugins if getattr(type(plugin), hook, default) is not default]
+            found = [getattr(plugin, hook) for plugin in plugins if getattr(plugin.__class__, hook, default) is not default]
             setattr(self, hook, found)

@@ -100,7 +100,9 @@ class Purse:
                 ("tool_calls", budget.tool_calls, total.tool_calls),
             ):
                 if limit is not None and value > limit:
-                    raise BudgetExhaustedError(f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent)
+                    raise BudgetExhaustedError(
+                        f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
+                    )
             left = self.seconds_left()
             if left is not None and left <= 0:
                 raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)

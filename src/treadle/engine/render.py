@@ -107,7 +107,9 @@ class Renderer:
                     for result in shown:
                         self._append(result, seqs, window[start].component)
                 continue
-            self._append(self.dialect.assistant(message) if isinstance(message, AssistantMessage) else message, (entry.seq,), entry.component)
+            self._append(
+                self.dialect.assistant(message) if isinstance(message, AssistantMessage) else message, (entry.seq,), entry.component
+            )
             place += 1
         self._done = end
 

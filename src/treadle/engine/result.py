@@ -62,9 +62,7 @@ def metadata_of(state: RunState) -> dict[str, Any]:
         "compactions": counters.compactions,
         "interrupts": counters.interrupts,
         "attempts_failed": counters.attempts_failed,
-        "components": {
-            name: {"calls": spent.calls, "usage": spent.usage, "elapsed": spent.elapsed} for name, spent in state.spent.items()
-        },
+        "components": {name: {"calls": spent.calls, "usage": spent.usage, "elapsed": spent.elapsed} for name, spent in state.spent.items()},
         "cached_share": usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0,
         "dialect": state.dialect,
         "model": state.model,

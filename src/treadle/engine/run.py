@@ -14,6 +14,7 @@ from treadle.dialects import choose_dialect, get_dialect
 from treadle.dialects.base import Dialect, Prompts
 from treadle.engine.answering import ANSWERING
 from treadle.engine.calls import ask, worst_case
+from treadle.engine.estimate import Estimator
 from treadle.engine.inbox import Inbox
 from treadle.engine.log import Log, Sink
 from treadle.engine.plugin import Hooks
@@ -21,7 +22,6 @@ from treadle.engine.purse import Purse
 from treadle.engine.render import Renderer
 from treadle.engine.result import RunResult, result_of
 from treadle.engine.settings import Settings
-from treadle.engine.estimate import Estimator
 from treadle.journal.base import Journal
 from treadle.models.base import Model
 from treadle.tools.toolkit import Toolkit
@@ -87,7 +87,9 @@ class Run:
         self.estimator = Estimator()
         self.limits = self.settings.limits
         self.extras: dict[str, Any] = {}
-        self.used_call_ids = {call.id for message in self.state.transcript if isinstance(message, AssistantMessage) for call in message.calls}
+        self.used_call_ids = {
+            call.id for message in self.state.transcript if isinstance(message, AssistantMessage) for call in message.calls
+        }
         self.overflows = 0
         self.reviewed = -1
         self.exhausted: BudgetExhaustedError | None = None
@@ -150,7 +152,9 @@ class Run:
         self.stop("cancelled")
 
     def stop(self, why: str) -> None:
-        self.stopping = self.stopping or why
+        if self.stopping:
+            return
+        self.stopping = why
         for child in tuple(self.children):
             child.stop(why)
         if self._loop is None or self.task is None or self._loop.is_closed():
@@ -198,8 +202,15 @@ class Run:
     def new_renderer(self) -> Renderer:
         """For the current model, in the dialect the log says, else the one that suits the model."""
         profile = self.model.profile
-        name = self.state.dialect or choose_dialect(self.settings.dialect, profile)
-        return Renderer(get_dialect(name, complete_name=self.settings.complete_name), self.settings, profile)
+        name = self.state.dialect or choose_dialect(self.settings.dialect, profile).name
+        options = {"completion": self.settings.complete_name} if name == "array" else {}
+        return Renderer(get_dialect(name, **options), self.settings, profile)
+
+    async def check(self) -> None:
+        """The cancel token: a model or tool that never lets go of the event loop must not outrun it."""
+        if self.stopping:
+            await asyncio.sleep(0)
+            raise asyncio.CancelledError
 
     async def emit(self, *events: Event) -> None:
         await self.log.emit(*events)
@@ -213,7 +224,9 @@ class Run:
 
     def show_delta(self, component: str, iteration: int, part: TextDelta | ReasoningDelta) -> None:
         answering = component in ANSWERING and isinstance(part, TextDelta)
-        self.log.show(AnswerDelta(part.text) if answering else TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta)))
+        self.log.show(
+            AnswerDelta(part.text) if answering else TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta))
+        )
 
     def call_delta(self, part: CallDelta, iteration: int) -> None:
         """A fragment of a native call arrived while the model still writes."""
@@ -259,4 +272,3 @@ class Run:
         if self.settings.on_budget != "force_answer" or request.component != "loop":
             return NO_USAGE
         return worst_case(self, request)
-

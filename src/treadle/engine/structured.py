@@ -114,7 +114,10 @@ class _Attempt:
 
     async def _twice(self, messages: list[Message], format: OutputFormat | None, level: int) -> StructuredResult | None:
         wanted = msgspec.json.encode(self.schema).decode()
-        asked = [*messages, UserMessage(f"Reply with one JSON object and nothing else. It must fit this JSON Schema:\n{wanted}", kind="note")]
+        asked = [
+            *messages,
+            UserMessage(f"Reply with one JSON object and nothing else. It must fit this JSON Schema:\n{wanted}", kind="note"),
+        ]
         reply = await self._call(asked, format=format)
         if reply is None:
             return None

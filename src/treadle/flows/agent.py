@@ -173,10 +173,14 @@ class Agent:
         view = TextView(markers=settings.markers if skip_special_tokens is None else not skip_special_tokens)
         pieces: queue.Queue[str | None] = queue.Queue()
 
+        def show(record: Record) -> None:
+            for piece in view.feed(record):
+                pieces.put(piece)
+
         async def work() -> RunResult:
             try:
                 run = self.start(question, **options)
-                run.subscribe(lambda record: [pieces.put(piece) for piece in view.feed(record)] and None)
+                run.subscribe(show)
                 return await run
             finally:
                 pieces.put(None)
@@ -189,9 +193,7 @@ class Agent:
         """Go on with a run that was interrupted, killed or paused. A finished run gives its result again."""
         return await self.restart(await self.load(run, approve=approve, **overrides))
 
-    async def load(
-        self, run: str | Run, *, approve: Mapping[str, bool] | None = None, parent: Run | None = None, **overrides: Any
-    ) -> Run:
+    async def load(self, run: str | Run, *, approve: Mapping[str, bool] | None = None, parent: Run | None = None, **overrides: Any) -> Run:
         """A stored run, ready to be gone on with."""
         run_id = run if isinstance(run, str) else run.id
         journal = parent.log.journal if parent is not None else self.journal
@@ -249,10 +251,7 @@ class Agent:
         shown = False
         try:
             async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
-                if isinstance(part, TextDelta) and part.text:
-                    shown = True
-                    yield part.text
-                elif isinstance(part, Reply) and part.text and not shown:
+                if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
                     shown = True
                     yield part.text
         except Exception:

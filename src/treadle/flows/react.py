@@ -43,7 +43,9 @@ async def react_loop(
     """
     bound = resolve_model(model)
     if not bound.profile.tool_call:
-        raise TypeError(f"react_loop needs a model that calls tools natively, and {bound.name} does not: use Agent(...), which can do without")
+        raise TypeError(
+            f"react_loop needs a model that calls tools natively, and {bound.name} does not: use Agent(...), which can do without"
+        )
     agent = Agent(
         bound,
         tools,
