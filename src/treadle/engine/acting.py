@@ -112,7 +112,7 @@ async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) ->
 
 def _tool(run: Run, name: str) -> Tool | None:
     """Only what is offered at this moment may run: a deselected or withdrawn tool is unknown."""
-    return run.toolkit.get(name) if any(offered.name == name for offered in run.state.tools) else None
+    return run.tool(name) if any(offered.name == name for offered in run.state.tools) else None
 
 
 def _batches(run: Run, gated: list[tuple[OpenCall, ToolCall | ToolOutcome]]) -> list[list[tuple[OpenCall, ToolCall | ToolOutcome]]]:

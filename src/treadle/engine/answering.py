@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.engine.hooks import PASSED_ON, plugin_name
 from treadle.types.errors import BudgetExhaustedError, ModelError
 from treadle.types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
 from treadle.types.messages import Message, SystemMessage, UserMessage
@@ -30,8 +31,8 @@ COMPLETE = (
     "Plain prose or markdown, no JSON, no tool call, nothing about how the work went."
 )
 FORCED = {
-    "limit": "There is no room for another tool call. Answer the question now as well as what is known allows; say plainly what is missing.",
-    "budget": "The budget for this task is nearly used up. Answer the question now, briefly, from what is known; say plainly what is missing.",
+    "limit": "There is no room for another tool call. Answer the question now from what is known; say plainly what is missing.",
+    "budget": "The budget is nearly used up. Answer the question now, briefly, from what is known; say plainly what is missing.",
 }
 SALVAGE = (
     "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. Do not claim success."
@@ -59,15 +60,18 @@ def progress(state: RunState) -> str:
     return f"No final answer was reached. Tools that ran{left_out}:\n" + "\n".join(lines) + tail
 
 
+def synthesis_messages(words: str, question: str, steps: list[Step], brief: str, limit: int) -> list[Message]:
+    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit)}\n\nDraft answer:\n{brief}"
+    return [SystemMessage(words), UserMessage(facts)]
+
+
 async def write_answer(run: Run, brief: str) -> str:
     """The second phase: a streamed call that turns the work into an answer. If it fails, the brief answer stands in."""
     settings, state = run.settings, run.state
     if settings.answer == "synthesize":
         source = "synthesis"
-        facts = (
-            f"Question:\n{state.question}\n\nRecord of the work:\n{trace(state.steps, settings.synthesis_chars)}\n\nDraft answer:\n{brief}"
-        )
-        messages: list[Message] = [SystemMessage(run.prompts.get("synthesis", SYNTHESIS)), UserMessage(facts)]
+        words = run.prompts.get("synthesis", SYNTHESIS)
+        messages = synthesis_messages(words, state.question, state.steps, brief, settings.synthesis_chars)
     else:
         source = "complete"
         messages = [*run.renderer.messages, UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
@@ -82,8 +86,25 @@ async def write_answer(run: Run, brief: str) -> str:
         source, text = "fallback", brief
         run.show(Reset(source, 1))
         run.show(AnswerDelta(text))
+    better = await polished(run, text)
+    if better != text:
+        text = better
+        run.show(Reset(source, 1))
+        run.show(AnswerDelta(text))
     await run.emit(AnswerDone(text, source))
     return text
+
+
+async def polished(run: Run, answer: str) -> str:
+    """The answer after every plug-in has had its say about the words."""
+    for hook in run.hooks.on_answer:
+        try:
+            answer = await hook(run, answer)
+        except PASSED_ON:
+            raise
+        except Exception:
+            logger.warning("plug-in %s failed in on_answer and is ignored", plugin_name(hook), exc_info=True)
+    return answer
 
 
 async def force_answer(run: Run, why: str) -> str:

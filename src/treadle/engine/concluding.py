@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from treadle.engine.acting import close_calls
-from treadle.engine.answering import force_answer, progress, salvage, write_answer
+from treadle.engine.answering import force_answer, polished, progress, salvage, write_answer
 from treadle.engine.hooks import PASSED_ON, plugin_name, run_hooks
 from treadle.engine.output import typed_answer
 from treadle.engine.result import metadata_of, result_of
@@ -57,6 +57,7 @@ async def finish(run: Run, brief: str, reason: StopReason, *, success: bool = Tr
     elif reason == "answer" and success and run.settings.answer != "direct":
         answer = await write_answer(run, brief)
     else:
+        answer = await polished(run, answer)
         await run.emit(AnswerStarted(source))
         if answer:
             run.show(AnswerDelta(answer))

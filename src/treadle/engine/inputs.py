@@ -31,7 +31,7 @@ def to_content(value: Any) -> Content:
         return clean(value)
     if isinstance(value, list | tuple) and value:
         return tuple(_part(item) for item in cast(Sequence[Any], value))
-    raise ConfigError(f"a prompt cannot be {type(value).__name__}: {_PROMPT_HELP}")
+    raise ConfigError(f"a prompt cannot be {type(cast(object, value)).__name__}: {_PROMPT_HELP}")
 
 
 def clean(text: str) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from treadle.dialects import choose_dialect
 from treadle.dialects.base import Decision
 from treadle.engine.acting import run_tools
+from treadle.engine.answering import progress
 from treadle.engine.calls import call_model
 from treadle.engine.concluding import conclude, fail, finish, limit_reached, out_of_budget
 from treadle.engine.hooks import run_hooks
@@ -128,7 +129,10 @@ async def unreadable(run: Run) -> None:
     if failures > policy.max_parse:
         last = state.window[-1].message
         text = last.text if isinstance(last, AssistantMessage) else ""
-        await finish(run, text or state.problem, "answer", success=False)
+        if state.answer_only:
+            await finish(run, text or progress(state), "stuck", success=False)
+        else:
+            await finish(run, text or state.problem, "answer", success=False)
         return
     counted = policy.counts_as_iteration and not policy.separate_call
     if counted and state.iteration >= run.settings.max_iterations + state.extra_iterations:
@@ -170,9 +174,8 @@ async def recover(run: Run, error: ModelError) -> None:
         if run.overflows < 1 and await _shrink(run, error):
             run.overflows += 1
             return
-    elif isinstance(error, RequestRefusedError) and run.dialect.native and _about_tools(error):
-        if await demote(run, f"the provider refuses native tools: {str(error)[:200]}", at_once=True):
-            return
+    elif _refuses_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
+        return
     if run.model_index + 1 < len(run.blueprint.models):
         previous = run.model.name
         run.model_index += 1
@@ -195,14 +198,14 @@ async def _shrink(run: Run, error: ContextOverflowError) -> bool:
     return False
 
 
-def _about_tools(error: RequestRefusedError) -> bool:
+def _refuses_tools(error: ModelError) -> bool:
     text = str(error).lower()
-    return error.status in (400, 404, 422) and ("tool" in text or "function" in text)
+    return isinstance(error, RequestRefusedError) and error.status in (400, 404, 422) and ("tool" in text or "function" in text)
 
 
-async def demote(run: Run, reason: str, *, at_once: bool = False) -> bool:
+async def demote(run: Run, reason: str) -> bool:
     """Go on in a dialect that asks less of the model, when the choice was left to us."""
-    if not run.settings.dialect.startswith("auto") or not (at_once or run.dialect.native):
+    if not run.settings.dialect.startswith("auto") or not run.dialect.native:
         return False
     profile = run.model.profile.with_abilities({"tool_call": False, "dialect": None})
     dialect = choose_dialect(run.settings.dialect, profile).name

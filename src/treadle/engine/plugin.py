@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from treadle.tools.base import ToolOutcome
+from treadle.tools.base import Tool, ToolOutcome
 from treadle.types.errors import ContextOverflowError
 from treadle.types.messages import ToolCall, UserMessage
 
@@ -27,6 +27,8 @@ class Plugin:
     """Override what you need. A hook that fails is logged and ignored, unless it raises `Pause` or a `LimitError`."""
 
     name = ""
+    tools: tuple[Tool, ...] = ()
+    """Tools of its own, which it may offer with `run.set_tools`."""
 
     async def on_start(self, run: Run) -> None:
         """Once, before the first round."""
@@ -52,6 +54,10 @@ class Plugin:
         """Return the answer, another one, or a message that sends the loop on."""
         return answer
 
+    async def on_answer(self, run: Run, answer: str) -> str:
+        """The text the user is to get, before it is recorded. Return it, or a better one."""
+        return answer
+
     async def on_overflow(self, run: Run, error: ContextOverflowError) -> bool:
         """The provider says the request is too long. Return True after having made it shorter."""
         return False
@@ -60,7 +66,10 @@ class Plugin:
         """The run is about to be recorded as finished."""
 
 
-HOOKS = ("on_start", "before_round", "after_decision", "before_tool", "after_tool", "after_round", "before_finish", "on_overflow", "on_end")
+HOOKS = (
+    "on_start", "before_round", "after_decision", "before_tool", "after_tool", "after_round", "before_finish", "on_answer", "on_overflow",
+    "on_end",
+)  # fmt: skip
 
 
 class Hooks:
@@ -75,6 +84,7 @@ class Hooks:
     after_tool: list[Callable[..., Awaitable[Any]]]
     after_round: list[Callable[..., Awaitable[Any]]]
     before_finish: list[Callable[..., Awaitable[Any]]]
+    on_answer: list[Callable[..., Awaitable[Any]]]
     on_overflow: list[Callable[..., Awaitable[Any]]]
     on_end: list[Callable[..., Awaitable[Any]]]
 

@@ -40,6 +40,7 @@ class Renderer:
         self.origins: list[tuple[tuple[int, ...], str]] = []
         """For each message of the request, the records and the component it comes from."""
         self._epoch = -1
+        self._fresh = True
         self._done = 0
         self._reported = 0
         self._parts: list[str] = []
@@ -49,13 +50,9 @@ class Renderer:
         self._head: tuple[tuple[object, ...], bytes] | None = None
 
     def render(self, state: RunState, *, component: str = "loop", must_answer: bool = False, stream: bool = False) -> Rendered:
-        fresh = state.epoch != self._epoch
-        if fresh:
-            self._restart(state)
-        self._extend(state.window)
-        encoding = self._encodings.get(must_answer)
-        if encoding is None:
-            encoding = self._encodings[must_answer] = self.dialect.encode(state.tools, self.profile, must_answer=must_answer)
+        self.prepare(state)
+        fresh, self._fresh = self._fresh, False
+        encoding = self.encoding(state, must_answer)
         settings = self.settings
         low = component == "repair" and settings.repair.separate_call
         request = Request(
@@ -76,10 +73,23 @@ class Renderer:
         system = self.messages[0].text if fresh and isinstance(self.messages[0], SystemMessage) else None
         return Rendered(request, self._digest(request), new, system)
 
+    def prepare(self, state: RunState) -> list[Message]:
+        """The messages the next request will have."""
+        if state.epoch != self._epoch:
+            self._restart(state)
+        self._extend(state.window)
+        return self.messages
+
+    def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
+        found = self._encodings.get(must_answer)
+        if found is None:
+            found = self._encodings[must_answer] = self.dialect.encode(state.tools, self.profile, must_answer=must_answer)
+        return found
+
     def _restart(self, state: RunState) -> None:
         started = state.started
         assert started is not None
-        self._epoch, self._done, self._reported = state.epoch, 0, 0
+        self._epoch, self._done, self._reported, self._fresh = state.epoch, 0, 0, True
         self.messages, self.origins, self._parts = [], [], []
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()

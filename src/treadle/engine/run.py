@@ -24,6 +24,7 @@ from treadle.engine.result import RunResult, result_of
 from treadle.engine.settings import Settings
 from treadle.journal.base import Journal
 from treadle.models.base import Model
+from treadle.tools.base import Tool
 from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import BudgetExhaustedError
 from treadle.types.events import AnswerDelta, Event, Injected, Record, TextStreamed, ThinkDone, ToolsChanged
@@ -79,6 +80,8 @@ class Run:
         self.settings = blueprint.settings
         self.toolkit = blueprint.toolkit
         self.hooks = Hooks(blueprint.plugins)
+        self.own_tools: dict[str, Tool] = {tool.name: tool for plugin in blueprint.plugins for tool in getattr(plugin, "tools", ())}
+        """Tools of plug-ins: not the agent's, but they may be offered too."""
         self.prompts = Prompts(dict(blueprint.prompts))
         spent = self.state.usage
         self.purse = Purse(self.settings.budget, parent=parent.purse if parent else None, spent=spent)
@@ -255,11 +258,15 @@ class Run:
     async def apply_swap(self) -> None:
         if self._swap is not None:
             self.toolkit, self._swap = self._swap, None
-            await self.set_tools(self.toolkit.names, "toolkit swapped")
+            own = [tool.name for tool in self.state.tools if tool.name in self.own_tools and tool.name not in self.toolkit]
+            await self.set_tools([*self.toolkit.names, *own], "toolkit swapped")
 
     async def set_tools(self, names: Sequence[str], reason: str) -> None:
-        """Offer exactly these of the toolkit's tools from now on."""
-        await self.emit(ToolsChanged(tuple(tool.schema for name in names if (tool := self.toolkit.get(name)) is not None), reason))
+        """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
+        await self.emit(ToolsChanged(tuple(tool.schema for name in names if (tool := self.tool(name)) is not None), reason))
+
+    def tool(self, name: str) -> Tool | None:
+        return self.toolkit.get(name) or self.own_tools.get(name)
 
     def cache_for(self, component: str) -> WireCache:
         return self._caches.setdefault(component, WireCache())

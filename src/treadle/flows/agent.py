@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from treadle.engine.answering import SYNTHESIS, trace
+from treadle.engine.answering import SYNTHESIS, synthesis_messages
 from treadle.engine.bridge import bridge, drain_queue
 from treadle.engine.driver import drive
 from treadle.engine.inputs import to_content, to_messages
@@ -29,7 +29,7 @@ from treadle.tools.base import Tool
 from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import ConfigError, RunNotFoundError
 from treadle.types.events import AnswerDelta, AnswerDone, Event, Record, ThinkDone
-from treadle.types.messages import Message, SystemMessage, UserMessage
+from treadle.types.messages import Message, SystemMessage, UserMessage, text_of
 from treadle.types.request import Reply, Request, TextDelta
 
 _NOT_GIVEN: Any = object()
@@ -245,9 +245,9 @@ class Agent:
 
     async def stream_answer(self, result: RunResult) -> AsyncIterator[str]:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
-        question = next((m.content for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(result.steps, self.settings.synthesis_chars)}\n\nDraft answer:\n{result.brief}"
-        messages: list[Message] = [SystemMessage(self.prompts.get("synthesis", SYNTHESIS)), UserMessage(facts)]
+        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
+        words = self.prompts.get("synthesis", SYNTHESIS)
+        messages = synthesis_messages(words, question, result.steps, result.brief, self.settings.synthesis_chars)
         shown = False
         try:
             async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
