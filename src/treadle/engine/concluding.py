@@ -46,7 +46,8 @@ async def conclude(run: Run, answer: str, reason: StopReason) -> None:
 async def finish(run: Run, brief: str, reason: StopReason, *, success: bool = True, error: BaseException | None = None) -> None:
     """Write the answer the user gets, and record the end."""
     state = run.state
-    answer, source, plain = brief, "tool" if reason == "final_tool" else "loop", None
+    failing = reason == "error" or run.raises is not None
+    answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
             run.output, plain = await typed_answer(run, brief)

@@ -195,7 +195,7 @@ class DialectDemoted(_Event, frozen=True, tag="dialect_demoted"):
 
 class AnswerStarted(_Event, frozen=True, tag="answer_started"):
     source: str
-    """loop | synthesis | complete | tool | fallback"""
+    """loop | synthesis | complete | tool | fallback | error (what was found before a failure: not an answer)"""
 
 
 class AnswerDone(_Event, frozen=True, tag="answer_done"):
