@@ -39,14 +39,24 @@ SALVAGE = (
 )
 
 
-def trace(steps: list[Step], limit: int) -> str:
-    """The steps as text for a reader, each result cut."""
+def trace(steps: list[Step], limit: int, room: int | None = None) -> str:
+    """The steps as text for a reader, each result cut; with `room` only the latest that fit into so many characters."""
     lines: list[str] = []
-    for number, step in enumerate(steps, 1):
+    for number in range(len(steps), 0, -1):
+        step = steps[number - 1]
         result = step.observation if len(step.observation) <= limit else f"{step.observation[: limit - 10]} [... cut]"
         kind = "error" if step.error else "result"
-        lines.append(f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: limit // 4]})\n{kind}: {result}")
-    return "\n\n".join(lines) or "(no tool was run)"
+        line = f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: limit // 4]})\n{kind}: {result}"
+        if room is not None and (room := room - len(line)) < 0 and lines:
+            lines.append(f"({number} earlier steps are left out)")
+            break
+        lines.append(line)
+    return "\n\n".join(reversed(lines)) or "(no tool was run)"
+
+
+def trace_room(run: Run) -> int | None:
+    """The characters a trace may have so that a request with it fits, the question and a draft answer beside it."""
+    return None if run.room is None else int(run.room * run.estimator.ratio / 2)
 
 
 def progress(state: RunState) -> str:
@@ -60,8 +70,8 @@ def progress(state: RunState) -> str:
     return f"No final answer was reached. Tools that ran{left_out}:\n" + "\n".join(lines) + tail
 
 
-def synthesis_messages(words: str, question: str, steps: list[Step], brief: str, limit: int) -> list[Message]:
-    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit)}\n\nDraft answer:\n{brief}"
+def synthesis_messages(words: str, question: str, steps: list[Step], brief: str, limit: int, room: int | None = None) -> list[Message]:
+    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit, room)}\n\nDraft answer:\n{brief}"
     return [SystemMessage(words), UserMessage(facts)]
 
 
@@ -71,7 +81,7 @@ async def write_answer(run: Run, brief: str) -> str:
     if settings.answer == "synthesize":
         source = "synthesis"
         words = run.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(words, state.question, state.steps, brief, settings.synthesis_chars)
+        messages = synthesis_messages(words, state.question, state.steps, brief, settings.synthesis_chars, trace_room(run))
     else:
         source = "complete"
         messages = [*run.renderer.messages, UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
@@ -119,6 +129,6 @@ async def force_answer(run: Run, why: str) -> str:
 
 
 async def salvage(run: Run) -> str:
-    facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{trace(run.state.steps, run.settings.synthesis_chars)}"
+    facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{trace(run.state.steps, run.settings.synthesis_chars, trace_room(run))}"
     reply = await run.ask("salvage", [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)])
     return reply.text.strip()

@@ -103,7 +103,7 @@ def read(run: Run, reply: Reply, iteration: int) -> Decision:
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
     if decision.calls and run.state.answer_only:
-        text = decision.answer or decision.thought or reply.text
+        text = decision.answer or decision.thought
         return Decision(thought=decision.thought, answer=text or None, problem="" if text else "an answer was wanted, not a tool call")
     if not decision.calls:
         if decision.answer is None:
@@ -129,8 +129,8 @@ async def unreadable(run: Run) -> None:
     if failures > policy.max_parse:
         last = state.window[-1].message
         text = last.text if isinstance(last, AssistantMessage) else ""
-        if state.answer_only:
-            await finish(run, text or progress(state), "stuck", success=False)
+        if state.answer_only:  # what it says instead of an answer is one more call
+            await finish(run, progress(state), "stuck", success=False)
         else:
             await finish(run, text or state.problem, "answer", success=False)
         return

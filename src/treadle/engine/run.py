@@ -14,7 +14,7 @@ from treadle.dialects import choose_dialect, get_dialect
 from treadle.dialects.base import Dialect, Prompts
 from treadle.engine.answering import ANSWERING
 from treadle.engine.calls import ask, worst_case
-from treadle.engine.estimate import Estimator
+from treadle.engine.estimate import Estimator, room_for
 from treadle.engine.inbox import Inbox
 from treadle.engine.log import Log, Sink
 from treadle.engine.plugin import Hooks
@@ -270,6 +270,11 @@ class Run:
 
     def cache_for(self, component: str) -> WireCache:
         return self._caches.setdefault(component, WireCache())
+
+    @property
+    def room(self) -> int | None:
+        """The tokens one request may have; None when nothing is known about it."""
+        return room_for(self.settings, self.model.profile)
 
     def estimate(self, request: Request) -> int:
         return self.estimator.tokens(request)
