@@ -66,6 +66,17 @@ def to_messages(history: str | Iterable[Any]) -> list[Message]:
     return _paired([_message(item) for item in history])
 
 
+def as_history(messages: Iterable[Message]) -> list[Message]:
+    """What was said before a run, as that run sees it: nothing in it is pinned or its own question any more."""
+    return [
+        msgspec.structs.replace(message, kind="summary" if message.kind == "summary" else "history", pinned=False)
+        if isinstance(message, UserMessage)
+        else message
+        for message in messages
+        if not isinstance(message, SystemMessage)
+    ]
+
+
 def _message(item: Any) -> Message:
     if isinstance(item, SystemMessage | UserMessage | AssistantMessage | ToolMessage):
         return item

@@ -85,7 +85,7 @@ def result_of(
     finished = finished or state.finished
     messages = state.messages()
     if system:
-        messages.insert(0, SystemMessage(system))
+        messages.insert(0, SystemMessage(system, rendered=True))
     tools_used = list(dict.fromkeys(step.tool for step in state.steps))
     reason: StopReason = finished.stop_reason if finished else "paused" if state.paused else "error"
     return RunResult(

@@ -11,7 +11,7 @@ from typing import Any
 from treadle.engine.answering import SYNTHESIS, synthesis_messages
 from treadle.engine.bridge import bridge, drain_queue
 from treadle.engine.driver import drive
-from treadle.engine.inputs import to_content, to_messages
+from treadle.engine.inputs import as_history, to_content, to_messages
 from treadle.engine.output import instruction, shape_of
 from treadle.engine.redacting import event_redactor
 from treadle.engine.result import RunResult
@@ -120,7 +120,7 @@ class Agent:
             self._blueprint(settings, past),
             to_content(question),
             run_id=run_id or uuid.uuid4().hex,
-            history=[message for message in past if not isinstance(message, SystemMessage)],
+            history=as_history(past),
             journal=parent.log.journal if parent is not None else self.journal,
             parent=parent,
             conversation=conversation,
@@ -263,9 +263,9 @@ class Agent:
     # ---- inside
 
     def _blueprint(self, settings: Settings, past: Sequence[Message]) -> Blueprint:
-        system = [message.text for message in past if isinstance(message, SystemMessage)]
+        system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
         texts = [self.system, *system, self.instructions, instruction(self.output_type) if self.output_type is not None else ""]
-        plugins = [*presets.plugins_for(self.preset, settings), *self.plugins]
+        plugins = presets.plugins_for(self.preset, settings, self.plugins)
         if any(tool.approval != "allow" for tool in self.toolkit) and not any(isinstance(p, Approval) for p in plugins):
             plugins.append(Approval())
         if settings.budget is not None and settings.max_tokens is None:

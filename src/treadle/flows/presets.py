@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -90,9 +90,16 @@ def names() -> list[str]:
     return list(_BUILT_IN)
 
 
-def plugins_for(preset: Preset, settings: Settings) -> list[Any]:
-    """The preset's aids, and what the settings themselves call for."""
+def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:
+    """The preset's aids, what the settings themselves call for, and those given; a given one takes the place of its namesake."""
     found = preset.plugins(settings)
     if settings.max_history_messages is not None:
         found.append(HistoryTrim())
-    return found
+    others = list(given)
+    for place, plugin in enumerate(found):
+        for other in others:
+            if plugin.name == getattr(other, "name", None):
+                found[place] = other
+                others.remove(other)
+                break
+    return [*found, *others]

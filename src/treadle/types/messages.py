@@ -40,6 +40,8 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 
 class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True):
     text: str
+    rendered: bool = False
+    """What a run put together itself, dialect and tools included: shown in its result, not part of a history."""
 
 
 class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True):
