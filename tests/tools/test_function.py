@@ -106,10 +106,10 @@ def test_every_kind_of_annotation_is_described() -> None:
         i: Options,
         j: Pair,
         k: datetime | None,
-        l: date,
+        when: date,
         m: Path,
         n: Any,
-        o,  # noqa: ANN001 - unannotated on purpose
+        o,
         p: Annotated[int, "how many"],
         q: Annotated[int, msgspec.Meta(ge=1, description="at least one")],
         r: tuple[int, ...] = (),
@@ -122,11 +122,15 @@ def test_every_kind_of_annotation_is_described() -> None:
     assert found["d"] == {"type": "object", "additionalProperties": {"type": "number"}}
     assert found["e"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     assert found["g"] == {"type": "string", "enum": ["blue", "red"]}
-    assert found["h"] == {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, "required": ["x"]}
+    assert found["h"] == {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}},
+        "required": ["x"],
+    }
     assert found["i"]["properties"] == {"deep": {"type": "boolean"}}
     assert found["j"]["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
     assert found["k"]["anyOf"][0] == {"type": "string", "format": "date-time"}
-    assert found["l"]["format"] == "date"
+    assert found["when"]["format"] == "date"
     assert found["m"] == {"type": "string"}
     assert found["n"] == {}
     assert found["o"] == {}
@@ -168,7 +172,9 @@ def test_json_is_converted_to_what_the_annotations_ask_for(call: Call) -> None:
     seen: list[Any] = []
 
     @tool
-    def f(color: Color, point: Point, when: datetime, paths: list[Path], pair: Pair, number: float, tags: set[str], keep: Any = None) -> None:
+    def f(
+        color: Color, point: Point, when: datetime, paths: list[Path], pair: Pair, number: float, tags: set[str], keep: Any = None
+    ) -> None:
         seen.extend([color, point, when, paths, pair, number, tags, keep])
 
     args: dict[str, Any] = {
@@ -257,7 +263,9 @@ def test_pydantic_is_never_imported_for_others() -> None:
         "Toolkit([tool(f)])\n"
         "assert not {'pydantic', 'jsonschema_rs'} & set(sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": ""}, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": ""}, timeout=60
+    )
 
 
 def test_the_context_is_handed_over_and_not_described(call: Call) -> None:
@@ -423,7 +431,7 @@ def test_a_broken_pattern_is_refused_at_registration() -> None:
     def f(a: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "("})]) -> str:
         return a
 
-    with pytest.raises(SchemaError, match="'f'.*properties.a.pattern"):
+    with pytest.raises(SchemaError, match=r"'f'.*properties\.a\.pattern"):
         Toolkit([f])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import traceback
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -22,6 +23,9 @@ _ROOM = os.path.dirname(__file__)
 
 def render(observation: Any, artifacts: tuple[Artifact, ...], max_chars: int) -> tuple[Content, str | None, tuple[Artifact, ...]]:
     """The content for the model, the whole text if it was cut, and all artifacts found."""
+    if isinstance(observation, str) and not artifacts:
+        text = clean(to_text(observation))
+        return cut(text, max_chars), text if len(text) > max_chars else None, ()
     found = [_clean_artifact(artifact) for artifact in artifacts]
     parts: list[TextPart | ImagePart] = []
     for piece in _pieces(observation):
@@ -119,7 +123,10 @@ def _label(artifact: Artifact) -> str:
 
 def _clean_artifact(artifact: Artifact) -> Artifact:
     name = " ".join(clean(artifact.name).split()) or "unnamed"
-    return Artifact(name, clean(artifact.content), clean(artifact.mime), artifact.base64, clean(artifact.summary))
+    content: Any = artifact.content
+    if isinstance(content, (bytes, bytearray)):  # what one has after drawing a picture
+        return Artifact(name, b64encode(content).decode(), clean(artifact.mime), True, clean(artifact.summary))
+    return Artifact(name, clean(content), clean(artifact.mime), artifact.base64, clean(artifact.summary))
 
 
 def _without_contents(text: str, artifacts: list[Artifact]) -> str:

@@ -74,7 +74,7 @@ def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[s
         if limits.unknown_args != "schema" and (unknown := unknown_arguments(check, args)):
             if limits.unknown_args != "prune":
                 raise _Refused("invalid_args", _unknown_text(tool, unknown, sorted(check.known or ())))
-            args = {name: value for name, value in args.items() if name not in unknown}
+            args = {name: value for name, value in args.items() if name in (check.known or ())}
         handed = _handed(tool, extras) if extras else {}
         if problems := check.validate(args, handed):
             raise _Refused("invalid_args", f"Tool '{tool.name}' was not called: {'; '.join(problems)}")
@@ -138,17 +138,16 @@ async def _guarded(tool: Tool, args: dict[str, Any], limits: Limits, stream: Str
     try:
         async with clock:
             value = await _execute(tool, args, stream)
-        if task.cancelling() > cancels:  # the tool swallowed it
-            raise asyncio.CancelledError
         return _outcome(value, stream, limits)
     except GeneratorExit:
         raise
     except BaseException as error:
-        if task.cancelling() > cancels:
-            raise asyncio.CancelledError from error
+        # The count alone does not tell: before Python 3.13 a TaskGroup that fails inside the tool leaves it raised.
+        if isinstance(error, asyncio.CancelledError) and task.cancelling() > cancels:
+            raise
         if clock.expired():
-            text = f"Tool '{tool.name}' timed out after {seconds:g} s."
-            return _failure(stream, "timeout", text, limits)
+            reason = f"timed out after {seconds:g} s." if stream.started else f"was not started within {seconds:g} s: too many are at work."
+            return _failure(stream, "timeout", f"Tool '{tool.name}' {reason}", limits)
         return _failure(stream, "exception", describe_failure(tool.name, error, limits.error_detail), limits)
     finally:
         stream.close()
@@ -188,14 +187,14 @@ def _is_async(function: Any) -> bool:
 def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
     response = stream.response or (value if isinstance(value, ToolResponse) else ToolResponse(value))
     observation = stream.text() or NO_OUTPUT if stream.used else response.observation
-    content, full, artifacts = render(observation, tuple(response.artifacts), limits.max_chars)
+    content, full, artifacts = render(observation, tuple(response.artifacts or ()), limits.max_chars)
     return ToolOutcome(
         content,
         error="exception" if response.error else "",
         full=full,
         artifacts=artifacts,
         final=response.final_answer,
-        extras=response.extras,
+        extras=dict(response.extras or {}),
         usage=response.usage,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -20,7 +21,7 @@ from treadle.types.errors import SchemaError
 class Extra:
     """Marks a parameter that only the extras of an earlier tool fill; the model never sees it.
 
-    >>> def query(sql: str, connection: Annotated[Any, Extra]) -> str: ...
+    def query(sql: str, connection: Annotated[Connection, Extra]) -> str: ...
     """
 
 
@@ -73,6 +74,16 @@ def accepted_names(function: Callable[..., Any]) -> frozenset[str] | None:
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     return frozenset(parameter.name for parameter in parameters)
+
+
+def context_parameter(function: Callable[..., Any]) -> str:
+    """The parameter that asks for the `ToolContext`, or ""."""
+    target = _function_of(function)
+    for parameter in _signature(function).parameters.values():
+        with contextlib.suppress(SchemaError):  # of no concern here: the schema comes from elsewhere
+            if _is_context(_annotation(parameter, target)):
+                return parameter.name
+    return ""
 
 
 def _described(parameter: inspect.Parameter, annotation: Any, text: str) -> Parameter:

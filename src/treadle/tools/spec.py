@@ -13,6 +13,7 @@ from msgspec import Struct
 from treadle.tools.base import Approval, Effect, Tool
 from treadle.tools.results import to_builtin
 from treadle.tools.schemas import Described, Parameter, describe
+from treadle.tools.signature import context_parameter
 from treadle.tools.validation import check_name, check_schema, checker, trust_schema
 from treadle.types.errors import ConfigError, SchemaError, ToolError
 
@@ -190,5 +191,6 @@ class BaseTool:
             approval=self.approval,
             pinned=self.pinned,
             required_extras=frozenset(param.name for param in hidden if param.needed),
+            context_param=context_parameter(self),
             convert=spec.described.convert,
         )

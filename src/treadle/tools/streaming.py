@@ -29,6 +29,8 @@ class _Stopped(Exception):
 class Stream:
     """What one call has put out so far. `add` runs on the loop, `send` in the tool's thread."""
 
+    __slots__ = ("_ahead", "_context", "_loop", "_pieces", "_size", "closed", "response", "started", "used")
+
     def __init__(self, context: ToolContext) -> None:
         self.started = False
         self.used = False
@@ -36,10 +38,10 @@ class Stream:
         self.response: ToolResponse | None = None
         """Yielded or returned by the generator itself: its flags, artifacts and extras count."""
         self._context = context
-        self._loop = asyncio.get_running_loop()
         self._pieces: list[str] = []
         self._size = 0
         self._ahead: threading.Semaphore | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def text(self) -> str:
         return "".join(self._pieces)
@@ -74,12 +76,14 @@ class Stream:
             await _aclose(source)
 
     def open_for_thread(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._ahead = threading.Semaphore(_AHEAD)
 
     def send(self, piece: Any) -> None:
         """Hand a piece to the loop, waiting while it is too far behind."""
-        if self._ahead is not None:
-            self._ahead.acquire()
+        assert self._loop is not None
+        assert self._ahead is not None
+        self._ahead.acquire()
         if self.closed:
             raise _Stopped
         self._loop.call_soon_threadsafe(self._receive, piece)
@@ -115,7 +119,6 @@ def pump(function: Callable[[], Any], stream: Stream) -> Any:
         return value
     pieces = cast(Iterator[Any], source)
     stream.used = True
-    stream.open_for_thread()
     with contextlib.suppress(_Stopped):
         while True:
             try:

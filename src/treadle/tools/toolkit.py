@@ -18,8 +18,8 @@ _ACCEPTED = "a Tool, a BaseTool object, a function, or an object with as_tool() 
 class Toolkit:
     """The tools of an agent, in the order they were registered.
 
-    >>> kit = Toolkit([read_file, write_file])
-    >>> safe = kit.filtered(["read_file"]) + kit.filtered(["write_file"]).approved("ask")
+    kit = Toolkit([read_file, write_file])
+    safe = kit.filtered(["read_file"]) + kit.filtered(["write_file"]).approved("ask")
     """
 
     def __init__(self, tools: Iterable[object] = ()) -> None:

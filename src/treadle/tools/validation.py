@@ -132,7 +132,7 @@ def trust_schema(parameters: Mapping[str, Any]) -> None:
 def unknown_arguments(check: Checker, args: Mapping[str, Any]) -> list[str]:
     """Names the schema does not speak of; none when the schema itself says what else is allowed."""
     known = check.known
-    return [] if known is None else [name for name in args if name not in known]
+    return [] if known is None or args.keys() <= known else [name for name in args if name not in known]
 
 
 def _known_names(parameters: Mapping[str, Any]) -> frozenset[str] | None:

@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+
+from treadle.tools.base import Limits, Tool, ToolOutcome, ToolResponse
+from treadle.tools.function import tool
+from treadle.tools.runner import run_call
+from treadle.tools.signature import Extra
+from treadle.tools.toolkit import Toolkit
+from treadle.types.errors import ToolError
+from treadle.types.messages import ToolCall
+
+Call = Callable[..., ToolOutcome]
+ACall = Callable[..., Any]
+
+
+@tool
+async def add(a: int, b: int = 0) -> int:
+    """Adds."""
+    return a + b
+
+
+def raw(execute: Callable[..., Any], parameters: dict[str, Any] | None = None, **rest: Any) -> Tool:
+    return Tool("raw", "", parameters or {"type": "object", "properties": {"a": {"type": "integer"}}}, execute, **rest)
+
+
+def test_a_call_gives_an_outcome(call: Call) -> None:
+    outcome = call(add, {"a": 1, "b": 2})
+    assert (outcome.content, outcome.error, outcome.executed, outcome.final) == ("3", "", True, False)
+    assert 0 < outcome.elapsed < 5
+
+
+def test_L33_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
+    bad = ToolCall("c", "add", problem="arguments end in the middle", raw='{"a":')
+    outcome = asyncio.run(run_call(add, bad, limits=Limits(), toolkit=Toolkit([add]), extras={}, context=context))
+    assert (outcome.error, outcome.executed) == ("invalid_args", False)
+    assert "arguments end in the middle" in str(outcome.content)
+
+
+@pytest.mark.parametrize(
+    ("tools", "name", "words"),
+    [
+        ([add], "Add_", "The nearest are: add."),
+        ([add], "zzz", "There are: add."),
+        ([], "add", "There are none"),
+        ([add], "x" * 100_000, "characters)"),
+    ],
+)
+def test_L33_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[Tool], name: str, words: str) -> None:
+    call = ToolCall("c", name)
+    outcome = asyncio.run(run_call(None, call, limits=Limits(), toolkit=Toolkit(tools), extras={}, context=context))
+    assert (outcome.error, outcome.executed) == ("unknown_tool", False)
+    assert words in str(outcome.content)
+    assert len(str(outcome.content)) < 300
+
+
+def test_L31_invalid_arguments_are_never_executed(call: Call) -> None:
+    outcome = call(add, {"a": True})
+    assert (outcome.error, outcome.executed) == ("invalid_args", False)
+    assert outcome.content == "Tool 'add' was not called: argument 'a': expected integer, got boolean true"
+
+
+def test_L32_unknown_arguments(call: Call) -> None:
+    args = {"a": 1, "bb": 2, "x": 3}
+    assert call(add, args, unknown_args="prune").content == "1"
+    for policy in ("reject", "repair"):
+        outcome = call(add, args, unknown_args=policy)
+        assert (outcome.error, outcome.executed) == ("invalid_args", False)
+        assert outcome.content == "Tool 'add' was not called: unknown argument 'bb', 'x' (did you mean 'b'?). It takes: a, b."
+    assert call(add, args, unknown_args="schema").content == "Tool 'add' was not called: argument 'bb', 'x': unknown"
+
+
+def test_L32_a_schema_that_allows_more_arguments_is_heeded(call: Call) -> None:
+    async def execute(**kwargs: Any) -> str:
+        return ",".join(sorted(kwargs))
+
+    open_ended = raw(execute, {"type": "object", "properties": {"a": {}}, "additionalProperties": True})
+    silent = raw(execute, {"type": "object", "properties": {"a": {}}})
+    shapeless = raw(execute, {"type": "object"})
+    for policy in ("prune", "reject", "schema"):
+        assert call(open_ended, {"a": 1, "z": 2}, unknown_args=policy).content == "a,z"
+        assert call(shapeless, {"z": 2}, unknown_args=policy).content == "z"
+    assert call(silent, {"a": 1, "z": 2}, unknown_args="prune").content == "a"
+    assert call(silent, {"a": 1, "z": 2}, unknown_args="reject").error == "invalid_args"
+    assert call(silent, {"a": 1, "z": 2}, unknown_args="schema").content == "a,z"
+
+
+def test_whole_numbers_arrive_as_integers(call: Call) -> None:
+    async def execute(a: Any) -> str:
+        return repr(a)
+
+    assert call(raw(execute), {"a": 5.0}).content == "5"
+    anything = raw(execute, {"type": "object", "properties": {"a": {}}})
+    assert call(anything, {"a": [1e300, 2**70, -2.5]}).content == f"[1e+300, {2**70}, -2.5]"
+
+
+def test_L38_extras_reach_declared_parameters_and_win(call: Call) -> None:
+    @tool
+    def query(sql: str, connection: Annotated[object, Extra] = None) -> str:
+        return f"{sql} {connection}"
+
+    @tool
+    def everything(sql: str, **extras: Any) -> str:
+        return f"{sql} {sorted(extras)}"
+
+    marker = object()
+    assert call(query, {"sql": "q"}, extras={"connection": marker, "other": 1}).content == f"q {marker}"
+    assert call(query, {"sql": "q"}, extras={"sql": "mine"}).content == "mine None"
+    assert call(query, {}, extras={"sql": marker}).content == f"{marker} None"
+    assert call(query, {"sql": 3}, extras={"sql": "mine"}).content == "mine None"
+    assert call(query, {}, extras={"other": 1}).error == "invalid_args"
+    assert call(everything, {"sql": "q"}, extras={"x": marker, "y": 1}).content == "q ['x', 'y']"
+    assert call(add, {"a": 1}, extras={"x": marker}).content == "1"
+
+
+def test_L38_extras_and_tools_written_by_hand(call: Call) -> None:
+    async def narrow(a: int) -> str:
+        return f"{a}"
+
+    async def declares(a: int, thing: object = None) -> str:
+        return f"{a} {thing}"
+
+    async def wide(**kwargs: Any) -> str:
+        return f"{sorted(kwargs)}"
+
+    extras = {"thing": 1, "other": 2}
+    assert call(raw(narrow), {"a": 1}, extras=extras).content == "1"
+    assert call(raw(declares), {"a": 1}, extras=extras).content == "1 1"
+    assert call(raw(wide), {"a": 1}, extras=extras).content == "['a', 'other', 'thing']"
+    assert call(raw(wide, takes_extras=frozenset()), {"a": 1}, extras=extras).content == "['a']"
+    assert call(raw(wide, takes_extras=frozenset({"thing"})), {"a": 1}, extras=extras).content == "['a', 'thing']"
+    assert call(raw(wide, context_param="context"), {"a": 1}, extras={"context": 1}).content == "['a', 'context']"
+
+
+def test_L38_extras_that_are_gone_are_an_error_observation(call: Call) -> None:
+    @tool
+    def query(sql: str, connection: Annotated[object, Extra]) -> str:
+        return sql
+
+    outcome = call(query, {"sql": "q"})
+    assert (outcome.error, outcome.executed) == ("invalid_args", False)
+    assert "it needs connection from the result of another tool" in str(outcome.content)
+
+
+def test_L37_a_response_carries_more_than_text(call: Call) -> None:
+    @tool
+    async def finish() -> ToolResponse:
+        return ToolResponse({"done": True}, final_answer=True, extras={"x": iter})
+
+    @tool
+    async def fail() -> ToolResponse:
+        return ToolResponse("no luck", error=True)
+
+    outcome = call(finish)
+    assert (outcome.content, outcome.final, outcome.extras, outcome.error) == ('{"done":true}', True, {"x": iter}, "")
+    assert (call(fail).content, call(fail).error) == ("no luck", "exception")
+
+
+def test_every_kind_of_callable_is_executed(call: Call) -> None:
+    async def coroutine(a: int) -> int:
+        return a + 1
+
+    def returns_coroutine(a: int) -> Any:
+        return coroutine(a)
+
+    class Object:
+        async def __call__(self, a: int) -> int:
+            return a + 1
+
+    for function in (coroutine, returns_coroutine, Object(), functools.partial(coroutine), lambda a: coroutine(a), lambda a: a + 1):
+        assert call(raw(function), {"a": 1}).content == "2", function
+
+
+def test_sync_tools_run_beside_the_loop_in_threads_of_their_own(acall: ACall) -> None:
+    where: list[threading.Thread] = []
+
+    @tool
+    def slow() -> str:
+        where.append(threading.current_thread())
+        time.sleep(0.2)
+        return "done"
+
+    async def main() -> int:
+        ticks = 0
+        pending = asyncio.gather(*(acall(slow) for _ in range(8)))
+        while not pending.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+        assert [outcome.content for outcome in await pending] == ["done"] * 8
+        return ticks
+
+    started = time.perf_counter()
+    assert asyncio.run(main()) >= 3
+    assert time.perf_counter() - started < 1.2
+    assert all(thread.daemon and thread.name == "treadle-tool" for thread in where)
+
+
+def test_context_variables_reach_every_kind_of_tool(acall: ACall) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
+
+    @tool
+    def sync() -> str:
+        return variable.get()
+
+    @tool
+    async def other() -> str:
+        return variable.get()
+
+    @tool
+    def pieces() -> Iterator[str]:
+        yield variable.get()
+
+    async def main() -> None:
+        variable.set("here")
+        assert [(await acall(each)).content for each in (sync, other, pieces)] == ["here"] * 3
+
+    asyncio.run(main())
+
+
+def test_L39_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: ACall, context: Any) -> None:
+    go_on = threading.Event()
+
+    @tool
+    def sync() -> Iterator[Any]:
+        yield "a"
+        assert go_on.wait(5)
+        yield 1
+        yield None
+        yield "b"
+
+    @tool
+    async def other() -> AsyncIterator[str]:
+        yield "x"
+        await asyncio.sleep(0.01)
+        yield "y"
+
+    async def main() -> None:
+        running = asyncio.create_task(acall(sync))
+        for _ in range(500):
+            if context.pieces:
+                break
+            await asyncio.sleep(0.005)
+        assert context.pieces == ["a"]
+        go_on.set()
+        assert (await running).content == "a1b"
+        assert (await acall(other)).content == "xy"
+        assert context.pieces == ["a", "1", "b", "x", "y"]
+
+    asyncio.run(main())
+
+
+def test_L39_generators_may_end_in_a_response_or_be_part_of_one(call: Call) -> None:
+    def pieces() -> Iterator[str]:
+        yield "a"
+        yield "b"
+
+    @tool
+    def returns() -> Iterator[str]:
+        yield "a"
+        return ToolResponse("!", final_answer=True)
+
+    @tool
+    async def yields() -> AsyncIterator[Any]:
+        yield "a"
+        yield ToolResponse("!", extras={"k": 1})
+
+    @tool
+    def inside() -> ToolResponse:
+        return ToolResponse(pieces(), final_answer=True)
+
+    @tool
+    async def inside_async() -> ToolResponse:
+        return ToolResponse(pieces(), final_answer=True)
+
+    @tool
+    async def an_iterator() -> Any:
+        return map(str, range(3))
+
+    @tool
+    def empty() -> Iterator[str]:
+        yield from ()
+
+    assert (call(returns).content, call(returns).final) == ("a!", True)
+    assert (call(yields).content, call(yields).extras) == ("a!", {"k": 1})
+    for each in (inside, inside_async):
+        assert (call(each).content, call(each).final) == ("ab", True)
+    assert call(an_iterator).content == "012"
+    assert call(empty).content == "(no output)"
+
+
+def fails() -> None:
+    raise ValueError("the key is hunter2")
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_L34_error_detail(call: Call, kind: str) -> None:
+    def sync() -> None:
+        fails()
+
+    async def other() -> None:
+        fails()
+
+    failing = tool(sync if kind == "sync" else other, name="x")
+    assert call(failing).content == "Tool 'x' failed: ValueError"
+    assert call(failing, error_detail="message").content == "Tool 'x' failed: ValueError: the key is hunter2"
+    full = str(call(failing, error_detail="full").content)
+    assert full.startswith("Tool 'x' failed: ValueError: the key is hunter2\n")
+    assert "test_runner.py:" in full
+    assert "in fails: raise ValueError" in full
+    assert "/" not in full
+    assert "runner.py:" not in full.replace("test_runner.py:", "")
+    assert (call(failing).error, call(failing).executed) == ("exception", True)
+
+
+def test_L34_a_tool_error_is_always_shown(call: Call) -> None:
+    class Mine(ToolError):
+        pass
+
+    @tool
+    def failing(kind: int) -> None:
+        if kind == 1:
+            raise ToolError("ask for a smaller page")
+        if kind == 2:
+            raise Mine
+        raise ExceptionGroup("several", [ToolError("one"), ValueError("two")])
+
+    assert call(failing, {"kind": 1}).content == "Tool 'failing' failed: ask for a smaller page"
+    assert call(failing, {"kind": 2}).content == "Tool 'failing' failed: Mine"
+    assert call(failing, {"kind": 3}).content == "Tool 'failing' failed: one"
+
+
+def test_groups_show_what_is_in_them(call: Call) -> None:
+    @tool
+    async def failing() -> None:
+        async def fail(error: Exception) -> None:
+            raise error
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail(ValueError("a")))
+            group.create_task(fail(KeyError("b")))
+
+    assert call(failing).content == "Tool 'failing' failed: ValueError, KeyError"
+    assert call(failing, error_detail="message").content == "Tool 'failing' failed: ValueError: a; KeyError: 'b'"
+
+
+def test_a_tool_that_catches_its_own_failing_tasks_is_not_taken_for_cancelled(call: Call) -> None:
+    @tool
+    async def survives() -> str:
+        async def fail() -> None:
+            raise ValueError
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        except* ValueError:
+            pass
+        return "one failed"
+
+    assert call(survives).content == "one failed"
+
+
+def test_a_time_out_of_ours_and_one_of_the_tools_own(call: Call) -> None:
+    @tool(timeout=0.05)
+    async def slow() -> None:
+        await asyncio.sleep(5)
+
+    @tool(timeout=5)
+    async def own() -> None:
+        raise TimeoutError("upstream")
+
+    @tool(timeout=0.05)
+    def blocked() -> None:
+        time.sleep(0.3)
+
+    @tool(timeout=0.05)
+    async def disguises() -> None:
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            raise ValueError("something") from None
+
+    for each in (slow, blocked, disguises):
+        outcome = call(each)
+        assert (outcome.error, outcome.executed) == ("timeout", True)
+        assert outcome.content == f"Tool '{each.name}' timed out after 0.05 s."
+        assert outcome.elapsed < 0.25
+    assert (call(own).error, call(own).content) == ("exception", "Tool 'own' failed: TimeoutError")
+
+
+def test_the_limit_overrides_the_tools_own_time_out(call: Call) -> None:
+    @tool(timeout=0.01)
+    async def slow() -> str:
+        await asyncio.sleep(0.1)
+        return "done"
+
+    assert call(slow, timeout=5).content == "done"
+    assert call(slow.replace(timeout=None), timeout=0.01).error == "timeout"
+    assert call(slow.replace(timeout=None)).content == "done"
+
+
+def test_L36_observations_are_cut_and_kept_whole_beside(call: Call) -> None:
+    @tool
+    async def long() -> str:
+        return "x" * 1000
+
+    @tool
+    async def fails_long() -> None:
+        raise ToolError("y" * 1000)
+
+    outcome = call(long, max_chars=200)
+    assert 195 <= len(outcome.content) <= 200
+    assert outcome.full == "x" * 1000
+    assert 195 <= len(call(fails_long, max_chars=200).content) <= 200
+
+
+def test_cancelling_gets_out_at_once_and_a_sync_tool_is_left_behind(acall: ACall) -> None:
+    release = threading.Event()
+    ended: list[str] = []
+
+    @tool(timeout=None)
+    def stuck() -> None:
+        release.wait(10)
+        ended.append("sync")
+
+    @tool(timeout=None)
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(10)
+        finally:
+            ended.append("async")
+
+    async def main() -> None:
+        for each in (stuck, waits):
+            task = asyncio.create_task(acall(each))
+            await asyncio.sleep(0.05)
+            started = time.perf_counter()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert time.perf_counter() - started < 0.5
+        assert ended == ["async"]
+
+    asyncio.run(main())
+    release.set()
