@@ -182,7 +182,8 @@ async def _act(
     if reservation is not None:
         reservation.settle(Usage(tool_calls=int(outcome.executed)))
     collected[asked.id] = outcome
-    await run.emit(
+    last = len(run.state.pending_calls()) == 1
+    await (run.defer if last else run.emit)(
         ToolDone(
             asked.id, gated.name if isinstance(gated, ToolCall) else asked.name, iteration, outcome.content, outcome.error, outcome.elapsed,
             outcome.full, outcome.artifacts, outcome.final, bool(outcome.extras), outcome.usage, outcome.executed,

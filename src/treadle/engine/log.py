@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
 
 from treadle.journal.base import Journal
@@ -38,6 +38,9 @@ class Log:
         self._sinks: list[Sink] = []
         self._lock = asyncio.Lock()
         self._offset = 0
+        self.deferred: list[Record] = []
+        self._inline: bool = getattr(journal, "inline", False)
+        """The journal nearly always stores at once: then an emit needs no task of its own to be safe from cancellation."""
         for record in records:
             self.records.append(record)
             self.state.apply(record)
@@ -54,12 +57,34 @@ class Log:
         if self.journal is None:
             self._commit([self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)])
             return
-        await _uninterrupted(self._store(self.journal, events))
+        storing = self._store(self.journal, events)
+        if self._inline:
+            try:
+                waiting = storing.send(None)
+            except StopIteration:
+                return
+            storing = _go_on(storing, waiting)
+        await _uninterrupted(storing)
+
+    async def defer(self, event: Event) -> None:
+        """Fold an event now and store it together with the next one. Only for an event on which nothing is done or shown
+        before that: a crash in between is a crash before the event."""
+        if self.journal is None or self._lock.locked():
+            await self.emit(event)
+            return
+        record = self._record(event if self._redact is None else self._redact(event), self.state.seq + 1)
+        self.deferred.append(record)
+        self.records.append(record)
+        self.state.apply(record)
 
     async def _store(self, journal: Journal, events: Sequence[Event]) -> None:
         async with self._lock:
+            deferred, self.deferred = self.deferred, []
             records = [self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)]
-            await journal.append(records)
+            await journal.append([*deferred, *records])
+            if self._sinks:
+                for record in deferred:
+                    self.forward(record)
             self._commit(records)
 
     def show(self, event: Event) -> None:
@@ -91,6 +116,26 @@ class Log:
             self.state.apply(record)
             if self._sinks:
                 self.forward(record)
+
+
+class _Continued:
+    """The rest of a coroutine that was run up to its first suspension."""
+
+    def __init__(self, work: Coroutine[Any, Any, None], waiting: Any) -> None:
+        self._work = work
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, None, None]:
+        while True:
+            yield self._waiting
+            try:
+                self._waiting = self._work.send(None)
+            except StopIteration:
+                return
+
+
+async def _go_on(work: Coroutine[Any, Any, None], waiting: Any) -> None:
+    await _Continued(work, waiting)
 
 
 async def _uninterrupted(storing: Coroutine[Any, Any, None]) -> None:

@@ -85,7 +85,7 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
         dialect=run.dialect.name,
         opaque=reply.opaque,
     )
-    await run.emit(
+    await run.defer(
         ThinkDone(
             component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
             decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest,

@@ -218,6 +218,14 @@ class Run:
     async def emit(self, *events: Event) -> None:
         await self.log.emit(*events)
 
+    async def defer(self, event: Event) -> None:
+        await self.log.defer(event)
+
+    async def flush(self) -> None:
+        """Store what was deferred, before something slow or visible happens."""
+        if self.log.deferred:
+            await self.log.emit()
+
     def show(self, event: Event) -> None:
         self.log.show(event)
 

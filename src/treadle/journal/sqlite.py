@@ -35,6 +35,9 @@ class SqliteJournal:
     Nothing is opened before the first use. `read_only` reads a file that cannot or must not be written.
     """
 
+    inline = True
+    """An append nearly always stores at once, without letting go of the event loop."""
+
     def __init__(
         self,
         path: str | Path | None = None,
@@ -96,8 +99,8 @@ class SqliteJournal:
                 gone.append(run)
             except (RunBusyError, RunNotFoundError):
                 continue
-        if gone:
-            await self._write(store.shrink, quick=False)
+        while gone and await self._write(store.shrink, quick=False):
+            pass
         return gone
 
     async def claim(self, run_id: str, owner: str) -> int:

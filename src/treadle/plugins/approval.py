@@ -31,9 +31,11 @@ class Approval(Plugin):
         if tool.approval == "deny":
             return ToolOutcome(f"Tool '{call.name}' was not run: it is not allowed here.", "denied", executed=False)
         decision = run.state.approvals.get(call.id)
-        if decision is None and self.ask is not None and (allow := await self.ask(call)) is not None:
-            decision = Approved(call.id, allow)
-            await run.emit(decision)
+        if decision is None and self.ask is not None:
+            await run.flush()
+            if (allow := await self.ask(call)) is not None:
+                decision = Approved(call.id, allow)
+                await run.emit(decision)
         if decision is None:
             raise Pause(f"approval of {call.name}")
         if decision.allow:
