@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from treadle.tools.base import Limits, Tool, ToolContext, ToolOutcome, ToolResponse
+from treadle.tools.clock import Clock
 from treadle.tools.results import NO_OUTPUT, clean, cut, describe_failure, render
 from treadle.tools.signature import accepted_names
 from treadle.tools.streaming import Stream, pump
@@ -134,10 +135,12 @@ async def _guarded(tool: Tool, args: dict[str, Any], limits: Limits, stream: Str
     assert task is not None
     cancels = task.cancelling()
     seconds = tool.timeout if limits.timeout is None else limits.timeout
-    clock = asyncio.timeout(seconds)
+    clock = Clock(task, seconds)
     try:
-        async with clock:
+        try:
             value = await _execute(tool, args, stream)
+        finally:
+            clock.stop()
         return _outcome(value, stream, limits)
     except GeneratorExit:
         raise
@@ -145,7 +148,7 @@ async def _guarded(tool: Tool, args: dict[str, Any], limits: Limits, stream: Str
         # The count alone does not tell: before Python 3.13 a TaskGroup that fails inside the tool leaves it raised.
         if isinstance(error, asyncio.CancelledError) and task.cancelling() > cancels:
             raise
-        if clock.expired():
+        if clock.expired:
             reason = f"timed out after {seconds:g} s." if stream.started else f"was not started within {seconds:g} s: too many are at work."
             return _failure(stream, "timeout", f"Tool '{tool.name}' {reason}", limits)
         return _failure(stream, "exception", describe_failure(tool.name, error, limits.error_detail), limits)

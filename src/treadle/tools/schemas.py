@@ -213,8 +213,9 @@ def _converter(annotations: Mapping[str, Any], parts: Mapping[str, list[Any]]) -
             converted = {**args, **msgspec.convert(args, shape, str_keys=True, dec_hook=_construct)} if needed else dict(args)
         except msgspec.ValidationError as error:
             raise ValueError(_conversion_problem(str(error))) from None
-        for name in adapters.keys() & args.keys():
-            converted[name] = _validated(adapters[name], name, args[name])
+        for name, adapter in adapters.items():
+            if name in args:
+                converted[name] = _validated(adapter, name, args[name])
         return converted
 
     return convert
