@@ -69,6 +69,7 @@ async def _start(run: Run) -> None:
             RunStarted(
                 run.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system, tuple(run.toolkit.schemas), run.history,
                 run.settings.asdict(), dict(blueprint.prompts), run.conversation, run.user, run.depth,
+                run.model.profile,
             )
         )  # fmt: skip
     elif state.finished is None:

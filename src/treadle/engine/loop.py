@@ -20,7 +20,7 @@ from treadle.engine.concluding import conclude, fail, finish, limit_reached, out
 from treadle.engine.hooks import run_hooks
 from treadle.types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle.types.events import DialectDemoted, MessageAdded, ModelSwitched, ThinkDone, ThinkStarted
-from treadle.types.messages import AssistantMessage, ToolCall, UserMessage
+from treadle.types.messages import AssistantMessage, ToolCall, UserMessage, text_of
 from treadle.types.request import Reply
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def turn(run: Run) -> None:
         await run_tools(run)
         await run.drain()
     elif state.final_call is not None:
-        await conclude(run, state.steps[-1].observation if state.steps else "", "final_tool")
+        await conclude(run, state.final_call.full or text_of(state.final_call.content), "final_tool")
     elif state.candidate is not None:
         await conclude(run, state.candidate, "answer")
     elif state.problem:
@@ -179,7 +179,7 @@ async def recover(run: Run, error: ModelError) -> None:
     if run.model_index + 1 < len(run.blueprint.models):
         previous = run.model.name
         run.model_index += 1
-        await run.emit(ModelSwitched(run.model.name, previous, str(error)[:300]))
+        await run.emit(ModelSwitched(run.model.name, previous, str(error)[:300], run.model.profile))
         dialect = choose_dialect(run.settings.dialect, run.model.profile).name
         if dialect != run.state.dialect:
             await run.emit(DialectDemoted(dialect, run.state.dialect, "the new model speaks another dialect"))

@@ -39,6 +39,10 @@ class RunResult(Struct, frozen=True):
     leftovers: tuple[str, ...] = ()
     """Messages that arrived too late to be read."""
 
+    def __repr__(self) -> str:
+        answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
+        return f"RunResult({self.stop_reason}, answer={answer!r}, iterations={self.iterations}, run_id={self.run_id!r})"
+
     def outputs(self) -> dict[str, Any]:
         """The result as a plain dictionary: content, the tools with arguments and results, times."""
         return {

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.types.messages import AssistantMessage, Content, Message, ToolCall
+from treadle.types.profile import Profile
 from treadle.types.request import OutputFormat, ToolSchema
 from treadle.types.usage import NO_USAGE, Usage
 
@@ -48,6 +49,8 @@ class RunStarted(_Event, frozen=True, tag="run_started"):
     conversation: str = ""
     user: str = ""
     depth: int = 0
+    profile: Profile | None = None
+    """What was known of the model: a request depends on it."""
     schema: int = SCHEMA
 
 
@@ -184,6 +187,7 @@ class ModelSwitched(_Event, frozen=True, tag="model_switched"):
     model: str
     previous: str
     reason: str
+    profile: Profile | None = None
 
 
 class DialectDemoted(_Event, frozen=True, tag="dialect_demoted"):

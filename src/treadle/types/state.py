@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.types import events as ev
 from treadle.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage, text_of
+from treadle.types.profile import Profile
 from treadle.types.request import ToolSchema
 from treadle.types.usage import NO_USAGE, Usage
 
@@ -81,6 +82,7 @@ class RunState:
         self.phase = ""
         self.model = ""
         self.dialect = ""
+        self.profile = Profile()
         self.tools: tuple[ToolSchema, ...] = ()
         self.window: list[Entry] = []
         self.transcript: list[Message] = []
@@ -154,6 +156,7 @@ class RunState:
         self.started = event
         self.created = record.time
         self.model, self.dialect, self.tools = event.model, event.dialect, event.tools
+        self.profile = event.profile or Profile()
         for place, message in enumerate(event.history):
             # History has no records of its own: negative numbers keep each message addressable.
             self._add(message, place - len(event.history) - 1, "history")
@@ -290,6 +293,7 @@ class RunState:
 
     def on_model_switched(self, event: ev.ModelSwitched, record: ev.Record) -> None:
         self.model = event.model
+        self.profile = event.profile or self.profile
         self._break(record.seq, f"model switched to {event.model}")
 
     def on_dialect_demoted(self, event: ev.DialectDemoted, record: ev.Record) -> None:
