@@ -1,11 +1,146 @@
-"""What every adapter must do, whatever its wire format. An adapter joins by adding a `Wire` to `WIRES`."""
+"""What every adapter must do, whatever its wire format (`test_contract.py`). An adapter joins by adding a `Wire` to `WIRES`."""
 
 from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
 
 from treadle.models.adapter import HttpModel
 from treadle.models.openai import OpenAIModel
 
+from .loopback import Answer, reply, stream
+
 KEY = "contract-key-0815"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the pretended model says, to be written in an adapter's format."""
+
+    text: str = ""
+    calls: tuple[tuple[str, str, dict[str, Any]], ...] = ()
+    """Id, name, arguments."""
+    reasoning: str = ""
+    finish: str = "stop"
+    """stop | calls | length"""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request body, read back: what the provider would see."""
+
+    system: str
+    texts: tuple[str, ...]
+    """What user and assistant say, in order."""
+    calls: tuple[tuple[str, str, Any], ...]
+    results: tuple[tuple[str, str], ...]
+    tools: tuple[str, ...]
+    stream: bool
+
+
+class Wire(ABC):
+    """One provider's format: how it writes what is `Said`, how its requests are read."""
+
+    name: str
+    key_header: str
+    messages_key = "messages"
+    signs_reasoning = False
+    """Reasoning must come back unchanged when the conversation goes on."""
+    usage = (100, 20, 40)
+    """The input, output and cached tokens that every reply reports."""
+
+    @abstractmethod
+    def model(self, url: str, **options: Any) -> HttpModel: ...
+
+    @abstractmethod
+    def whole(self, said: Said) -> Answer: ...
+
+    @abstractmethod
+    def events(self, said: Said) -> list[str]:
+        """The event stream, one string per event; the last one or two say that the reply is complete."""
+
+    @abstractmethod
+    def sent(self, body: Any) -> Sent: ...
+
+    def error(self, status: int, message: str, **headers: str) -> Answer:
+        return reply({"error": {"message": message}}, status, **headers)
+
+    @abstractmethod
+    def error_event(self, message: str) -> str: ...
+
+    def stream(self, said: Said, **changes: Any) -> Answer:
+        return stream(*self.events(said), **changes)
+
+    @property
+    def overflow(self) -> str:
+        return "This model's maximum context length is 10 tokens. However, your messages resulted in 11 tokens."
+
+
+def event(value: Any, name: str = "") -> str:
+    return (f"event: {name}\n" if name else "") + f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
+
+
+def pieces(text: str, size: int = 5) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+class ChatWire(Wire):
+    name = "openai"
+    key_header = "authorization"
+    _usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "prompt_tokens_details": {"cached_tokens": 40}}
+    _finish = {"stop": "stop", "calls": "tool_calls", "length": "length"}
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        return OpenAIModel("gpt-4o", base_url=url, api_key=KEY, **options)
+
+    def whole(self, said: Said) -> Answer:
+        message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
+        if said.reasoning:
+            message["reasoning_content"] = said.reasoning
+        if said.calls:
+            message["tool_calls"] = [
+                {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+                for call_id, name, arguments in said.calls
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": self._finish[said.finish]}
+        return reply({"id": "r1", "model": "m1", "choices": [choice], "usage": self._usage})
+
+    def events(self, said: Said) -> list[str]:
+        deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+        deltas += [{"reasoning_content": piece} for piece in pieces(said.reasoning)]
+        deltas += [{"content": piece} for piece in pieces(said.text)]
+        for index, (call_id, name, arguments) in enumerate(said.calls):
+            deltas.append({"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": ""}}]})
+            deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in pieces(json.dumps(arguments))]
+        chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": self._finish[said.finish]}]})
+        chunks.append({"choices": [], "usage": self._usage})
+        return [event({"id": "r1", "model": "m1", **chunk}) for chunk in chunks[:-2]] + [
+            "".join(event({"id": "r1", "model": "m1", **chunk}) for chunk in chunks[-2:]) + "data: [DONE]\n\n"
+        ]
+
+    def error_event(self, message: str) -> str:
+        return event({"error": {"message": message, "type": "server_error"}})
+
+    def sent(self, body: Any) -> Sent:
+        system, texts, calls, results = "", [], [], []
+        for message in body["messages"]:
+            if message["role"] in ("system", "developer"):
+                system = message["content"]
+            elif message["role"] == "tool":
+                results.append((message["tool_call_id"], message["content"]))
+            elif message["content"]:
+                texts.append(message["content"])
+            calls += [
+                (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])) for call in message.get("tool_calls", ())
+            ]
+        tools = tuple(tool["function"]["name"] for tool in body.get("tools", ()))
+        return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, body["stream"])
+
+
+WIRES: list[Wire] = [ChatWire()]
 
 
 def model_for(api: str, url: str, provider: str = "") -> HttpModel:

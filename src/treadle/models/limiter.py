@@ -8,10 +8,11 @@ import time
 from collections import deque
 from random import uniform
 from types import TracebackType
-from weakref import WeakValueDictionary
 
 MAX_GATE = 60.0
 """One run's 429 holds the others back no longer than this: limits are often per model, and each run finds out for itself."""
+MAX_KEPT = 1024
+"""A server whose users bring their own keys must not collect limiters for ever: beyond this, the idle ones go."""
 SPREAD = 0.1
 """Waiters come back spread over this share of the wait, not all in one instant."""
 
@@ -22,7 +23,7 @@ class Limiter:
     `cap` bounds the requests under way at once; `back_off` closes the gate for everyone until a moment the server named.
     """
 
-    __slots__ = ("__weakref__", "_active", "_gate", "_lock", "_waiters", "cap")
+    __slots__ = ("_active", "_gate", "_lock", "_waiters", "cap")
 
     def __init__(self, cap: int | None = None) -> None:
         self.cap = cap
@@ -58,6 +59,10 @@ class Limiter:
         """Nobody sends anything for so long."""
         self._gate = max(self._gate, time.monotonic() + min(seconds, MAX_GATE))
 
+    @property
+    def idle(self) -> bool:
+        return not self._active and not self._waiters and self._gate <= time.monotonic()
+
     def _release(self) -> None:
         """Hand the place to the longest waiting request, or give it back."""
         while True:
@@ -78,7 +83,7 @@ def _wake(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-_limiters: WeakValueDictionary[tuple[str, int], Limiter] = WeakValueDictionary()
+_limiters: dict[tuple[str, int], Limiter] = {}
 _lock = threading.Lock()
 
 
@@ -88,6 +93,9 @@ def limiter_for(address: str, api_key: str, cap: int | None = None) -> Limiter:
     with _lock:
         limiter = _limiters.get(key)
         if limiter is None:
+            if len(_limiters) >= MAX_KEPT:
+                for old in [old for old, kept in _limiters.items() if kept.cap is None and kept.idle]:
+                    del _limiters[old]
             limiter = _limiters[key] = Limiter()
         if cap is not None:
             limiter.cap = cap

@@ -92,13 +92,16 @@ class ChatReader:
             raise inline(self._origin, error)
         self._seen = True
         self.complete = self.complete or "message" in choice
-        self._message(as_dict(choice.get("delta") or choice.get("message")), out)
+        if delta := as_dict(choice.get("delta")):
+            self._message(delta, out, entire=False)
+        else:
+            self._message(as_dict(choice.get("message")), out, entire=True)
         if reason := as_text(choice.get("finish_reason")):
             self._finish = reason.lower()
             self.complete = True
             out += self._end()
 
-    def _message(self, message: dict[str, Any], out: list[Delta]) -> None:
+    def _message(self, message: dict[str, Any], out: list[Delta], *, entire: bool) -> None:
         self._think(message, out)
         content = message.get("content")
         if isinstance(content, str):
@@ -110,9 +113,9 @@ class ChatReader:
         if refusal := as_text(message.get("refusal")):
             self._refusal.append(refusal)
         for fragment in as_list(message.get("tool_calls")):
-            self._fragment(as_dict(fragment), out)
+            self._fragment(as_dict(fragment), out, entire=entire)
         if legacy := message.get("function_call"):
-            self._fragment({"index": 0, "function": legacy}, out)
+            self._fragment({"index": 0, "function": legacy}, out, entire=entire)
 
     def _think(self, message: dict[str, Any], out: list[Delta]) -> None:
         details = [as_dict(detail) for detail in as_list(message.get("reasoning_details"))]
@@ -157,7 +160,7 @@ class ChatReader:
             joined = key in ("text", "summary", "data") and isinstance(value, str) and isinstance(last.get(key), str)
             last[key] = last[key] + value if joined else value
 
-    def _fragment(self, fragment: dict[str, Any], out: list[Delta]) -> None:
+    def _fragment(self, fragment: dict[str, Any], out: list[Delta], *, entire: bool) -> None:
         calls = self._calls
         function = as_dict(fragment.get("function") or fragment)
         call_id, name = as_text(fragment.get("id")), as_text(function.get("name"))
@@ -165,11 +168,11 @@ class ChatReader:
         arguments = given if isinstance(given, str) else "" if given is None else encode(given).decode()
         index = fragment.get("index")
         slot = self._slots.get(index, -1) if isinstance(index, int) else len(calls) - 1
-        if slot < 0 or self._begins_another(slot, call_id, name, arguments, isinstance(index, int)):
+        if slot < 0 or entire or self._begins_another(slot, call_id, name, arguments, isinstance(index, int)):
             if not (call_id or name or arguments):
                 return
             if len(calls):
-                out += calls.close(len(calls) - 1)
+                out += calls.close(len(calls) - 1, for_good=False)
             delta = calls.open(call_id, name)
             slot = delta.index
             if isinstance(index, int):

@@ -68,7 +68,7 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     `options` go to the adapter's constructor (`base_url`, `api_key`, `abilities`, ...).
     """
     if not isinstance(spec, str):
-        if not isinstance(spec, Model):
+        if not _is_model(spec):
             raise UnknownModelError(
                 f"{type(spec).__name__} is not a model: pass 'provider:model' or an object with name, profile and stream"
             )
@@ -84,6 +84,10 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     if adapter != "local":
         options = {"provider": provider, **options}
     return cast("Model", _adapter(adapter)(name, **options))
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, Model)
 
 
 def _split(spec: str) -> tuple[Provider, str]:

@@ -141,18 +141,22 @@ class CallList:
     def arguments(self, slot: int) -> str:
         return "".join(self._arguments[slot])
 
-    def close(self, slot: int) -> list[CallDelta]:
-        """The call is complete: say so if its arguments can be read. No arguments at all are an empty object."""
+    def close(self, slot: int, *, for_good: bool = True) -> list[CallDelta]:
+        """The call is complete: say so if its arguments can be read. None at all, for good, are an empty object."""
         if self._done[slot]:
             return []
         text = self.arguments(slot)
-        if text.strip() and not is_object(text):
+        if text.strip():
+            if not is_object(text):
+                return []
+            delta = CallDelta(slot, done=True)
+        elif for_good:
+            self._arguments[slot] = ["{}"]
+            delta = CallDelta(slot, arguments="{}", done=True)
+        else:
             return []
         self._done[slot] = True
-        if text.strip():
-            return [CallDelta(slot, done=True)]
-        self._arguments[slot] = ["{}"]
-        return [CallDelta(slot, arguments="{}", done=True)]
+        return [delta]
 
     def close_all(self) -> list[CallDelta]:
         return [delta for slot in range(len(self)) for delta in self.close(slot)]

@@ -1,0 +1,455 @@
+"""The contract of the model port, run against every adapter over a real connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from treadle.models.adapter import HttpModel
+from treadle.models.base import Model, complete
+from treadle.models.http import Timeouts
+from treadle.types.errors import (
+    BadReplyError,
+    ContextOverflowError,
+    MissingKeyError,
+    ModelError,
+    RequestRefusedError,
+    TransientModelError,
+)
+from treadle.types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from treadle.types.profile import Prices
+from treadle.types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta, ToolSchema, WireCache
+
+from .contract import KEY, WIRES, Said, Wire
+from .loopback import Answer, Loopback, split, stream
+
+pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+
+HELLO = Said("Grüße, 世界 😀! How are you?")
+CALLS = Said(calls=(("call_a", "add", {"a": 1, "b": [2, "ü"]}), ("call_b", "now", {})), finish="calls")
+THOUGHT = Said("So: 4.", reasoning="Two and two… is four.")
+BOTH = Said("Let me look.", calls=(("call_c", "search", {"q": "x"}),), finish="calls")
+CUT = Said("And then", finish="length")
+SAYINGS = [HELLO, CALLS, THOUGHT, BOTH, CUT]
+TOOLS = (
+    ToolSchema("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
+    ToolSchema("now", "The time.", {"type": "object", "properties": {}}),
+)
+ASK = Request([SystemMessage("Be brief."), UserMessage("hi")])
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+async def ask(model: Model, request: Request = ASK) -> tuple[Reply, list[Delta]]:
+    deltas: list[Delta] = []
+    return await complete(model, request, deltas.append), deltas
+
+
+def exchange(wire: Wire, answer: Answer, request: Request = ASK, **options: Any) -> tuple[Reply, list[Delta]]:
+    async def main() -> tuple[Reply, list[Delta]]:
+        async with Loopback([answer]) as server:
+            return await ask(wire.model(server.url, **options), request)
+
+    return run(main())
+
+
+def fails(wire: Wire, answer: Answer, *, streaming: bool, **options: Any) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        exchange(wire, answer, ASK.replace(stream=streaming), **options)
+    assert KEY not in repr(caught.value)
+    assert KEY not in str(caught.value)
+    assert caught.value.usage.requests == 1
+    assert caught.value.provider
+    return caught.value
+
+
+def check(reply: Reply, said: Said, wire: Wire) -> None:
+    assert (reply.text, reply.reasoning, reply.finish) == (said.text, said.reasoning, said.finish)
+    assert [call.name for call in reply.calls] == [name for _, name, _ in said.calls]
+    assert [json.loads(call.arguments) for call in reply.calls] == [arguments for _, _, arguments in said.calls]
+    assert len({call.id for call in reply.calls} - {""}) == len(said.calls)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cached_tokens) == wire.usage
+    assert reply.usage.requests == 1
+
+
+@pytest.mark.parametrize("said", SAYINGS)
+def test_a_whole_reply(wire: Wire, said: Said):
+    reply, deltas = exchange(wire, wire.whole(said))
+    check(reply, said, wire)
+    assert not deltas
+
+
+@pytest.mark.parametrize("how", ["plain", "seven", "crlf", "comments", "gzip", "no end"])
+@pytest.mark.parametrize("said", SAYINGS)
+def test_a_stream(wire: Wire, said: Said, how: str):
+    events = wire.events(said)
+    text = "".join(events)
+    answer = {
+        "plain": stream(*events),
+        "seven": stream(*split(text.encode(), 7)),
+        "crlf": stream(*split(text.replace("\n", "\r\n").encode(), 7)),
+        "comments": stream(": hello\n\n", *(": keep-alive\n\n" + item for item in events)),
+        "gzip": stream(*events, gzipped=True),
+        "no end": stream(text.rstrip("\n")),
+    }[how]
+    reply, deltas = exchange(wire, answer, ASK.replace(stream=True))
+    check(reply, said, wire)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
+    assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
+    for index, call in enumerate(reply.calls):
+        mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == index]
+        assert "".join(delta.id for delta in mine) == call.id
+        assert "".join(delta.name for delta in mine) == call.name
+        assert "".join(delta.arguments for delta in mine) == call.arguments
+        assert [delta.done for delta in mine] == [False] * (len(mine) - 1) + [True]
+
+
+def test_an_eager_tool_can_start_before_the_reply_is_complete(wire: Wire):
+    deltas = exchange(wire, wire.stream(CALLS), ASK.replace(stream=True))[1]
+    order = [(delta.index, delta.done) for delta in deltas if isinstance(delta, CallDelta)]
+    assert order.index((0, True)) < order.index((1, False))
+
+
+def test_a_server_that_does_not_stream_though_asked(wire: Wire):
+    reply, deltas = exchange(wire, wire.whole(BOTH), ASK.replace(stream=True))
+    check(reply, BOTH, wire)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == BOTH.text
+
+
+def test_a_server_that_streams_though_not_asked(wire: Wire):
+    reply, deltas = exchange(wire, wire.stream(BOTH))
+    check(reply, BOTH, wire)
+    assert not deltas
+
+
+def test_a_model_that_cannot_stream_is_not_asked_to(wire: Wire):
+    async def main() -> None:
+        async with Loopback([wire.whole(HELLO)]) as server:
+            reply, deltas = await ask(wire.model(server.url, abilities={"streaming": False}), ASK.replace(stream=True))
+            check(reply, HELLO, wire)
+            assert deltas
+            assert "stream" not in server.received[0].path
+            assert not server.received[0].json.get("stream")
+
+    run(main())
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+def test_transient_statuses(wire: Wire, status: int, streaming: bool):
+    error = fails(wire, wire.error(status, "busy"), streaming=streaming)
+    assert isinstance(error, TransientModelError)
+    assert error.status == status
+    assert error.retry_after is None
+
+
+def test_retry_after(wire: Wire):
+    error = fails(wire, wire.error(429, "busy", **{"retry-after": "3"}), streaming=True)
+    assert isinstance(error, TransientModelError)
+    assert error.retry_after == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_refusals(wire: Wire, status: int):
+    error = fails(wire, wire.error(status, f"key {KEY} is wrong"), streaming=False)
+    assert type(error) is RequestRefusedError
+    assert "is wrong" in str(error)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_overflow(wire: Wire, streaming: bool):
+    assert isinstance(fails(wire, wire.error(400, wire.overflow), streaming=streaming), ContextOverflowError)
+
+
+def test_an_error_inside_a_stream(wire: Wire):
+    answer = stream(*wire.events(HELLO)[:3], wire.error_event(f"overloaded {KEY}"))
+    assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
+
+
+@pytest.mark.parametrize("fault", ["reset", "close"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool, fault: str):
+    assert isinstance(fails(wire, Answer(fault=fault, before_headers=True), streaming=streaming), TransientModelError)
+
+
+@pytest.mark.parametrize("changes", [{"fault": "reset"}, {"fault": "close"}, {"no_framing": True}, {}])
+@pytest.mark.parametrize("said", [HELLO, CALLS, THOUGHT])
+def test_a_stream_that_breaks_off(wire: Wire, said: Said, changes: dict[str, Any]):
+    answer = stream(*wire.events(said)[:-1], **changes)
+    assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
+
+
+def test_a_stream_cut_inside_an_event(wire: Wire):
+    text = "".join(wire.events(HELLO)[:3])
+    assert isinstance(fails(wire, stream(text[:-20], no_framing=True), streaming=True), TransientModelError)
+
+
+def test_a_stall(wire: Wire):
+    answer = stream(*wire.events(HELLO)[:2], fault="stall")
+    assert isinstance(fails(wire, answer, streaming=True, timeout=Timeouts(stall=0.2)), TransientModelError)
+
+
+def test_a_time_out(wire: Wire):
+    answer = Answer(fault="stall", before_headers=True)
+    assert isinstance(fails(wire, answer, streaming=False, timeout=0.2), TransientModelError)
+
+
+@pytest.mark.parametrize("cut", [5, 60])
+def test_a_truncated_body(wire: Wire, cut: int):
+    body = b"".join(wire.whole(HELLO).pieces)
+    assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], length=True, fault="close"), streaming=False), TransientModelError)
+    assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], no_framing=True), streaming=False), TransientModelError)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_page_instead_of_an_answer(wire: Wire, streaming: bool):
+    answer = Answer(pieces=[b"<html><body>Please log in</body></html>"], headers={"content-type": "text/html"})
+    assert type(fails(wire, answer, streaming=streaming)) is BadReplyError
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b"[]", b'"text"', b"17", b'{"a":', b"not json", b"\xff\xfe", b"{" * 200, b'{"choices":7}', b'{"id":"x"}']
+)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_nonsense_is_a_typed_error(wire: Wire, body: bytes, streaming: bool):
+    kind = "text/event-stream" if streaming else "application/json"
+    data = b"data: " + body + b"\n\n" if streaming else body
+    error = fails(wire, Answer(pieces=[data], headers={"content-type": kind}), streaming=streaming)
+    assert isinstance(error, (BadReplyError, TransientModelError))
+
+
+def test_the_right_content_with_the_wrong_type(wire: Wire):
+    answer = wire.whole(HELLO)
+    answer.headers["content-type"] = "application/octet-stream"
+    check(exchange(wire, answer)[0], HELLO, wire)
+
+
+def test_gzip(wire: Wire):
+    answer = wire.whole(CALLS)
+    answer.gzipped = True
+    check(exchange(wire, answer)[0], CALLS, wire)
+
+
+def test_the_key_goes_where_it_belongs_and_nowhere_else(wire: Wire, monkeypatch: pytest.MonkeyPatch):
+    async def main() -> None:
+        async with Loopback([wire.whole(HELLO)]) as server:
+            model = wire.model(server.url)
+            await ask(model)
+            received = server.received[0]
+            assert KEY in received.headers[wire.key_header]
+            assert KEY not in received.path
+            assert KEY.encode() not in received.body
+            assert KEY not in repr(model)
+            assert KEY not in repr(model._connection)
+            with pytest.raises(MissingKeyError, match="KEY"):
+                type(model)("gpt-5", base_url="https://example.com/v1")
+
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    run(main())
+
+
+def conversation() -> list[Message]:
+    calls = (ToolCall("call_a", "add", {"a": 1}, '{"a": 1}'), ToolCall("call_b", "now", {}))
+    return [
+        SystemMessage("Be brief."),
+        UserMessage("What is the sum?"),
+        AssistantMessage("Looking.", calls),
+        ToolMessage("call_a", "add", "three"),
+        ToolMessage("call_b", "now", "no clock", error=True),
+        AssistantMessage("It is three."),
+        UserMessage("Thanks."),
+    ]
+
+
+def test_a_conversation_is_written_in_order(wire: Wire):
+    async def main() -> None:
+        async with Loopback([wire.whole(HELLO)]) as server:
+            await ask(wire.model(server.url), Request(conversation(), TOOLS))
+            sent = wire.sent(server.received[0].json)
+            assert sent.system == "Be brief."
+            assert sent.texts == ("What is the sum?", "Looking.", "It is three.", "Thanks.")
+            assert [(name, arguments) for _, name, arguments in sent.calls] == [("add", {"a": 1}), ("now", {})]
+            assert [text for _, text in sent.results] == ["three", "no clock"]
+            assert [call_id for call_id, _, _ in sent.calls] == [call_id for call_id, _ in sent.results]
+            assert sent.tools == ("add", "now")
+
+    run(main())
+
+
+def test_unreadable_arguments_are_sent_back_as_an_object(wire: Wire):
+    broken = ToolCall("call_a", "add", {}, '{"a": 1, oops', "not JSON")
+    repaired = ToolCall("call_b", "add", {"a": 2}, "{'a': 2}")
+    messages = [
+        UserMessage("q"),
+        AssistantMessage("", (broken, repaired)),
+        ToolMessage("call_a", "add", "x"),
+        ToolMessage("call_b", "add", "y"),
+    ]
+
+    async def main() -> None:
+        async with Loopback([wire.whole(HELLO)]) as server:
+            await ask(wire.model(server.url), Request(messages, TOOLS))
+            first, second = (arguments for _, _, arguments in wire.sent(server.received[0].json).calls)
+            assert '{"a": 1, oops' in first.values()
+            assert second == {"a": 2}
+
+    run(main())
+
+
+def bodies(wire: Wire, requests: list[Request]) -> list[bytes]:
+    async def main() -> list[bytes]:
+        async with Loopback([wire.whole(HELLO)]) as server:
+            model = wire.model(server.url)
+            for request in requests:
+                await ask(model, request)
+            return [received.body for received in server.received]
+
+    return run(main())
+
+
+def test_a_cached_conversation_is_the_same_on_the_wire(wire: Wire):
+    cache = WireCache()
+    messages = conversation()
+    steps = [messages[:2], messages[:5], messages, messages[:1] + messages[5:], messages]
+    with_cache = bodies(wire, [Request(list(step), TOOLS, cache=cache) for step in steps])
+    assert with_cache == bodies(wire, [Request(list(step), TOOLS) for step in steps])
+
+
+def test_each_message_and_the_tools_are_encoded_once(wire: Wire, monkeypatch: pytest.MonkeyPatch):
+    written: list[int] = []
+    from treadle.models.wire import EncodedMessages
+
+    update = EncodedMessages[Any].update
+
+    def counting(self: EncodedMessages[Any], messages: Any, write: Any) -> Any:
+        def count(all_messages: Any, index: int) -> Any:
+            written.append(id(all_messages[index]))
+            return write(all_messages, index)
+
+        return update(self, messages, count)
+
+    monkeypatch.setattr(EncodedMessages, "update", counting)
+    cache = WireCache()
+    messages = conversation()
+    bodies(wire, [Request(messages[:end], TOOLS, cache=cache) for end in (2, 5, 7)])
+    assert len(written) == len(set(written)) == 7
+    # A change in the middle costs what changed (and the first two, which may be written as one).
+    changed = [*messages[:3], ToolMessage("call_a", "add", "[cut]"), *messages[4:]]
+    bodies(wire, [Request(changed, TOOLS, cache=cache)])
+    assert len(written) - 7 <= 8
+
+
+def test_another_model_does_not_use_what_this_one_encoded(wire: Wire):
+    cache = WireCache()
+    request = Request(conversation(), TOOLS, cache=cache)
+    assert bodies(wire, [request])[0] == bodies(wire, [request])[0]
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", "add"])
+def test_a_tool_choice_changes_the_request_and_nothing_else(wire: Wire, choice: str):
+    plain, chosen = bodies(wire, [Request(conversation(), TOOLS), Request(conversation(), TOOLS, tool_choice=choice)])
+    assert (plain == chosen) == (choice == "auto")
+    assert wire.sent(json.loads(plain)) == wire.sent(json.loads(chosen))
+
+
+def test_a_price_gives_a_cost(wire: Wire):
+    prices = {"prices": Prices(input=10.0, output=100.0, cached=1.0)}
+    reply, _ = exchange(wire, wire.whole(HELLO), abilities=prices)
+    read, wrote, cached = wire.usage
+    assert reply.usage.cost == pytest.approx(((read - cached) * 10 + cached * 1 + wrote * 100) / 1e6)
+
+
+def test_an_unknown_price_gives_no_cost(wire: Wire):
+    assert exchange(wire, wire.whole(HELLO), abilities={"prices": None})[0].usage.cost is None
+
+
+def test_the_same_model_on_several_loops(wire: Wire):
+    holder: list[HttpModel] = []
+
+    async def main() -> None:
+        async with Loopback([wire.whole(HELLO)]) as server:
+            model = holder[0] if holder else wire.model(server.url)
+            model._endpoints.clear()
+            model._connection = wire.model(server.url)._connection
+            holder[:] = [model]
+            check((await ask(model))[0], HELLO, wire)
+            await model.aclose()
+            check((await ask(model))[0], HELLO, wire)
+
+    run(main())
+    run(main())
+
+
+def test_a_consumer_that_stops_frees_the_connection(wire: Wire):
+    async def main() -> None:
+        async with Loopback([wire.stream(HELLO, fault="stall"), wire.whole(HELLO)]) as server:
+            model = wire.model(server.url, max_concurrency=1)
+            parts = model.stream(ASK.replace(stream=True))
+            async for _ in parts:
+                break
+            await parts.aclose()
+            async with asyncio.timeout(2):
+                check((await ask(model))[0], HELLO, wire)
+
+    run(main())
+
+
+def test_cancelling_stops_the_exchange(wire: Wire):
+    async def main() -> None:
+        async with Loopback([Answer(fault="stall", before_headers=True), wire.whole(HELLO)]) as server:
+            model = wire.model(server.url, max_concurrency=1)
+            task = asyncio.create_task(ask(model))
+            await asyncio.sleep(0.1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            check((await ask(model))[0], HELLO, wire)
+
+    run(main())
+
+
+def test_a_429_holds_back_everyone_with_the_same_key(wire: Wire):
+    async def main() -> None:
+        async with Loopback([wire.error(429, "slow", **{"retry-after": "0.3"}), wire.whole(HELLO)]) as server:
+            with pytest.raises(TransientModelError):
+                await ask(wire.model(server.url))
+            start = time.monotonic()
+            await ask(wire.model(server.url))
+            assert time.monotonic() - start >= 0.28
+
+    run(main())
+
+
+def test_no_more_requests_at_once_than_allowed(wire: Wire):
+    under_way = most = 0
+
+    async def main() -> None:
+        nonlocal under_way, most
+        answer = wire.whole(HELLO)
+        answer.delay = 0.02
+        async with Loopback([answer]) as server:
+            serve = server._answer
+
+            async def watched(*arguments: Any) -> bool:
+                nonlocal under_way, most
+                under_way += 1
+                most = max(most, under_way)
+                try:
+                    return await serve(*arguments)
+                finally:
+                    under_way -= 1
+
+            server._answer = watched  # type: ignore[method-assign]
+            models = [wire.model(server.url, max_concurrency=3) for _ in range(3)]
+            await asyncio.gather(*(ask(models[index % 3]) for index in range(12)))
+
+    run(main())
+    assert most == 3

@@ -1,0 +1,159 @@
+import asyncio
+import random
+import threading
+import time
+
+import pytest
+
+from treadle.models.limiter import MAX_GATE, Limiter, limiter_for
+from treadle.models.retry import RetryPolicy
+from treadle.types.errors import (
+    BadReplyError,
+    ContentFilteredError,
+    ContextOverflowError,
+    MissingKeyError,
+    RequestRefusedError,
+    TransientModelError,
+)
+
+
+def test_only_transient_failures_are_worth_another_attempt():
+    policy = RetryPolicy()
+    assert policy.attempts == 3
+    assert policy.retryable(TransientModelError("x"))
+    assert policy.retryable(TransientModelError("x", retry_after=20))
+    for error in (RequestRefusedError("x"), ContextOverflowError("x"), BadReplyError("x"), ContentFilteredError("x"), MissingKeyError("x")):
+        assert not policy.retryable(error)
+    assert not policy.retryable(ValueError("x"))
+
+
+def test_a_server_that_wants_hours_is_not_waited_for():
+    policy = RetryPolicy()
+    assert not policy.retryable(TransientModelError("x", retry_after=3600))
+    assert policy.delay(1, TransientModelError("x", retry_after=3600)) == policy.patience
+
+
+def test_full_jitter_grows_up_to_the_cap():
+    policy = RetryPolicy()
+    for attempt in (1, 2, 3, 8, 20, 2000):
+        bound = min(60.0, 0.5 * 2.0 ** min(attempt - 1, 60))
+        delays = [policy.delay(attempt, None, random.Random(seed)) for seed in range(300)]
+        assert 0 <= min(delays) < 0.1 * bound
+        assert 0.9 * bound < max(delays) <= bound
+
+
+def test_the_servers_wish_is_the_least_wait():
+    policy = RetryPolicy()
+    for seed in range(50):
+        assert policy.delay(1, TransientModelError("x", retry_after=7), random.Random(seed)) == 7
+        assert policy.delay(8, TransientModelError("x", retry_after=2), random.Random(seed)) >= 2
+
+
+def test_one_limiter_per_key_and_address():
+    one = limiter_for("http://a", "k1")
+    assert limiter_for("http://a", "k1", 4) is one
+    assert one.cap == 4
+    assert limiter_for("http://a", "k2") is not one
+    assert limiter_for("http://b", "k1") is not one
+
+
+def test_idle_limiters_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
+    import treadle.models.limiter as room
+
+    monkeypatch.setattr(room, "_limiters", {})
+    gated = limiter_for("http://x", "gated")
+    gated.back_off(30)
+    for number in range(3000):
+        limiter_for("http://x", f"key{number}")
+    assert len(room._limiters) <= room.MAX_KEPT
+    assert limiter_for("http://x", "gated") is gated
+
+
+def test_the_cap_holds_across_threads_and_loops():
+    limiter = Limiter(3)
+    now = most = done = 0
+    lock = threading.Lock()
+
+    async def work() -> None:
+        nonlocal now, most, done
+        async with limiter:
+            with lock:
+                now += 1
+                most = max(most, now)
+            await asyncio.sleep(0.002)
+            with lock:
+                now -= 1
+                done += 1
+
+    async def many() -> None:
+        await asyncio.gather(*(work() for _ in range(20)))
+
+    threads = [threading.Thread(target=lambda: asyncio.run(many())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert (most, done) == (3, 80)
+    assert limiter.idle
+
+
+def test_a_cancelled_waiter_loses_no_place():
+    async def main() -> None:
+        limiter = Limiter(1)
+        async with limiter:
+            waiters = [asyncio.create_task(enter(limiter)) for _ in range(5)]
+            await asyncio.sleep(0.01)
+            waiters[0].cancel()
+            waiters[3].cancel()
+            await asyncio.sleep(0)
+        # The first live waiter is handed the place while it is being cancelled.
+        waiters[1].cancel()
+        results = await asyncio.gather(*waiters, return_exceptions=True)
+        assert [type(result) for result in results].count(asyncio.CancelledError) == 3
+        assert limiter.idle
+
+    async def enter(limiter: Limiter) -> None:
+        async with limiter:
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def test_a_waiter_on_a_dead_loop_is_passed_over():
+    limiter = Limiter(1)
+
+    async def wait() -> None:
+        async with limiter:
+            pass
+
+    async def hold() -> None:
+        async with limiter:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=lambda: (loop.create_task(wait()), loop.call_later(0.02, loop.stop), loop.run_forever()))
+            thread.start()
+            await asyncio.to_thread(thread.join)
+            for task in asyncio.all_tasks(loop):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+            loop.close()
+        async with asyncio.timeout(1), limiter:
+            pass
+
+    asyncio.run(hold())
+
+
+def test_the_gate_is_bounded():
+    limiter = Limiter()
+    limiter.back_off(86_400)
+    assert limiter._gate <= time.monotonic() + MAX_GATE
+
+
+def test_idle_it_costs_next_to_nothing():
+    async def main() -> float:
+        limiter = Limiter()
+        start = time.process_time()
+        for _ in range(20_000):
+            async with limiter:
+                pass
+        return (time.process_time() - start) / 20_000
+
+    assert asyncio.run(main()) < 20e-6
