@@ -14,6 +14,15 @@ from treadle.types.errors import MissingExtraError, ToolError
 if TYPE_CHECKING:
     import duckdb
 
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,  # otherwise a table name may read a variable of this process
+    "memory_limit": "1GB",
+    "temp_directory": "",
+}
+
 
 class DuckDb:
     dialect = "DuckDB"
@@ -52,11 +61,13 @@ class DuckDb:
     def _connected(self) -> Generator[duckdb.DuckDBPyConnection]:
         import duckdb
 
+        read_only = self._limits.read_only and self._path != ":memory:"
         clock: threading.Timer | None = None
         try:
-            with duckdb.connect(
-                self._path, read_only=self._limits.read_only and self._path != ":memory:", config=self._config()
-            ) as connection:
+            with duckdb.connect(self._path, read_only=read_only, config=_CONFIG) as connection:
+                connection.execute("SET allowed_directories = ?", [self._folders])
+                connection.execute("SET enable_external_access = false")
+                connection.execute("SET lock_configuration = true")
                 clock = threading.Timer(self._limits.timeout, connection.interrupt)
                 clock.daemon = True
                 clock.start()
@@ -68,16 +79,3 @@ class DuckDb:
         finally:
             if clock is not None:
                 clock.cancel()
-
-    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
-        return {
-            "enable_external_access": False,
-            "allowed_directories": self._folders,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "python_enable_replacements": False,  # otherwise a table name may read a variable of this process
-            "memory_limit": "1GB",
-            "temp_directory": "",
-            "lock_configuration": True,
-        }

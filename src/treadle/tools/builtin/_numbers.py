@@ -58,6 +58,12 @@ def bounded(value: Fraction) -> Number:
     return value if small else decimal(value)
 
 
+def finite(value: Number) -> Number:
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise ToolError("the result is infinite: division by zero, or the logarithm of zero")
+    return value
+
+
 def add(left: Number, right: Number) -> Number:
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         return bounded(left + right)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 MAX_HTML = 1_000_000
 """The parser is linear, but slow on a million broken tags; more than this is no text for a model anyway."""
+MAX_PIECES = 100_000
 MAX_DEPTH = 2_000
 
 _HIDDEN, _NOISE, _BODY, _MAIN = -1, 0, 1, 2
@@ -49,6 +50,7 @@ _BREAKS = frozenset(
         "fieldset",
     ]
 )
+_BLANKS = re.compile(r"\s+")
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 
 
@@ -66,10 +68,14 @@ class Readable(Struct, frozen=True):
 def read_html(html: str, base_url: str = "", *, max_links: int = 30) -> Readable:
     """The readable part of an HTML document; never raises on broken markup."""
     reader = _Reader(base_url)
-    with suppress(AssertionError):  # how the standard parser gives up on some malformed declarations
+    with suppress(AssertionError, _Enough):  # the first is how the standard parser gives up on malformed declarations
         reader.feed(html[:MAX_HTML])
     reader.flush_link()
     return reader.result(max_links)
+
+
+class _Enough(Exception):
+    """The page has more pieces than any page people read."""
 
 
 class _Reader(HTMLParser):
@@ -138,7 +144,7 @@ class _Reader(HTMLParser):
         if self._in_title:
             self._title.append(data)
             return
-        text = data if self._pre else re.sub(r"\s+", " ", data)
+        text = data if self._pre else _BLANKS.sub(" ", data)
         self._put(text)
         if self._href:
             self._anchor.append(text)
@@ -190,5 +196,8 @@ class _Reader(HTMLParser):
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
     def _put(self, text: str) -> None:
-        if self._zone > _HIDDEN:
-            self._pieces.append((self._zone, text))
+        zone = self._zone
+        if zone > _HIDDEN:
+            self._pieces.append((zone, text))
+            if len(self._pieces) > MAX_PIECES:
+                raise _Enough

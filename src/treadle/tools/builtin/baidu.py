@@ -22,7 +22,7 @@ class _Reference(Struct):
 
 class _Answer(Struct):
     references: tuple[_Reference, ...] = ()
-    code: str = ""
+    code: str | int = ""
     message: str = ""
 
 
@@ -47,7 +47,7 @@ def baidu(
         answer = await web.request("POST", f"{base_url}/v2/ai_search/web_search", json=body, headers=headers, timeout=timeout)
         found = read_as(answer, _Answer, "Baidu search", "BAIDU_API_KEY", secret)
         if found.code:
-            raise ToolError(f"Baidu search failed: {clip(found.message or found.code, 200)}")
+            raise ToolError(f"Baidu search failed: {clip(found.message or str(found.code), 200)}")
         hits = (Hit(plain(one.title), one.url, clip(plain(one.content), 600), one.date or "") for one in found.references[:limit])
         return SearchResult(query, tuple(hits))
 

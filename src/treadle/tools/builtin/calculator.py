@@ -135,7 +135,7 @@ class _Parser:
             return value, is_percent
         self._next()
         exponent, _ = self._signed()
-        return numbers.power(value, exponent), False
+        return numbers.finite(numbers.power(value, exponent)), False
 
     def _postfix(self) -> tuple[Number, bool]:
         value, is_percent = self._atom(), False
@@ -185,7 +185,7 @@ class _Parser:
         if not fewest <= len(values) <= most:
             takes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise ToolError(f"{name} takes {takes} numbers, not {len(values)} (write them without thousands separators)")
-        return function(*values)
+        return numbers.finite(function(*values))
 
     def _starts_factor(self) -> bool:
         """Whether a factor follows without a sign: 2(3 + 4), 2 pi."""

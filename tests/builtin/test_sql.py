@@ -1,0 +1,290 @@
+"""SQL on SQLite and DuckDB: what it answers, and that reading is all it does."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treadle.tools.base import Tool
+from treadle.tools.builtin._rows import Rows, Table
+from treadle.tools.builtin.sql import sql
+from treadle.types.errors import ConfigError, ToolError
+
+TABLES = """
+CREATE TABLE animal(id INTEGER PRIMARY KEY, name TEXT NOT NULL, speed REAL);
+CREATE TABLE race(animal INTEGER REFERENCES animal(id), place INTEGER);
+INSERT INTO animal VALUES (1, 'tortoise', 0.3), (2, 'hare', 60.5);
+INSERT INTO race VALUES (1, 1), (2, 2);
+CREATE INDEX by_name ON animal(name);
+CREATE VIEW winner AS SELECT name FROM animal JOIN race ON animal.id = race.animal WHERE place = 1;
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "zoo & co.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(TABLES)
+    return path
+
+
+@pytest.fixture
+def duck(tmp_path: Path) -> Path:
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "zoo.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute(TABLES)
+    return path
+
+
+def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
+    made: list[Tool] = sql(url, **options)
+    return {tool.name.removeprefix("sql_"): tool.execute for tool in made}
+
+
+def test_sqlite_answers(path: Path):
+    for url in (path, str(path), f"sqlite:///{path}"):
+        rows = tools(url)["query"](query="SELECT name, speed FROM animal ORDER BY id;")
+        assert rows == Rows(("name", "speed"), (("tortoise", 0.3), ("hare", 60.5)))
+
+
+def test_sqlite_schema(path: Path):
+    schema = tools(path)["schema"]
+    assert schema().tables == (
+        Table("animal", ("id INTEGER PRIMARY KEY", "name TEXT NOT NULL", "speed REAL")),
+        Table("race", ("animal INTEGER REFERENCES animal(id)", "place INTEGER")),
+        Table("winner", ("name TEXT",), "view"),
+    )
+    assert [table.name for table in schema(table="RACE").tables] == ["race"]
+    with pytest.raises(ToolError, match="there is no table 'x'; there are: animal, race, winner"):
+        schema(table="x")
+
+
+def test_effects(path: Path):
+    assert [tool.effect for tool in sql(path)] == ["pure", "pure"]
+    assert [tool.effect for tool in sql(path, read_only=False)] == ["unsafe", "pure"]
+    assert [tool.name for tool in sql(path, name="zoo")] == ["zoo_query", "zoo_schema"]
+
+
+WRITES = [
+    "INSERT INTO animal VALUES (3, 'x', 1)",
+    "UPDATE animal SET name = 'x'",
+    "DELETE FROM animal",
+    "DROP TABLE animal",
+    "CREATE TABLE t(a)",
+    "CREATE TEMP TABLE t(a)",
+    "CREATE VIEW v AS SELECT 1",
+    "CREATE TRIGGER t AFTER INSERT ON race BEGIN DELETE FROM animal; END",
+    "ALTER TABLE animal ADD COLUMN x",
+    "REPLACE INTO animal VALUES (1, 'x', 1)",
+    "WITH x AS (SELECT 1) DELETE FROM animal",
+    "WITH x AS (SELECT 1) INSERT INTO animal SELECT 9, 'x', 1 FROM x RETURNING *",
+    "SELECT 1; DELETE FROM animal",
+    "SELECT 1;\n--\nDROP TABLE animal;",
+    "PRAGMA writable_schema = ON",
+    "PRAGMA query_only = OFF",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA user_version = 5",
+    "PRAGMA table_info(animal)",
+    "SELECT * FROM pragma_query_only",
+    "ATTACH 'other.db' AS o",
+    "ATTACH ':memory:' AS o",
+    "ATTACH '/etc/passwd' AS o",
+    "DETACH main",
+    "VACUUM",
+    "VACUUM INTO 'copy.db'",
+    "REINDEX",
+    "ANALYZE",
+    "BEGIN IMMEDIATE",
+    "BEGIN; DELETE FROM animal; COMMIT",
+    "COMMIT",
+    "SAVEPOINT s",
+    "SELECT load_extension('x.so')",
+    "SELECT LOAD_EXTENSION('x.so', 'y')",
+    "SELECT writefile('x', 'y')",
+    "SELECT readfile('/etc/passwd')",
+    "SELECT fts3_tokenizer('simple', x'00')",
+    "EXPLAIN DELETE FROM animal",
+]
+
+
+def contents(path: Path) -> list[Any]:
+    with closing(sqlite3.connect(path)) as db:
+        return [db.execute("SELECT * FROM animal").fetchall(), db.execute("SELECT sql FROM sqlite_master").fetchall()]
+
+
+@pytest.mark.parametrize("query", WRITES)
+def test_sqlite_reads_only(path: Path, query: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(path.parent)
+    before = contents(path)
+    with pytest.raises(ToolError):
+        tools(path)["query"](query=query)
+    assert contents(path) == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM animal a, animal b",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) SELECT sum(i) FROM n",
+        "VALUES (1), (2)",
+        "EXPLAIN QUERY PLAN SELECT * FROM animal",
+        "SELECT name FROM winner UNION SELECT upper(name) FROM animal",
+        "SELECT json_extract('{\"a\": 1}', '$.a')",
+        "/* a comment */ SELECT 1 -- and one more",
+    ],
+)
+def test_sqlite_reading_is_not_hindered(path: Path, query: str):
+    assert tools(path)["query"](query=query).rows
+
+
+def test_sqlite_writes_when_told(path: Path):
+    query = tools(path, read_only=False)["query"]
+    assert query(query="INSERT INTO animal VALUES (3, 'snail', 0.01), (4, 'x', 1)").changed == 2
+    assert query(query="SELECT count(*) FROM animal").rows == ((4,),)
+    for statement in ("ATTACH 'o.db' AS o", "PRAGMA writable_schema = ON", "SELECT load_extension('x')", "SELECT 1; DELETE FROM animal"):
+        with pytest.raises(ToolError):
+            query(query=statement)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000) SELECT count(*) FROM n a, n b, n c",
+    ],
+)
+def test_sqlite_stops_when_time_is_up(path: Path, query: str):
+    begun = time.monotonic()
+    with pytest.raises(ToolError, match=r"took longer than 0\.3 s"):
+        tools(path, timeout=0.3)["query"](query=query)
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("query", ["SELECT zeroblob(900000000)", "SELECT replace(hex(zeroblob(5000000)), '0', 'xxxxxxxxxxxxxxx')", "SELECT randomblob(100000000)"])
+def test_sqlite_values_do_not_grow_without_end(path: Path, query: str):
+    with pytest.raises(ToolError, match="too big|too large"):
+        tools(path)["query"](query=query)
+
+
+def test_rows_and_cells_are_bounded(path: Path):
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i, 'x' FROM n"
+    rows = tools(path, max_rows=10)["query"](query=many)
+    assert (len(rows.rows), rows.truncated) == (10, True)
+    wide = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90) SELECT hex(zeroblob(400000)), x'00ff' FROM n"
+    rows = tools(path)["query"](query=wide)
+    assert rows.truncated
+    assert sum(len(row[0]) for row in rows.rows) <= 41_000
+    assert rows.rows[0][1] == "<2 bytes>"
+
+
+def test_errors_say_what_is_wrong(path: Path, tmp_path: Path):
+    with pytest.raises(ToolError, match="no such column: nmae"):
+        tools(path)["query"](query="SELECT nmae FROM animal")
+    with pytest.raises(ToolError, match="does it exist"):
+        tools(tmp_path / "none.db")["query"](query="SELECT 1")
+    assert not (tmp_path / "none.db").exists()
+    with pytest.raises(ToolError, match="SQLite"):
+        tools(path)["query"](query="SELECT '\0'")
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "nothing", "", "https://x/y.txt"])
+def test_an_unknown_database(url: str):
+    with pytest.raises(ConfigError, match="sql needs a database"):
+        sql(url)
+
+
+def test_duckdb_answers(duck: Path):
+    for url in (duck, f"duckdb:///{duck}"):
+        query, schema = tools(url)["query"], tools(url)["schema"]
+        assert query(query="SELECT name, speed FROM animal ORDER BY id").rows == (("tortoise", pytest.approx(0.3)), ("hare", 60.5))
+        assert query(query="SUMMARIZE animal").rows
+        assert [table.name for table in schema().tables] == ["animal", "race", "winner"]
+        assert schema(table="animal").tables[0].columns[0] == "id INTEGER NOT NULL"
+
+
+DUCK_WRITES = [
+    "INSERT INTO animal VALUES (3, 'x', 1)",
+    "UPDATE animal SET name = 'x'",
+    "DROP TABLE animal",
+    "CREATE TABLE t(a INT)",
+    "CREATE TEMP TABLE t(a INT)",
+    "WITH x AS (SELECT 1) INSERT INTO animal SELECT 9, 'x', 1 FROM x",
+    "SELECT 1; DELETE FROM animal",
+    "COPY animal TO 'out.csv'",
+    "COPY (SELECT 1) TO '/tmp/x.csv'",
+    "EXPLAIN ANALYZE DELETE FROM animal",
+    "EXPORT DATABASE 'dump'",
+    "ATTACH 'other.duckdb'",
+    "ATTACH ':memory:' AS m",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "PRAGMA enable_profiling",
+    "CALL pragma_version()",
+    "BEGIN",
+    "CHECKPOINT",
+    "VACUUM",
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT * FROM read_parquet('http://127.0.0.1:1/x')",
+    "SELECT * FROM sqlite_scan('x.db', 't')",
+    "SELECT * FROM duck",
+    "SELECT * FROM query('DROP TABLE animal')",
+    "SELECT getenv('HOME')",
+    "",
+]
+
+
+@pytest.mark.parametrize("query", DUCK_WRITES)
+def test_duckdb_reads_only(duck: Path, query: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(duck.parent)
+    with pytest.raises(ToolError):
+        tools(duck)["query"](query=query)
+    assert [file.name for file in duck.parent.iterdir()] == [duck.name]
+    assert tools(duck)["query"](query="SELECT count(*) FROM animal").rows == ((2,),)
+
+
+def test_duckdb_reads_files_below_allowed_folders(tmp_path: Path):
+    pytest.importorskip("duckdb")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.csv").write_text("name,age\nada,36\n")
+    (tmp_path / "secret.csv").write_text("x\n1\n")
+    query = tools("duckdb://", allow_folders=[str(data)])["query"]
+    assert query(query=f"SELECT * FROM '{data / 'a.csv'}'").rows == (("ada", 36),)
+    for statement in (f"SELECT * FROM '{tmp_path / 'secret.csv'}'", f"SELECT * FROM '{data}/../secret.csv'", f"COPY (SELECT 1) TO '{data / 'out.csv'}'"):
+        with pytest.raises(ToolError):
+            query(query=statement)
+    assert [file.name for file in data.iterdir()] == ["a.csv"]
+
+
+def test_duckdb_writes_when_told(duck: Path):
+    query = tools(duck, read_only=False)["query"]
+    query(query="INSERT INTO animal VALUES (3, 'snail', 0.01)")
+    assert query(query="SELECT count(*) FROM animal").rows == ((3,),)
+    with pytest.raises(ToolError):
+        query(query="COPY animal TO 'out.csv'")
+
+
+def test_duckdb_stops_when_time_is_up(duck: Path):
+    begun = time.monotonic()
+    with pytest.raises(ToolError, match="took longer"):
+        tools(duck, timeout=0.3)["query"](query="SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7")
+    assert time.monotonic() - begun < 10
+
+
+def test_duckdb_values_of_all_kinds(duck: Path):
+    rows = tools(duck)["query"](query="SELECT DATE '2026-01-02', 1.50::DECIMAL(5,2), 'x'::BLOB, [1, 2], {'a': 1}, 'nan'::DOUBLE, 170141183460469231731687303715884105727, NULL, true")
+    assert rows.rows == (("2026-01-02", "1.50", "<1 bytes>", "[1, 2]", "{'a': 1}", "nan", 170141183460469231731687303715884105727, None, True),)
