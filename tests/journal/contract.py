@@ -38,7 +38,11 @@ def play(make: Make, body: Body, journals: int = 1) -> None:
 class JournalContract:
     def test_what_was_appended_is_loaded(self, make: Make):
         records = [
-            started("a", question=(TextPart("see"), ImagePart(url="https://example.org/m.png")), tools=(ToolSchema("t", "d", {"type": "object"}),)),
+            started(
+                "a",
+                question=(TextPart("see"), ImagePart(url="https://example.org/m.png")),
+                tools=(ToolSchema("t", "d", {"type": "object"}),),
+            ),
             said("a", 1, 'Zoë said "\u0000 \u2028 \U0001f680" \\ end'),
             record("a", 2, ToolsChanged((ToolSchema("u", "d", {}),), "chosen")),
             done("a", 3, "x" * 200_000),
@@ -132,7 +136,13 @@ class JournalContract:
             await journal.append([started("b", at=200.0, parent="a", user="bob"), record("b", 1, Paused("approval"))])
             await journal.append([started("c", at=300.0, conversation="c", user="bob"), ended("c", 1, at=301.0)])
             newest, paused, oldest = await journal.list()
-            assert (newest.run_id, newest.status, newest.stop_reason, newest.created, newest.updated) == ("c", "finished", "answer", 300, 301)
+            assert (newest.run_id, newest.status, newest.stop_reason, newest.created, newest.updated) == (
+                "c",
+                "finished",
+                "answer",
+                300,
+                301,
+            )
             assert (paused.run_id, paused.status, paused.parent, paused.records) == ("b", "paused", "a", 2)
             assert (oldest.run_id, oldest.status, oldest.agent, oldest.model, oldest.question, oldest.user) == (
                 ("a", "running", "astronomer", "scripted", "How far is the moon?", "ada")

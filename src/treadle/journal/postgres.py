@@ -181,7 +181,14 @@ class PostgresJournal:
     def _is_lost(self, error: Exception) -> bool:
         """The connection or the server went away, and may come back."""
         d = self._driver
-        lost = (OSError, d.PostgresConnectionError, d.AdminShutdownError, d.CrashShutdownError, d.CannotConnectNowError)
+        lost = (
+            OSError,
+            d.PostgresConnectionError,
+            d.AdminShutdownError,
+            d.CrashShutdownError,
+            d.CannotConnectNowError,
+            d.InternalClientError,  # asyncpg 0.32 on a connection whose end has come and was not yet read
+        )
         return isinstance(error, lost) or (isinstance(error, d.InterfaceError) and "closed" in str(error))
 
     def _explain(self, error: Exception) -> Exception:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -136,13 +137,14 @@ def _insert_info(con: sqlite3.Connection, info: RunInfo) -> None:
 
 
 def load(con: sqlite3.Connection, run_id: str, after: int, salvage: bool, path: Path) -> list[Record]:
-    records = from_rows(run_id, _rows(con, run_id, after, path), after, salvage)
+    with closing(_rows(con, run_id, after, path)) as rows:  # a query left open would hold old pages for ever
+        records = from_rows(run_id, rows, after, salvage)
     if not records and not con.execute("SELECT 1 FROM records WHERE run = ?", (run_id,)).fetchone():
         raise not_found(run_id)
     return records
 
 
-def _rows(con: sqlite3.Connection, run_id: str, after: int, path: Path) -> Iterator[tuple[int, float, str, int, bytes, int]]:
+def _rows(con: sqlite3.Connection, run_id: str, after: int, path: Path) -> Generator[tuple[int, float, str, int, bytes, int]]:
     sql = "SELECT seq, time, parent, schema, CAST(data AS BLOB), sum FROM records WHERE run = ? AND seq > ? ORDER BY seq"
     try:
         yield from con.execute(sql, (run_id, after))
@@ -182,8 +184,12 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
         raise not_found(run_id)
 
 
-def shrink(con: sqlite3.Connection) -> None:
-    con.execute("PRAGMA incremental_vacuum").fetchall()
+def shrink(con: sqlite3.Connection, pages: int = 2000) -> bool:
+    """Give free pages back to the disk; whether there are more."""
+    (free,) = con.execute("PRAGMA freelist_count").fetchone()
+    for _ in range(min(free, pages)):
+        con.execute("PRAGMA incremental_vacuum(1)")  # whatever the number, Python's driver takes one step: one page
+    return free > pages
 
 
 # Claims

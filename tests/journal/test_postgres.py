@@ -1,0 +1,254 @@
+"""What is special about a server: connections that break, leases, machines."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from treadle.journal import postgres_store
+from treadle.journal.postgres import PostgresJournal
+from treadle.types.errors import ConfigError, CorruptLogError, JournalError, MissingExtraError, RunBusyError
+
+from .logs import done, log, started
+
+pytestmark = pytest.mark.net
+
+Open = Callable[..., PostgresJournal]
+
+
+@pytest.fixture
+def schema() -> str:
+    return f"t{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def open(postgres: str, schema: str) -> Open:
+    return lambda **options: PostgresJournal(options.pop("dsn", postgres), schema=schema, **options)
+
+
+@asynccontextmanager
+async def server(postgres: str) -> AsyncIterator[Any]:
+    import asyncpg
+
+    con: Any = await asyncpg.connect(postgres)  # pyright: ignore
+    try:
+        yield con
+    finally:
+        await con.close()
+
+
+def test_broken_connections_are_replaced(open: Open, postgres: str):
+    async def main() -> None:
+        journal = open()
+        await journal.append([started("a")])
+        for seq in range(1, 6):
+            async with server(postgres) as con:
+                await con.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
+                )
+            await journal.append([done("a", seq)])
+        assert len(await journal.load("a")) == 6
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+class Proxy:
+    """Passes bytes on to the server; once armed, the answer to the next request is lost with the connection."""
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+        self.armed = False
+        self.lost = 0
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_unix_connection(self._socket)
+
+        async def forth() -> None:
+            while data := await reader.read(65536):
+                to_server.write(data)
+            to_server.close()
+
+        async def back() -> None:
+            while data := await from_server.read(65536):
+                if self.armed and b"INSERT 0 1" in data:
+                    self.armed = False
+                    self.lost += 1
+                    break
+                writer.write(data)
+            writer.close()
+            to_server.close()
+
+        await asyncio.gather(forth(), back(), return_exceptions=True)
+
+
+def test_an_append_whose_commit_was_not_confirmed_is_not_repeated(open: Open, postgres_server: Any):
+    async def main() -> None:
+        proxy = Proxy(f"{postgres_server.pgdata}/.s.PGSQL.5432")
+        port = await proxy.start()
+        journal = open(dsn=f"postgresql://postgres@127.0.0.1:{port}/postgres")
+        await journal.append([started("a")])
+        proxy.armed = True
+        await journal.append([done("a", 1)])
+        assert proxy.lost == 1
+        await journal.append([done("a", 2)])
+        assert [r.seq for r in await journal.load("a")] == [0, 1, 2]
+        # What someone else has stored there meanwhile is not taken for one's own.
+        with pytest.raises(RunBusyError):
+            await journal.append([done("a", 2, "other")])
+        await journal.aclose()
+        await proxy.stop()
+
+    asyncio.run(main())
+
+
+def test_a_lease_is_renewed_while_the_driver_lives_and_fences_it_out_when_lost(open: Open, postgres: str, schema: str):
+    async def elsewhere(con: Any) -> None:
+        await con.execute(f"UPDATE {schema}.claims SET host = 'elsewhere'")
+
+    async def main() -> None:
+        old, new = open(lease=0.6), open(lease=0.6)
+        await old.claim("a", "old")
+        await old.append([started("a")])
+        async with server(postgres) as con:
+            await elsewhere(con)
+            for _ in range(5):
+                await asyncio.sleep(0.25)
+                with pytest.raises(RunBusyError, match="old"):
+                    await new.claim("a", "new")
+            assert old._beating is not None  # pyright: ignore
+            old._beating.cancel()  # pyright: ignore - as when its machine hangs
+            await asyncio.sleep(0.8)
+            assert await new.claim("a", "new") == 2
+        with pytest.raises(RunBusyError, match="new"):
+            await old.append([done("a", 1, "too late")])
+        await new.append([done("a", 1)])
+        assert len(await new.load("a")) == 2
+        await old.aclose()
+        await new.append([done("a", 2)])
+        await new.aclose()
+
+    asyncio.run(main())
+
+
+CRASHER = """
+import asyncio, os, sys
+from treadle.journal.postgres import PostgresJournal
+from treadle.types.events import Record, RunStarted
+
+async def main():
+    journal = PostgresJournal(sys.argv[1], schema=sys.argv[2])
+    await journal.claim("a", "crasher")
+    await journal.append([Record("a", 0, 1.0, RunStarted("go"))])
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+def test_the_run_of_a_killed_process_on_this_machine_is_taken_at_once(open: Open, postgres: str, schema: str):
+    async def main() -> None:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CRASHER, postgres, schema)
+        await process.wait()
+        journal = open()
+        began = time.monotonic()
+        assert await journal.claim("a", "next") == 2
+        assert time.monotonic() - began < 2
+        await journal.append([done("a", 1)])
+        assert len(await journal.load("a")) == 2
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+def test_drivers_that_compete_for_many_runs_get_each_one_once(open: Open):
+    async def main() -> None:
+        journals = [open(pool_size=3) for _ in range(4)]
+        won: list[str] = []
+
+        async def compete(journal: PostgresJournal, run: str, owner: str) -> None:
+            try:
+                await journal.claim(run, owner)
+            except RunBusyError:
+                return
+            won.append(run)
+            for item in log(run):
+                await journal.append([item])
+
+        await asyncio.gather(*(compete(journal, f"r{n}", f"d{d}") for n in range(15) for d, journal in enumerate(journals)))
+        assert sorted(won) == sorted(f"r{n}" for n in range(15))
+        assert {info.records for info in await journals[0].list()} == {6}
+        for journal in journals:
+            await journal.aclose()
+
+    asyncio.run(main())
+
+
+def test_damage_is_named(open: Open, postgres: str, schema: str):
+    async def main() -> None:
+        journal = open()
+        await journal.append(log("a"))
+        async with server(postgres) as con:
+            await con.execute(f"UPDATE {schema}.records SET data = replace(data, '384', '385') WHERE seq = 5")
+        with pytest.raises(CorruptLogError, match="a#5"):
+            await journal.load("a")
+        assert len(await journal.load("a", salvage=True)) == 5
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+def test_an_older_database_is_migrated_and_a_newer_one_refused(open: Open, monkeypatch: pytest.MonkeyPatch):
+    async def use() -> None:
+        journals = [open() for _ in range(4)]
+        await asyncio.gather(*(journal.append(log(f"r{time.monotonic_ns()}")) for journal in journals))
+        for journal in journals:
+            await journal.aclose()
+
+    asyncio.run(use())
+    with monkeypatch.context() as newer:
+        more = (*postgres_store.MIGRATIONS, "ALTER TABLE {s}.runs ADD COLUMN label text NOT NULL DEFAULT 'none'")
+        newer.setattr(postgres_store, "MIGRATIONS", more)
+        asyncio.run(use())
+    with pytest.raises(JournalError, match="newer Treadle"):
+        asyncio.run(use())
+
+
+def test_a_server_that_is_not_there_is_a_clear_error_without_the_password():
+    async def main() -> None:
+        journal = PostgresJournal("postgresql://me:hunter2-hunter2@127.0.0.1:9/none")
+        began = time.monotonic()
+        with pytest.raises(JournalError, match="cannot be reached") as caught:
+            await journal.append([started("a")])
+        assert time.monotonic() - began < 3
+        assert "hunter2" not in f"{caught.value!r} {journal!r}"
+        await journal.aclose()
+        with pytest.raises(JournalError, match="closed"):
+            await journal.load("a")
+
+    asyncio.run(main())
+
+
+def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(MissingExtraError, match=r"treadle\[postgres\]"):
+        asyncio.run(PostgresJournal("postgresql://127.0.0.1/none").list())
+
+
+def test_a_schema_name_cannot_carry_sql():
+    with pytest.raises(ConfigError, match="plain"):
+        PostgresJournal("postgresql://127.0.0.1/none", schema='x"; DROP TABLE y')

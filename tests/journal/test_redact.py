@@ -1,0 +1,118 @@
+"""Secrets do not get in."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+import pytest
+
+from treadle.journal.redact import Redactor
+from treadle.types.errors import ConfigError
+from treadle.types.events import ToolDone, ToolStarted
+from treadle.types.messages import TextPart, ToolCall
+
+ENV = {
+    "OPENAI_API_KEY": "abcd1234efgh5678",
+    "GITHUB_TOKEN": "tok-000111222",
+    "app_client_secret": "s3cr3t-value",
+    "PGPASSWORD": "correct horse",
+    "SHORT_KEY": "1234567",
+    "KEYBOARD": "qwertzuiopqwertz",
+    "HOME": "/home/somebody",
+}
+
+
+def test_values_of_secret_variables_are_replaced_by_their_names():
+    redactor = Redactor(env=ENV)
+    text = "a abcd1234efgh5678, tok-000111222; s3cr3t-value (correct horse) 1234567 qwertzuiopqwertz /home/somebody"
+    assert redactor.text(text) == (
+        "a [redacted:OPENAI_API_KEY], [redacted:GITHUB_TOKEN]; [redacted:app_client_secret] ([redacted:PGPASSWORD])"
+        " 1234567 qwertzuiopqwertz /home/somebody"
+    )
+
+
+def test_the_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SOME_API_KEY", "value-of-the-key")
+    assert Redactor().text("x value-of-the-key y") == "x [redacted:SOME_API_KEY] y"
+
+
+def test_given_secrets_with_and_without_names():
+    assert Redactor(["hunter2"], env={}).text("hunter2!") == "[redacted:secret]!"
+    assert Redactor({"db": "hunter2"}, env={}).text("hunter2!") == "[redacted:db]!"
+    with pytest.raises(ConfigError, match="'db' is shorter"):
+        Redactor({"db": "abc"}, env={})
+
+
+def test_the_longer_of_two_overlapping_secrets_wins():
+    redactor = Redactor({"short": "secret-abc", "long": "secret-abc-def"}, env={})
+    assert redactor.text("secret-abc-def secret-abc") == "[redacted:long] [redacted:short]"
+
+
+def test_a_secret_inside_json_text_is_found_too():
+    redactor = Redactor({"odd": 'pass"word\nnext'}, env={})
+    for text in ('pass"word\nnext', msgspec.json.encode({"p": 'pass"word\nnext'}).decode()):
+        assert "word" not in redactor.text(text)
+
+
+@pytest.mark.parametrize(
+    ("secret", "name"),
+    [
+        ("sk-proj-Abc123Def456Ghi789Jkl012", "api-key"),
+        ("sk-ant-api03-Abc123Def456Ghi789-_x", "api-key"),
+        ("AKIAIOSFODNN7EXAMPLE", "aws-key"),
+        ("ghp_" + "a1B2" * 9, "github-token"),
+        ("github_pat_" + "a1B2" * 15, "github-token"),
+        ("AIza" + "x" * 35, "google-key"),
+        ("xoxb-1234567890-abcdef", "slack-token"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----", "private-key"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE\ncut off in the mid", "private-key"),
+    ],
+)
+def test_well_known_shapes(secret: str, name: str):
+    redactor = Redactor(env={})
+    assert redactor.text(f"key={secret}") == f"key=[redacted:{name}]"
+
+
+def test_bearer_tokens_keep_their_header():
+    text = "Authorization: Bearer abc.def-ghi_jkl012345=="
+    assert Redactor(env={}).text(text) == "Authorization: Bearer [redacted:bearer-token]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the task-runner-for-very-long-names-of-jobs",
+        "a bearer of good news from far away countries",
+        "AKIA is a prefix; sk-short; xox-",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+    ],
+)
+def test_ordinary_text_stays(text: str):
+    redactor = Redactor(env=ENV)
+    assert redactor.text(text) is text
+
+
+def test_trees_are_redacted_and_untouched_ones_are_the_same_object():
+    redactor = Redactor({"k": "hunter2"}, env={})
+    clean = ToolDone("c", "t", 1, (TextPart("fine"),), full="fine")
+    assert redactor.tree(clean) is clean
+    call = ToolStarted(ToolCall("c", "t", {"url": "http://x/?k=hunter2", "hunter2": [1, None, ("hunter2", True)]}), 1)
+    assert redactor.tree(call) == ToolStarted(
+        ToolCall("c", "t", {"url": "http://x/?k=[redacted:k]", "[redacted:k]": [1, None, ("[redacted:k]", True)]}), 1
+    )
+    assert call.call.args["url"].endswith("hunter2"), "the original is not changed"
+    assert redactor.tree(redactor.tree(call)) == redactor.tree(call)
+
+
+def test_a_redactor_does_not_tell_its_secrets():
+    redactor = Redactor({"k": "hunter2"}, env={})
+    assert "hunter2" not in repr(redactor)
+
+
+def test_hostile_text_takes_no_longer_than_its_length():
+    redactor = Redactor(env=ENV)
+    for piece in ("-----BEGIN PRIVATE KEY-----", "sk-", "Bearer ", "ghp_" + "a" * 29, "AKIA" + "A" * 15, "xoxb-1"):
+        began = time.process_time()
+        redactor.text(piece * (400_000 // len(piece)))
+        assert time.process_time() - began < 0.5, piece

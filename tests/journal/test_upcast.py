@@ -1,0 +1,119 @@
+"""Logs of earlier versions still load."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from treadle.journal import upcast
+from treadle.journal.memory import MemoryJournal
+from treadle.journal.portable import import_run
+from treadle.journal.sqlite import SqliteJournal
+from treadle.types.errors import CorruptLogError, JournalError
+from treadle.types.events import SCHEMA, AnswerDone, RunStarted, ToolDone
+
+from .logs import done
+
+# A log as it might have been written before version 1: a tool's result was called `result`, its failure was a flag, and
+# the answer was an event called `final_answer`.
+OLD = [
+    {"type": "run_started", "question": "How far is the moon?", "schema": 0},
+    {"type": "tool_done", "call_id": "c1", "name": "search", "iteration": 1, "result": "384 400 km", "failed": False},
+    {"type": "tool_done", "call_id": "c2", "name": "search", "iteration": 2, "result": "no network", "failed": True},
+    {"type": "final_answer", "answer": "384 400 km"},
+]
+
+
+def tool_done_0(data: dict[str, Any]) -> dict[str, Any]:
+    failed, content = data.pop("failed"), data.pop("result")
+    return {**data, "content": content, "error": content if failed else ""}
+
+
+def final_answer_0(data: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "answer_done", "text": data["answer"], "source": "loop"}
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(upcast.UPCASTERS, (0, "tool_done"), tool_done_0)
+    monkeypatch.setitem(upcast.UPCASTERS, (0, "final_answer"), final_answer_0)
+
+
+def write_old_log(path: Path) -> None:
+    con = sqlite3.connect(path)
+    with con:
+        for seq, event in enumerate(OLD):
+            data = msgspec.json.encode(event)
+            row = ("old", seq, 1.0 + seq, "", event["type"], 0, data, zlib.crc32(data))
+            con.execute("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)", row)
+    con.close()
+
+
+EXPECTED = [
+    RunStarted("How far is the moon?", schema=0),
+    ToolDone("c1", "search", 1, "384 400 km"),
+    ToolDone("c2", "search", 2, "no network", error="no network"),
+    AnswerDone("384 400 km", "loop"),
+]
+
+
+@pytest.mark.usefixtures("steps")
+def test_an_old_log_loads_and_goes_on_in_the_new_shapes(tmp_path: Path):
+    path = tmp_path / "journal.db"
+
+    async def main() -> None:
+        journal = SqliteJournal(path)
+        await journal.list()
+        write_old_log(path)
+        assert [r.event for r in await journal.load("old")] == EXPECTED
+        await journal.append([done("old", 4)])
+        assert [r.event for r in await journal.load("old")] == [*EXPECTED, done("old", 4).event]
+        assert [r.event for r in await journal.load("old", after=2)] == [EXPECTED[3], done("old", 4).event]
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("steps")
+def test_an_old_export_can_be_imported():
+    lines = [{"format": "treadle-run", "schema": 0, "run": "old"}]
+    lines += [{"run": "old", "seq": seq, "time": 1.0, "event": event} for seq, event in enumerate(OLD)]
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        await import_run(journal, b"\n".join(msgspec.json.encode(line) for line in lines))
+        assert [r.event for r in await journal.load("old")] == EXPECTED
+
+    asyncio.run(main())
+
+
+def test_without_its_upcaster_an_old_record_is_an_error_not_a_guess(tmp_path: Path):
+    path = tmp_path / "journal.db"
+
+    async def main() -> None:
+        journal = SqliteJournal(path)
+        await journal.list()
+        write_old_log(path)
+        with pytest.raises(CorruptLogError, match="old#1"):
+            await journal.load("old")
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+def test_each_version_is_one_step(monkeypatch: pytest.MonkeyPatch):
+    for version in range(-3, SCHEMA):
+        monkeypatch.setitem(upcast.UPCASTERS, (version, "t"), lambda data, v=version: {**data, "seen": [*data["seen"], v]})
+    assert upcast.upcast("t", {"type": "t", "seen": []}, -3)["seen"] == list(range(-3, SCHEMA))
+    assert upcast.upcast("t", {"type": "t", "seen": []}, SCHEMA)["seen"] == []
+
+
+def test_a_record_from_the_future_asks_for_an_upgrade():
+    with pytest.raises(JournalError, match="newer Treadle"):
+        upcast.decode_stored(b"{}", SCHEMA + 1)
