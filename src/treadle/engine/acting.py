@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from treadle.engine.callcontext import CallContext
 from treadle.engine.hooks import PASSED_ON
 from treadle.engine.plugin import Pause
 from treadle.tools.base import Tool, ToolOutcome
 from treadle.tools.runner import run_call
 from treadle.types.errors import BudgetExhaustedError
-from treadle.types.events import Paused, ToolDone, ToolOutput, ToolStarted
+from treadle.types.events import Paused, ToolDone, ToolStarted
 from treadle.types.messages import ToolCall
 from treadle.types.state import OpenCall
 from treadle.types.usage import Usage
@@ -24,28 +25,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("treadle")
 
 LOST_EXTRAS = "the objects an earlier tool left for this call are gone (the process was restarted): run that tool again first"
-
-
-class CallContext:
-    """What a tool may know of the run it serves (see `treadle.tools.ToolContext`)."""
-
-    __slots__ = ("call_id", "name", "run")
-
-    def __init__(self, run: Run, call_id: str, name: str) -> None:
-        self.run: Any = run
-        self.call_id = call_id
-        self.name = name
-
-    @property
-    def run_id(self) -> str:
-        return str(self.run.id)
-
-    @property
-    def idempotency_key(self) -> str:
-        return f"{self.run.id}:{self.call_id}"
-
-    def output(self, text: str) -> None:
-        self.run.show(ToolOutput(self.call_id, self.name, text))
 
 
 async def run_tools(run: Run) -> None:
@@ -65,6 +44,7 @@ async def run_tools(run: Run) -> None:
         run.extras = extras
         await run.emit(Paused(str(pause), _waiting_calls(run)))
         return
+    run.eager.discard()
     for open_call, _ in gated:
         outcome = collected.get(open_call.call.id)
         if outcome is not None:
@@ -174,7 +154,11 @@ async def _act(
         context = CallContext(run, asked.id, gated.name)
         effect = tool.effect if tool is not None else "pure"
         await run.emit(ToolStarted(gated, iteration, context.idempotency_key, effect))
-        outcome = await run_call(tool, gated, limits=run.limits, toolkit=run.toolkit, extras=extras, context=context)
+        early = run.eager.take(gated) if not extras else None
+        if early is not None:
+            outcome = await early
+        else:
+            outcome = await run_call(tool, gated, limits=run.limits, toolkit=run.toolkit, extras=extras, context=context)
         if run.paused_child is not None:
             raise Pause(f"{gated.name} waits for a person")
         if run.hooks.after_tool:

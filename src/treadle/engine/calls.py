@@ -16,6 +16,7 @@ from treadle.types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle.types.events import Reset, Sent, ThinkDone, ThinkFailed, ThinkStarted
 from treadle.types.messages import AssistantMessage, Message, ToolCall
 from treadle.types.request import CallDelta, OutputFormat, RawCall, Reply, Request, ToolSchema
+from treadle.types.state import CONVERSATION
 from treadle.types.usage import NO_USAGE, Usage
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ async def call_model(run: Run, request: Request, iteration: int) -> tuple[Reply,
             if wait is None:
                 raise
             attempt += 1
+            run.eager.discard()
             if shown.any:
                 run.show(Reset(request.component, attempt))
             await asyncio.sleep(wait)
@@ -127,7 +129,8 @@ async def _receive(run: Run, model: Model, request: Request, iteration: int, sho
             if isinstance(part, Reply):
                 reply = part
             elif isinstance(part, CallDelta):
-                run.call_delta(part, iteration)
+                if request.component in CONVERSATION:
+                    run.eager.feed(part)
             elif part.text and run.watched:
                 shown.any = True
                 run.show_delta(request.component, iteration, part)

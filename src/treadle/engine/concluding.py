@@ -58,7 +58,8 @@ async def finish(run: Run, brief: str, reason: StopReason, *, success: bool = Tr
     elif reason == "answer" and success and run.settings.answer != "direct":
         answer = await write_answer(run, brief)
     else:
-        answer = await polished(run, answer)
+        if reason != "error":
+            answer = await polished(run, answer)
         await run.emit(AnswerStarted(source))
         if answer:
             run.show(AnswerDelta(answer))

@@ -47,6 +47,7 @@ async def drive(run: Run) -> RunResult:
     except Exception as error:
         await _unexpected(run, error)
     finally:
+        run.eager.discard()
         if alarm is not None:
             alarm.cancel()
         if journal is not None:

@@ -61,7 +61,7 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
     if component == "loop" and not state.thinking:
         await run_hooks(run, "before_round")
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
-    stream = run.settings.stream_thoughts and run.watched
+    stream = run.settings.stream_thoughts
     rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
     request = rendered.request
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
@@ -77,6 +77,8 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
     run.overflows = 0
     run.estimator.learn(request, reply.usage)
     decision = read(run, reply, iteration)
+    if not decision.calls or reply.finish == "length":
+        run.eager.discard()
     message = AssistantMessage(
         # A call that was read from plain text becomes a real one; its text would only repeat it.
         text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,

@@ -67,6 +67,7 @@ def metadata_of(state: RunState) -> dict[str, Any]:
         "interrupts": counters.interrupts,
         "attempts_failed": counters.attempts_failed,
         "components": {name: {"calls": spent.calls, "usage": spent.usage, "elapsed": spent.elapsed} for name, spent in state.spent.items()},
+        "reports": {name: note["report"] for name, notes in state.notes.items() for note in notes if "report" in note},
         "cached_share": usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0,
         "dialect": state.dialect,
         "model": state.model,

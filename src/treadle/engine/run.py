@@ -13,7 +13,9 @@ from msgspec import Struct
 from treadle.dialects import choose_dialect, get_dialect
 from treadle.dialects.base import Dialect, Prompts
 from treadle.engine.answering import ANSWERING
+from treadle.engine.callcontext import CallContext
 from treadle.engine.calls import ask, worst_case
+from treadle.engine.eager import Eager
 from treadle.engine.estimate import Estimator, room_for
 from treadle.engine.inbox import Inbox
 from treadle.engine.log import Log, Sink
@@ -29,7 +31,7 @@ from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import BudgetExhaustedError
 from treadle.types.events import AnswerDelta, Event, Injected, Record, TextStreamed, ThinkDone, ToolsChanged
 from treadle.types.messages import AssistantMessage, Content, Message
-from treadle.types.request import CallDelta, ReasoningDelta, Reply, Request, TextDelta, WireCache
+from treadle.types.request import ReasoningDelta, Reply, Request, TextDelta, WireCache
 from treadle.types.state import RunState
 from treadle.types.usage import NO_USAGE, Usage
 
@@ -90,6 +92,7 @@ class Run:
         self.estimator = Estimator()
         self.limits = self.settings.limits
         self.extras: dict[str, Any] = {}
+        self.eager = Eager(self)
         self.used_call_ids = {
             call.id for message in self.state.transcript if isinstance(message, AssistantMessage) for call in message.calls
         }
@@ -239,8 +242,8 @@ class Run:
             AnswerDelta(part.text) if answering else TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta))
         )
 
-    def call_delta(self, part: CallDelta, iteration: int) -> None:
-        """A fragment of a native call arrived while the model still writes."""
+    def call_context(self, call_id: str, name: str) -> CallContext:
+        return CallContext(self, call_id, name)
 
     async def ask(self, component: str, messages: Sequence[Message], **options: Any) -> Reply:
         """A recorded model call outside the conversation."""
