@@ -87,9 +87,7 @@ class Projection:
         self.full = detail == "full"
         self.state = RunState()
         self.finished = False
-        self.text_base = -1
-        """The record whose answer text is open; -1 while there is none."""
-        self._sent = ""
+        self._open_text(-1)
         self._streams = False
         self._failing = False
         self._started_calls: set[str] = set()
@@ -100,21 +98,45 @@ class Projection:
         handler = _HANDLERS.get(type(record.event))
         if handler is None:
             return []
-        rest = self._rest(record.event.text) if isinstance(record.event, ev.AnswerDone) else None
+        rest = self._last_piece(record.event.text) if isinstance(record.event, ev.AnswerDone) else None
         # The second event of a record stands at offset 0 of its text, a third behind it.
-        shown = [Shown(name, data, Position(record.seq, place - 1)) for place, (name, data) in enumerate(handler(self, record.event, record))]
+        pairs = enumerate(handler(self, record.event, record), -1)
+        shown = [Shown(name, data, Position(record.seq, offset)) for offset, (name, data) in pairs]
         return [rest, *shown] if rest is not None else shown
 
-    def piece(self, text: str) -> Shown | None:
-        """The open answer's text as far as it is known; gives what has not been shown of it. White space around an answer
-        is not part of it, so what may be its end is held back."""
-        return self._rest(text.strip()) if self._streams else None
-
-    def _rest(self, text: str) -> Shown | None:
-        if self.text_base < 0 or len(text) <= len(self._sent) or not text.startswith(self._sent):
+    def piece(self, more: str) -> Shown | None:
+        """More text of the open answer. White space around an answer is not part of it: what may be its end is held back."""
+        if self.text_base < 0 or not self._streams:
             return None
-        start, self._sent = len(self._sent), text
-        return Shown("answer", {"status": "delta", "content": text[start:]}, Position(self.text_base, len(text)), start)
+        text = self._held + more
+        text = text if self._length else text.lstrip()
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        return self._delta(shown)
+
+    def _last_piece(self, whole: str) -> Shown | None:
+        if self.text_base >= 0 and whole.startswith("".join(self._sent)):
+            return self._delta(whole[self._length :])
+        return None
+
+    def _delta(self, text: str) -> Shown | None:
+        if not text:
+            return None
+        start = self._length
+        self._sent.append(text)
+        self._length += len(text)
+        return Shown("answer", {"status": "delta", "content": text}, Position(self.text_base, self._length), start)
+
+    def _open_text(self, base: int) -> None:
+        """`base` is the record whose answer is written now; -1 when none is."""
+        self.text_base = base
+        self._sent: list[str] = []
+        self._length = 0
+        self._held = ""
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether a call has started and its result is not there."""
+        return call_id in self._started_calls
 
     # ---- one method per event that is shown
 
@@ -126,7 +148,7 @@ class Projection:
 
     def on_think_failed(self, event: ev.ThinkFailed, record: ev.Record) -> Pairs:
         if event.component in ANSWERING and self.text_base >= 0:
-            self.text_base, self._sent = record.seq, ""
+            self._open_text(record.seq)
         elif not self.full:
             return
         yield "reset", {"component": event.component, "attempt": event.attempt, "error": event.error, "wait": event.wait}
@@ -223,16 +245,17 @@ class Projection:
             yield "reset", {"component": event.source, "attempt": 1, "error": "restarted", "wait": None}
         else:
             yield "step", {"type": "answer", "status": "start"}
-        self.text_base, self._sent, self._streams = record.seq, "", event.source in ANSWERING
+        self._open_text(record.seq)
+        self._streams = event.source in ANSWERING
         yield "answer", {"status": "start"}
 
     def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> Pairs:
         if self.text_base < 0:
             return
-        if self._sent != event.text:  # what streamed is not what was recorded: what was recorded counts
+        if "".join(self._sent) != event.text:  # what streamed is not what was recorded: what was recorded counts
             yield "reset", {"component": event.source, "attempt": 1, "error": "the answer was changed", "wait": None}
             yield "answer", {"status": "delta", "content": event.text}
-        self.text_base, self._sent = -1, ""
+        self._open_text(-1)
         yield "answer", {"status": "done"}
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> Pairs:
