@@ -66,7 +66,7 @@ def test_a_malformed_tool_call_is_repaired_as_a_tool_call():
 
 
 def test_truncation_never_drops_the_system_prompt_or_the_question():
-    model = ScriptedModel([call("echo", text="x" * 50) for _ in range(30)] + ["done"])
+    model = ScriptedModel([call("echo", text=f"{number} " * 20) for number in range(30)] + ["done"])
     agent = Agent(model, [echo], system="SYSTEM", max_history_messages=6, plugins=[])
     result = go(agent.run("THE QUESTION"))
     assert result.answer == "done"

@@ -8,7 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.settings import RepairPolicy, Settings
+from treadle.plugins.context import ContextGuard
 from treadle.plugins.history import HistoryTrim
+from treadle.plugins.loopguard import LoopGuard
+from treadle.plugins.paging import Paging
 from treadle.plugins.selection import ToolSelection
 from treadle.types.errors import ConfigError
 
@@ -20,10 +23,28 @@ def _nothing(settings: Settings) -> list[Any]:
 
 
 def _guards(settings: Settings) -> list[Any]:
-    found: list[Any] = []
-    if settings.selection_threshold is not None:
-        found.append(ToolSelection())
-    return found
+    selection = [ToolSelection()] if settings.selection_threshold is not None else []
+    return [ContextGuard(), *selection, LoopGuard(), Paging()]
+
+
+# Imported when used: most agents have no need of the thinking aids.
+
+
+def _reflective(settings: Settings) -> list[Any]:
+    from treadle.plugins.analysis import TaskAnalysis
+    from treadle.plugins.citations import Citations
+    from treadle.plugins.memory import Memory
+    from treadle.plugins.reflection import Reflection
+    from treadle.plugins.rewrite import QuestionRewrite
+
+    return [QuestionRewrite(), Memory(), TaskAnalysis(), Reflection(), Citations()]
+
+
+def _planned(settings: Settings) -> list[Any]:
+    from treadle.plugins.observer import Observer
+    from treadle.plugins.planner import Planner
+
+    return [Planner(), Observer(3)]
 
 
 class Preset(Struct, frozen=True):
@@ -65,6 +86,7 @@ _BUILT_IN = {
                 dialect="array", max_iterations=6, answer="complete", error_detail="message", repair=RepairPolicy(max_parse=6),
                 selection_threshold=None,
             ),
+            _reflective,
         ),
         Preset(
             "planned",
@@ -72,6 +94,7 @@ _BUILT_IN = {
                 dialect="schema", max_iterations=20, on_limit="salvage", one_tool_per_step=True, error_detail="full",
                 repair=RepairPolicy(max_parse=2, counts_as_iteration=False), selection_threshold=None, stream_thoughts=True,
             ),
+            _planned,
         ),
     )
 }  # fmt: skip

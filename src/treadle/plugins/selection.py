@@ -7,19 +7,49 @@ from typing import Any
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
 from treadle.engine.structured import structured_llm_call
-from treadle.tools.base import Tool
-from treadle.tools.toolkit import Toolkit
+from treadle.tools.base import Tool, ToolContext
 from treadle.types.events import PhaseChanged
 from treadle.types.messages import Message, SystemMessage, UserMessage
+from treadle.types.request import ToolSchema
 
 MORE = "more_tools"
 _CATALOGUE_WIDTH = 80
+
+
+def catalogue_line(tool: Tool | ToolSchema) -> str:
+    line = f"- {tool.name}: {tool.description.strip().splitlines()[0] if tool.description.strip() else ''}"
+    return line if len(line) <= _CATALOGUE_WIDTH else line[: _CATALOGUE_WIDTH - 3] + "..."
+
+
+async def _more_tools(context: ToolContext, names: list[str]) -> str:
+    run: Run = context.run
+    offered = [tool.name for tool in run.state.tools]
+    known = [name for name in names if run.toolkit.get(name) is not None and name not in offered]
+    if not known:
+        hidden = [tool for tool in run.toolkit if tool.name not in offered]
+        return "No such tools. Available on request:\n" + "\n".join(catalogue_line(tool) for tool in hidden)
+    # New tools go to the end, so that what was sent before stays as it is.
+    await run.set_tools([*offered, *known], f"asked for {', '.join(known)}")
+    return f"Added: {', '.join(known)}. They can be called from now on."
+
+
+MORE_TOOLS = Tool(
+    MORE,
+    "Make further tools available by name; call it with an empty list to see which there are.",
+    {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}, "required": ["names"]},
+    _more_tools,
+    effect="idempotent",
+    concurrent=False,
+    pinned=True,
+    context_param="context",
+)
 
 
 class ToolSelection(Plugin):
     """Any failure means the full set. Pinned tools stay; deselected tools cannot be executed."""
 
     name = "selection"
+    tools = (MORE_TOOLS,)
 
     async def on_start(self, run: Run) -> None:
         threshold = run.settings.selection_threshold
@@ -31,12 +61,7 @@ class ToolSelection(Plugin):
         if not chosen:
             return
         pinned = [tool.name for tool in tools if tool.pinned and tool.name not in chosen]
-        run.toolkit = Toolkit([*tools, _more_tools(run)])
         await run.set_tools([*chosen, *pinned, MORE], "selection")
-
-    async def before_round(self, run: Run) -> None:
-        if MORE not in run.toolkit and MORE in run.state.tool_names():  # a resumed run
-            run.toolkit = Toolkit([*run.toolkit, _more_tools(run)])
 
 
 async def _choose(run: Run, tools: list[Tool]) -> list[str]:
@@ -65,30 +90,3 @@ async def _choose(run: Run, tools: list[Tool]) -> list[str]:
 
     result = await structured_llm_call(run.model, messages, schema, parse, default_value=[], name="select_tools", ask=ask)
     return result.value
-
-
-def catalogue_line(tool: Tool) -> str:
-    line = f"- {tool.name}: {tool.description.strip().splitlines()[0] if tool.description.strip() else ''}"
-    return line if len(line) <= _CATALOGUE_WIDTH else line[: _CATALOGUE_WIDTH - 3] + "..."
-
-
-def _more_tools(run: Run) -> Tool:
-    async def more_tools(names: list[str]) -> str:
-        offered = [tool.name for tool in run.state.tools]
-        known = [name for name in names if run.toolkit.get(name) is not None and name not in offered]
-        if not known:
-            hidden = [tool for tool in run.toolkit if tool.name not in offered]
-            return "No such tools. Available on request:\n" + "\n".join(catalogue_line(tool) for tool in hidden)
-        # New tools go to the end, so that what was sent before stays as it is.
-        await run.set_tools([*offered, *known], f"asked for {', '.join(known)}")
-        return f"Added: {', '.join(known)}. They can be called from now on."
-
-    return Tool(
-        MORE,
-        "Make further tools available by name; call it with an empty list to see which there are.",
-        {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}, "required": ["names"]},
-        more_tools,
-        effect="idempotent",
-        concurrent=False,
-        pinned=True,
-    )

@@ -1,0 +1,43 @@
+"""Reading and mending citations, `[ID:i]`, in a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+_CITATION = re.compile(r"[ \t]*\[ID:([^\[\]\n]{0,200})\]", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?:[.!?][\"')\]]*\s|[。！？\n])\W*\w")  # noqa: RUF001 - full-width stops are meant
+_PARTS = re.compile(r"[,;\s]+|ID:", re.IGNORECASE)
+
+
+def checked(text: str, known: Container[int], most: int) -> tuple[str, list[int], list[str]]:
+    """The text with only citations that exist, at most so many in a sentence; those it cites; those that were removed."""
+    pieces: list[str] = []
+    cited: dict[int, None] = {}
+    removed: dict[str, None] = {}
+    here: list[int] = []
+    end, tail = 0, ""
+    for found in _CITATION.finditer(text):
+        between = text[end : found.start()]
+        if _SENTENCE.search(tail + between):  # a citation may stand before the full stop or after it
+            here = []
+        tail = between.rstrip()[-1:] or tail
+        pieces.append(between)
+        end = found.end()
+        kept: list[int] = []
+        for part in filter(None, _PARTS.split(found[1])):
+            if not (part.isascii() and part.isdigit() and len(part) < 16 and int(part) in known):
+                removed[part] = None
+            elif int(part) not in here and len(here) < most:
+                here.append(int(part))
+                kept.append(int(part))
+        cited.update(dict.fromkeys(kept))
+        if kept:
+            blank = found[0][: len(found[0]) - len(found[0].lstrip())]
+            pieces.append(blank + "".join(f"[ID:{number}]" for number in kept))
+    return "".join([*pieces, text[end:]]), list(cited), list(removed)
+
+
+def without_citations(text: str) -> str:
+    """The words alone, for comparing."""
+    return " ".join(_CITATION.sub("", text).split())

@@ -1,0 +1,104 @@
+"""Loop guard (L60): a run that goes round in circles is noticed without a model call, told so, and stopped in bounded steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from treadle.engine.plugin import Plugin
+from treadle.engine.run import Run
+from treadle.plugins.rounds import last_note
+from treadle.types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
+from treadle.types.messages import UserMessage
+from treadle.types.state import Step
+
+NUDGE = (
+    "These calls repeat what was done before and bring nothing new: {calls}. Use the results that are there, try something different, "
+    "or give the answer."
+)
+WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
+ANSWER = "The work is going round in circles. No more tools: answer now from what is known, and say plainly what is missing."
+
+_LOOK_BACK = 60
+"""Steps. A circle longer than that is left to the iteration limit."""
+_OTHER_TRIES = 3
+"""How often more a tool may fail in the same way when its arguments differ."""
+
+
+class LoopGuard(Plugin):
+    """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
+
+    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
+    answer. Tools in `allow` may be repeated (a poll for a job's state, say).
+    """
+
+    name = "loop_guard"
+
+    def __init__(self, *, nudge: int = 2, withdraw: int = 4, stop: int = 6, allow: Iterable[str] = ()) -> None:
+        self.nudge, self.withdraw, self.stop = nudge, withdraw, stop
+        self.allow = frozenset(allow)
+
+    async def after_round(self, run: Run) -> None:
+        state = run.state
+        if state.answer_only or last_note(state, self.name, "steps") == len(state.steps):
+            return
+        repeated = stale_rounds(state.steps, self.allow)
+        count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
+        if count < self.nudge:
+            return
+        steps = [step for steps in repeated for step in steps] or [state.steps[-1]]
+        tools = list(dict.fromkeys(step.tool for step in steps if step.tool in state.tool_names()))
+        events: list[Event] = [Noted(self.name, {"steps": len(state.steps), "rounds": count})]
+        if count >= self.stop:
+            events += [PhaseChanged("answer_only", {"reason": "the same calls over and over"}), self._say(run, "stop", ANSWER)]
+        elif count >= self.withdraw and tools:
+            left = tuple(tool for tool in state.tools if tool.name not in tools)
+            words = WITHDRAWN.replace("{tools}", ", ".join(tools))
+            events += [ToolsChanged(left, "repeated without anything new"), self._say(run, "withdraw", words)]
+        else:
+            calls = ", ".join(dict.fromkeys(f"{step.tool}({_short(step)})" for step in steps))
+            events.append(self._say(run, "nudge", NUDGE.replace("{calls}", calls)))
+        await run.emit(*events)
+
+    def _say(self, run: Run, what: str, words: str) -> MessageAdded:
+        return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)
+
+
+def stale_rounds(steps: Sequence[Step], allow: frozenset[str] = frozenset()) -> list[list[Step]]:
+    """The latest rounds in a row in which every call was a repetition, newest first."""
+    recent = steps[-_LOOK_BACK:]
+    found: list[list[Step]] = []
+    start = len(recent)
+    for _, group in groupby(reversed(recent), key=lambda step: step.iteration):
+        made = list(group)
+        start -= len(made)
+        if any(step.tool in allow or not _repeats(step, recent[:start]) for step in made):
+            break
+        found.append(made)
+    return found
+
+
+def same_failures(steps: Sequence[Step]) -> int:
+    """How many of the latest steps in a row are one and the same failure, whatever their arguments."""
+    last = steps[-1]
+    count = 0
+    while last.error and count < len(steps):
+        step = steps[-1 - count]
+        if (step.tool, step.error, step.observation) != (last.tool, last.error, last.observation):
+            break
+        count += 1
+    return count
+
+
+def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
+    if step.error == "unknown_tool":  # never a step forward, under whatever name
+        return True
+    return any(
+        step.tool == other.tool and step.error == other.error and step.observation == other.observation and step.args == other.args
+        for other in reversed(earlier)
+    )
+
+
+def _short(step: Step) -> str:
+    text = ", ".join(f"{name}={value!r}" for name, value in step.args.items())
+    return text if len(text) <= 80 else text[:77] + "..."
