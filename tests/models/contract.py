@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.models.adapter import HttpModel
+from treadle.models.anthropic import AnthropicModel
 from treadle.models.openai import OpenAIModel
 
 from .loopback import Answer, reply, stream
@@ -140,10 +141,76 @@ class ChatWire(Wire):
         return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, body["stream"])
 
 
-WIRES: list[Wire] = [ChatWire()]
+class AnthropicWire(Wire):
+    name = "anthropic"
+    key_header = "x-api-key"
+    _usage = {"input_tokens": 60, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 0, "output_tokens": 20}
+    _finish = {"stop": "end_turn", "calls": "tool_use", "length": "max_tokens"}
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        return AnthropicModel("claude-sonnet-4-5", base_url=url, api_key=KEY, **options)
+
+    def _blocks(self, said: Said) -> list[dict[str, Any]]:
+        thoughts = [{"type": "thinking", "thinking": said.reasoning, "signature": "c2ln"}] if said.reasoning else []
+        texts = [{"type": "text", "text": said.text}] if said.text else []
+        uses = [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in said.calls]
+        return [*thoughts, *texts, *uses]
+
+    def whole(self, said: Said) -> Answer:
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m1", "content": self._blocks(said)}
+        return reply({**message, "stop_reason": self._finish[said.finish], "usage": self._usage})
+
+    def events(self, said: Said) -> list[str]:
+        start = {"id": "msg_1", "type": "message", "model": "m1", "content": [], "usage": {**self._usage, "output_tokens": 1}}
+        out = [event({"type": "message_start", "message": start}, "message_start"), event({"type": "ping"}, "ping")]
+        for index, block in enumerate(self._blocks(said)):
+            empty = {**block, **{key: "" for key in ("text", "thinking", "signature") if key in block}}
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block.get("text", ""))]
+            deltas += [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block.get("thinking", ""))]
+            if "signature" in block:
+                deltas.append({"type": "signature_delta", "signature": block["signature"]})
+            if "input" in block:
+                empty["input"] = {}
+                written = json.dumps(block["input"]) if block["input"] else ""
+                deltas += [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(written)]]
+            out.append(event({"type": "content_block_start", "index": index, "content_block": empty}, "content_block_start"))
+            out += [event({"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta") for delta in deltas]
+            out.append(event({"type": "content_block_stop", "index": index}, "content_block_stop"))
+        end = {"type": "message_delta", "delta": {"stop_reason": self._finish[said.finish]}, "usage": {"output_tokens": 20}}
+        out.append(event(end, "message_delta") + event({"type": "message_stop"}, "message_stop"))
+        return out
+
+    def error(self, status: int, message: str, **headers: str) -> Answer:
+        return reply({"type": "error", "error": {"type": "some_error", "message": message}}, status, **headers)
+
+    def error_event(self, message: str) -> str:
+        return event({"type": "error", "error": {"type": "overloaded_error", "message": message}}, "error")
+
+    @property
+    def overflow(self) -> str:
+        return "prompt is too long: 213462 tokens > 200000 maximum"
+
+    def sent(self, body: Any) -> Sent:
+        texts, calls, results = [], [], []
+        for message in body["messages"]:
+            for block in message["content"]:
+                if block["type"] == "text":
+                    texts.append(block["text"])
+                elif block["type"] == "tool_use":
+                    calls.append((block["id"], block["name"], block["input"]))
+                elif block["type"] == "tool_result":
+                    results.append((block["tool_use_id"], block["content"]))
+        system = "".join(block["text"] for block in body.get("system", ()))
+        tools = tuple(tool["name"] for tool in body.get("tools", ()))
+        return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, body["stream"])
+
+
+WIRES: list[Wire] = [ChatWire(), AnthropicWire()]
 
 
 def model_for(api: str, url: str, provider: str = "") -> HttpModel:
     """The adapter that a recording was made for."""
+    if api == "anthropic.messages":
+        return AnthropicModel("recorded", base_url=url, api_key=KEY)
     name = next((known for known in ("deepseek", "mistral", "openrouter", "ollama") if known in provider), "openai")
     return OpenAIModel("recorded", base_url=url, api_key=KEY, provider=name)

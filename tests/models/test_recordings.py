@@ -95,7 +95,7 @@ def replay(pair: Pair, size: int | None) -> None:
     asyncio.run(main())
 
 
-SUPPORTED = pairs("openai.chat")
+SUPPORTED = pairs()
 
 
 @pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.id)
@@ -124,4 +124,4 @@ def test_split_anywhere(pair: Pair, size: int):
 
 def test_nothing_is_left_out():
     assert len(pairs()) == 306
-    assert len(pairs("openai.chat")) == 273
+    assert (len(pairs("openai.chat")), len(pairs("anthropic.messages"))) == (273, 33)

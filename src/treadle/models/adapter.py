@@ -7,14 +7,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from treadle.models.failures import Origin, dropped, unreadable
+from treadle.models.failures import ATTEMPT, Origin, dropped, unreadable
 from treadle.models.http import Endpoint, Exchange, Timeouts
 from treadle.models.limiter import limiter_for
 from treadle.models.profiles import profile_for
 from treadle.models.providers import Provider, connect, provider_named
-from treadle.types.errors import TransientModelError
+from treadle.types.errors import ModelError, TransientModelError
 from treadle.types.profile import Profile
 from treadle.types.request import Delta, Reply, Request, StreamPart
+from treadle.types.usage import Usage
 
 
 class Reader(Protocol):
@@ -32,6 +33,10 @@ class Reader(Protocol):
 
     def reply(self) -> Reply:
         """The whole reply; a typed error if the answer ended before it was complete."""
+        ...
+
+    def spent(self) -> Usage:
+        """What the call is known to have cost so far."""
         ...
 
 
@@ -83,17 +88,22 @@ class HttpModel:
         streaming = request.stream and self._profile.streaming
         reader = self._reader(request)
         limiter = self._limiter
+        body = self._body(request, streaming)
         try:
-            async with limiter, Exchange(self._endpoint(streaming), self._body(request, streaming)) as answer:
-                while not reader.done and (payloads := await (answer.rest() if reader.complete else answer.batch())):
-                    for payload in payloads:
-                        deltas = reader.feed(payload)
-                        if request.stream:
-                            for delta in deltas:
-                                yield delta
+            while body is not None:
+                async with limiter, Exchange(self._endpoint(streaming), body) as answer:
+                    while not reader.done and (payloads := await (answer.rest() if reader.complete else answer.batch())):
+                        for payload in payloads:
+                            deltas = reader.feed(payload)
+                            if request.stream:
+                                for delta in deltas:
+                                    yield delta
+                body = self._go_on(request, streaming, reader)
             reply = reader.reply()
-        except TransientModelError as error:
-            if error.status == 429 and error.retry_after:
+        except ModelError as error:
+            if error.usage is ATTEMPT:
+                error.usage = reader.spent()
+            if isinstance(error, TransientModelError) and error.status == 429 and error.retry_after:
                 limiter.back_off(error.retry_after)
             raise
         yield reply
@@ -117,6 +127,10 @@ class HttpModel:
 
     def _reader(self, request: Request) -> Reader:
         raise NotImplementedError
+
+    def _go_on(self, request: Request, streaming: bool, reader: Any) -> bytes | None:
+        """The next request of the same call, for a provider that gives its reply in instalments."""
+        return None
 
 
 def _timeouts(timeout: float | Timeouts | None, *, patient: bool) -> Timeouts:

@@ -209,7 +209,7 @@ class ChatReader:
             raise dropped(self._origin, "the stream ended before the reply was complete")
         if not self._seen:
             raise unreadable(self._origin, "the reply holds no message")
-        usage = chat_usage(self._usage, self._timings, self._profile)
+        usage = self.spent()
         text, reasoning, finish = "".join(self._text), "".join(self._reasoning), self._finished()
         if self._profile.reasoning and not reasoning and "</think>" in text:
             # Some templates write the opening tag into the prompt, so that only the closing one is seen.
@@ -221,6 +221,9 @@ class ChatReader:
             message = self._origin.say("the provider's content filter withheld the reply")
             raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
         return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(reasoning))
+
+    def spent(self) -> Usage:
+        return chat_usage(self._usage, self._timings, self._profile)
 
     def _finished(self) -> Finish:
         """Why the reply ended. What is in it counts for more than what the server says."""

@@ -54,6 +54,7 @@ _TABLE = (
         "https://api.anthropic.com/v1",
         "ANTHROPIC_API_KEY",
         key_header="x-api-key",
+        base_env="ANTHROPIC_BASE_URL",
         adapter="anthropic",
         headers={"anthropic-version": "2023-06-01"},
         aliases=("claude",),
