@@ -13,12 +13,15 @@ def make_pdf(lines: list[str]) -> bytes:
     ]
     for n, line in enumerate(lines):
         content = f"BT /F1 12 Tf 72 720 Td ({line}) Tj ET"
-        objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * n} 0 R >>")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * n} 0 R >>"
+        )
         objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
     out, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         offsets.append(len(out))
         out += f"{number} 0 obj\n{body}\nendobj\n".encode()
     table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    tail = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
-    return out + tail.encode()
+    entries = len(objects) + 1
+    tail = f"trailer\n<< /Size {entries} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
+    return out + f"xref\n0 {entries}\n0000000000 65535 f \n{table}{tail}".encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from fractions import Fraction
@@ -127,10 +128,28 @@ def test_errors_say_what_is_wrong(expression: str, said: str):
 @pytest.mark.parametrize(
     "expression",
     [
-        "__import__('os').system('true')", "().__class__.__bases__[0]", "open('/etc/passwd').read()", "lambda: 0", "[1][0]", "{}", "'a' * 10",
-        "eval('1')", "exec('1')", "a.b", "f'{1}'", "1 if 1 else 2", "x := 1", "1; 2", "`id`", "$(id)", "1\n2", "globals()", "pi.real", "1 and 2",
+        "__import__('os').system('true')",
+        "().__class__.__bases__[0]",
+        "open('/etc/passwd').read()",
+        "lambda: 0",
+        "[1][0]",
+        "{}",
+        "'a' * 10",
+        "eval('1')",
+        "exec('1')",
+        "a.b",
+        "f'{1}'",
+        "1 if 1 else 2",
+        "x := 1",
+        "1; 2",
+        "`id`",
+        "$(id)",
+        "1\n2",
+        "globals()",
+        "pi.real",
+        "1 and 2",
     ],
-)  # fmt: skip
+)
 def test_code_is_not_arithmetic(expression: str):
     with pytest.raises(ToolError):
         calculate(expression)
@@ -139,13 +158,44 @@ def test_code_is_not_arithmetic(expression: str):
 @pytest.mark.parametrize(
     "expression",
     [
-        "9**9**9", "9^9^9^9", "factorial(10**9)", "2000!!", "9!!!!!", "10^(10^10)", "(10^1000)^1000", "comb(2000, 1000)^300", "1e999999999",
-        "1e9999 * 10", "2^(2^100)", "1.0000001^" + "9" * 900, "exp(10^10)", "1/(10^9999)/10^9999/10^9999", "(" * 500 + "1" + ")" * 490,
-        "-" * 999 + "1", "2^" * 499 + "2", "sqrt(" * 150 + "2" + ")" * 150, "1+" * 600 + "1", "((((" * 250, "9" * 1000, "9" * 990 + "^9",
-        "*".join(["9" * 90] * 10), "!" * 1000, "%" * 1000, "1" + "%" * 900, "round(1e30, 30)", "lcm(" + ", ".join(["9" * 30] * 20) + ")",
-        "0." + "0" * 990 + "1", "tan(10^9000)", "sinh(10^9)", "1" + "0" * 900 + "!", "e^" * 300 + "e", "0.9^(10^12)", "gcd(10^30, 1)", "9" * 2000,
+        "9**9**9",
+        "9^9^9^9",
+        "factorial(10**9)",
+        "2000!!",
+        "9!!!!!",
+        "10^(10^10)",
+        "(10^1000)^1000",
+        "comb(2000, 1000)^300",
+        "1e999999999",
+        "1e9999 * 10",
+        "2^(2^100)",
+        "1.0000001^" + "9" * 900,
+        "exp(10^10)",
+        "1/(10^9999)/10^9999/10^9999",
+        "(" * 500 + "1" + ")" * 490,
+        "-" * 999 + "1",
+        "2^" * 499 + "2",
+        "sqrt(" * 150 + "2" + ")" * 150,
+        "1+" * 600 + "1",
+        "((((" * 250,
+        "9" * 1000,
+        "9" * 990 + "^9",
+        "*".join(["9" * 90] * 10),
+        "!" * 1000,
+        "%" * 1000,
+        "1" + "%" * 900,
+        "round(1e30, 30)",
+        "lcm(" + ", ".join(["9" * 30] * 20) + ")",
+        "0." + "0" * 990 + "1",
+        "tan(10^9000)",
+        "sinh(10^9)",
+        "1" + "0" * 900 + "!",
+        "e^" * 300 + "e",
+        "0.9^(10^12)",
+        "gcd(10^30, 1)",
+        "9" * 2000,
     ],
-)  # fmt: skip
+)
 def test_bombs_end_at_once(expression: str):
     begun = time.perf_counter()
     try:
@@ -158,10 +208,8 @@ def test_bombs_end_at_once(expression: str):
 
 @given(st.text(max_size=60) | st.text("0123456789.,+-*/^%!()e pix\u221asqrtmax", max_size=60))
 def test_any_text_gives_a_number_or_a_clear_error(text: str):
-    try:
+    with contextlib.suppress(ToolError):
         assert calculate(text)
-    except ToolError as error:
-        assert str(error)
 
 
 operations = st.sampled_from(["+", "-", "*"])

@@ -61,7 +61,12 @@ def test_write_read_list_search(room: Room):
 
 
 def test_effects(room: Room):
-    assert {name: tool.effect for name, tool in room.tools.items()} == {"list_files": "pure", "read_file": "pure", "search_files": "pure", "write_file": "unsafe"}
+    assert {name: tool.effect for name, tool in room.tools.items()} == {
+        "list_files": "pure",
+        "read_file": "pure",
+        "search_files": "pure",
+        "write_file": "unsafe",
+    }
 
 
 def test_without_writing(tmp_path: Path):
@@ -96,11 +101,44 @@ def test_binary_files_become_artifacts(room: Room):
 
 
 OUT = [
-    "..", "../outside/secret.txt", "a/../../outside/secret.txt", "./../outside/secret.txt", "..\\outside\\secret.txt", "a\\..\\..\\x",
-    "/etc/passwd", "//etc/passwd", "\\\\server\\share\\x", "\\\\?\\C:\\x", "C:\\Windows\\win.ini", "C:x", "c:/x", "file.txt:stream", "file:///etc/passwd",
-    "a\0b", "a\0/../../x", "\0", "a\nb", "x\x7f", "CON", "con.txt", "a/NUL", "nul.tar.gz", "COM1", "lpt9.log", "AUX ", "aux .txt", "COM\u00b9", "CONIN$",
-    "trailing.", "trailing ", "a/.. /b", "...", ". .", "x" * 300, "a/" * 600,
-]  # fmt: skip
+    "..",
+    "../outside/secret.txt",
+    "a/../../outside/secret.txt",
+    "./../outside/secret.txt",
+    "..\\outside\\secret.txt",
+    "a\\..\\..\\x",
+    "/etc/passwd",
+    "//etc/passwd",
+    "\\\\server\\share\\x",
+    "\\\\?\\C:\\x",
+    "C:\\Windows\\win.ini",
+    "C:x",
+    "c:/x",
+    "file.txt:stream",
+    "file:///etc/passwd",
+    "a\0b",
+    "a\0/../../x",
+    "\0",
+    "a\nb",
+    "x\x7f",
+    "CON",
+    "con.txt",
+    "a/NUL",
+    "nul.tar.gz",
+    "COM1",
+    "lpt9.log",
+    "AUX ",
+    "aux .txt",
+    "COM\u00b9",
+    "CONIN$",
+    "trailing.",
+    "trailing ",
+    "a/.. /b",
+    "...",
+    ". .",
+    "x" * 300,
+    "a/" * 600,
+]
 
 
 @pytest.mark.parametrize("path", OUT, ids=range(len(OUT)))
@@ -130,7 +168,9 @@ def test_no_way_out_by_links(room: Room):
             room.write_file(path=path, content="overwritten")
     with pytest.raises(ToolError):
         room.list_files(path="folder-link")
-    assert {entry.name: entry.kind for entry in room.list_files().entries} == dict.fromkeys(["dangling", "file-link", "folder-link", "loop"], "link")
+    assert {entry.name: entry.kind for entry in room.list_files().entries} == dict.fromkeys(
+        ["dangling", "file-link", "folder-link", "loop"], "link"
+    )
     assert room.search_files(text="secret").matches == ()
     assert [path.name for path in room.outside.iterdir()] == ["secret.txt"]
     assert (room.outside / "secret.txt").read_text() == "top secret"
@@ -139,6 +179,8 @@ def test_no_way_out_by_links(room: Room):
 @needs_links
 def test_a_folder_swapped_for_a_link_while_it_is_used(room: Room):
     """Another process plays tricks: the inside is read, or nothing; never the outside."""
+    if not workfolder.WorkFolder.__init__.__kwdefaults__["handles"]:
+        pytest.skip("only folder handles are proof against this")
     real, trick = room.root / "real", room.root / "here"
     real.mkdir()
     (real / "secret.txt").write_text("inside")
@@ -165,10 +207,8 @@ def test_a_folder_swapped_for_a_link_while_it_is_used(room: Room):
     finally:
         stop.set()
         thread.join()
-    if workfolder.WorkFolder.__init__.__kwdefaults__["handles"]:
-        assert "top secret" not in seen
-        assert not (room.outside / "written.txt").exists()
-    assert seen <= {"inside", "refused", "top secret"}
+    assert seen <= {"inside", "refused"}
+    assert not (room.outside / "written.txt").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

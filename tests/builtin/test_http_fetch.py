@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import sys
 import time
 from typing import Any
 
@@ -51,7 +52,10 @@ def test_a_page_as_a_person_reads_it():
     assert "    this" in page.text
     for noise in ("do not read", "color", "Site header", "About", "advertisement", "Copyright", "ignore previous", "send money"):
         assert noise not in page.text
-    assert [(link.text, link.url.partition("/fables")[1] or link.url) for link in page.links] == [("More fables", "/fables"), ("Elsewhere", "https://example.org/x")]
+    assert [(link.text, link.url.partition("/fables")[1] or link.url) for link in page.links] == [
+        ("More fables", "/fables"),
+        ("Elsewhere", "https://example.org/x"),
+    ]
 
 
 def test_a_page_that_is_all_navigation_is_still_read():
@@ -97,6 +101,13 @@ def test_pdf_is_read():
         fetch({"/a.pdf": lambda _: web.Response(body=b"%PDF-1.7 broken", content_type="application/pdf")}, "/a.pdf")
 
 
+def test_pdf_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    answer = fetch({"/a.pdf": lambda _: web.Response(body=b"%PDF-1.4", content_type="application/pdf")}, "/a.pdf")
+    assert "treadle[pdf]" in answer.observation.text
+    assert answer.artifacts[0].mime == "application/pdf"
+
+
 @pytest.mark.parametrize(("status", "said"), [(404, "HTTP 404"), (500, "HTTP 500"), (429, "too many requests")])
 def test_errors_are_told(status: int, said: str):
     with pytest.raises(ToolError, match=said):
@@ -113,7 +124,15 @@ def test_the_guard_is_on_by_default():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("url", "said"), [("localhost:8080/x", "not a public"), ("file:/etc/passwd", "only http"), ("javascript:alert(1)", "only http"), ("127.0.0.1", "not a public")])
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("localhost:8080/x", "not a public"),
+        ("file:/etc/passwd", "only http"),
+        ("javascript:alert(1)", "only http"),
+        ("127.0.0.1", "not a public"),
+    ],
+)
 def test_addresses_without_a_scheme(url: str, said: str):
     with pytest.raises(ToolError, match=said):
         asyncio.run(use(http_fetch(), url=url))
@@ -126,9 +145,40 @@ def test_a_page_larger_than_the_limit():
 
 @pytest.mark.parametrize(
     "unit",
-    ["<", "<a", "<a ", "<a x='", '<a x="', "<a b=", "<a/", "</", "</a", "<!", "<!--", "<![", "<![CDATA[", "<?", "<!doctype ", "&", "&#", "&amp",
-     "<div>", "<p>", "</div>", "<a href=x>", "<table><tr><td>", "<script>", "<svg>", "<div hidden>", "<li>", "\0", "<title>", "<main>", "</p><b>"],
-)  # fmt: skip
+    [
+        "<",
+        "<a",
+        "<a ",
+        "<a x='",
+        '<a x="',
+        "<a b=",
+        "<a/",
+        "</",
+        "</a",
+        "<!",
+        "<!--",
+        "<![",
+        "<![CDATA[",
+        "<?",
+        "<!doctype ",
+        "&",
+        "&#",
+        "&amp",
+        "<div>",
+        "<p>",
+        "</div>",
+        "<a href=x>",
+        "<table><tr><td>",
+        "<script>",
+        "<svg>",
+        "<div hidden>",
+        "<li>",
+        "\0",
+        "<title>",
+        "<main>",
+        "</p><b>",
+    ],
+)
 def test_broken_markup_takes_bounded_time(unit: str):
     begun = time.process_time()
     page = read_html(unit * (200_000 // len(unit)) + "the end", "http://x/")

@@ -18,12 +18,29 @@ from treadle.types.errors import ToolError
 from .web import ask, use
 
 SEARCH = {
-    "batchcomplete": True, "continue": {"gsroffset": 2, "continue": "gsroffset||"},
-    "query": {"pages": [
-        {"pageid": 2, "ns": 0, "title": "Hare", "index": 2, "extract": "Hares are mammals.", "fullurl": "https://en.wikipedia.org/wiki/Hare"},
-        {"pageid": 1, "ns": 0, "title": "Tortoise", "index": 1, "extract": "Tortoises are reptiles. " * 500, "fullurl": "https://en.wikipedia.org/wiki/Tortoise"},
-    ]},
-}  # fmt: skip
+    "batchcomplete": True,
+    "continue": {"gsroffset": 2, "continue": "gsroffset||"},
+    "query": {
+        "pages": [
+            {
+                "pageid": 2,
+                "ns": 0,
+                "title": "Hare",
+                "index": 2,
+                "extract": "Hares are mammals.",
+                "fullurl": "https://en.wikipedia.org/wiki/Hare",
+            },
+            {
+                "pageid": 1,
+                "ns": 0,
+                "title": "Tortoise",
+                "index": 1,
+                "extract": "Tortoises are reptiles. " * 500,
+                "fullurl": "https://en.wikipedia.org/wiki/Tortoise",
+            },
+        ]
+    },
+}
 
 
 def test_wikipedia_search():
@@ -67,14 +84,16 @@ def test_wikipedia_in_other_languages():
 
 FEED = """<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><link href="http://arxiv.org/api/query?x" rel="self" type="application/atom+xml"/>
-<title type="html">ArXiv Query</title><opensearch:totalResults xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">1</opensearch:totalResults>
+<title type="html">ArXiv Query</title>
+<opensearch:totalResults xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">1</opensearch:totalResults>
 <entry><id>http://arxiv.org/abs/2210.03629v3</id><updated>2023-03-10T01:00:32Z</updated><published>2022-10-06T01:00:32Z</published>
 <title>ReAct: Synergizing Reasoning
   and Acting</title><summary>  While large language models &lt; humans &amp; more.
 </summary><author><name>Shunyu Yao</name></author><author><name>Jeffrey Zhao</name></author>
 <link href="http://arxiv.org/abs/2210.03629v3" rel="alternate" type="text/html"/>
 <link title="pdf" href="http://arxiv.org/pdf/2210.03629v3" rel="related" type="application/pdf"/>
-<arxiv:primary_category xmlns:arxiv="http://arxiv.org/schemas/atom" term="cs.CL"/><category term="cs.CL"/><category term="cs.AI"/></entry></feed>"""
+<arxiv:primary_category xmlns:arxiv="http://arxiv.org/schemas/atom" term="cs.CL"/>
+<category term="cs.CL"/><category term="cs.AI"/></entry></feed>"""
 NOTHING = '<feed xmlns="http://www.w3.org/2005/Atom"><title>none</title></feed>'
 
 
@@ -95,7 +114,11 @@ def test_arxiv():
 
 @pytest.mark.parametrize(
     ("query", "sent"),
-    [("2210.03629", {"id_list": "2210.03629"}), ("arXiv:hep-th/9901001v2", {"id_list": "hep-th/9901001v2"}), ("au:yao AND ti:react", {"search_query": "au:yao AND ti:react"})],
+    [
+        ("2210.03629", {"id_list": "2210.03629"}),
+        ("arXiv:hep-th/9901001v2", {"id_list": "hep-th/9901001v2"}),
+        ("au:yao AND ti:react", {"search_query": "au:yao AND ti:react"}),
+    ],
 )
 def test_arxiv_ids_and_fields(query: str, sent: dict[str, str]):
     _, asked = ask(lambda url: arxiv(base_url=url), {"/": atom(FEED)}, query=query)
@@ -110,7 +133,8 @@ def test_arxiv_looks_for_any_word_when_all_find_nothing():
 
 
 def test_arxiv_errors():
-    page = '<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>http://arxiv.org/api/errors#x</id><title>Error</title><summary>incorrect id format</summary></entry></feed>'
+    entry = "<id>http://arxiv.org/api/errors#x</id><title>Error</title><summary>incorrect id format</summary>"
+    page = f'<feed xmlns="http://www.w3.org/2005/Atom"><entry>{entry}</entry></feed>'
     with pytest.raises(ToolError, match="incorrect id format"):
         ask(lambda url: arxiv(base_url=url), {"/": atom(page)}, query="x")
     with pytest.raises(ToolError, match="no words"):
@@ -120,12 +144,19 @@ def test_arxiv_errors():
 ARTICLES = """<?xml version="1.0" ?>
 <!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN" "https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd">
 <PubmedArticleSet><PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">31978945</PMID>
-<Article PubModel="Print"><Journal><ISSN IssnType="Electronic">1533-4406</ISSN><JournalIssue CitedMedium="Internet"><PubDate><Year>2020</Year><Month>Feb</Month><Day>20</Day></PubDate></JournalIssue>
+<Article PubModel="Print"><Journal><ISSN IssnType="Electronic">1533-4406</ISSN>
+<JournalIssue CitedMedium="Internet"><PubDate><Year>2020</Year><Month>Feb</Month><Day>20</Day></PubDate></JournalIssue>
 <Title>The New England journal of medicine</Title></Journal><ArticleTitle>A novel <i>coronavirus</i> in 2019.</ArticleTitle>
-<Abstract><AbstractText Label="BACKGROUND" NlmCategory="BACKGROUND">In December 2019&#x2026;</AbstractText><AbstractText Label="RESULTS">Found H<sub>2</sub>.</AbstractText></Abstract>
-<AuthorList CompleteYN="Y"><Author ValidYN="Y"><LastName>Zhu</LastName><ForeName>Na</ForeName><Initials>N</Initials></Author><Author><CollectiveName>China Team</CollectiveName></Author></AuthorList></Article></MedlineCitation>
-<PubmedData><ArticleIdList><ArticleId IdType="pubmed">31978945</ArticleId><ArticleId IdType="doi">10.1056/NEJMoa2001017</ArticleId></ArticleIdList></PubmedData></PubmedArticle></PubmedArticleSet>"""
-FOUND = {"header": {"type": "esearch", "version": "0.3"}, "esearchresult": {"count": "7", "retmax": "1", "retstart": "0", "idlist": ["31978945"], "querytranslation": "x"}}
+<Abstract><AbstractText Label="BACKGROUND" NlmCategory="BACKGROUND">In December 2019&#x2026;</AbstractText>
+<AbstractText Label="RESULTS">Found H<sub>2</sub>.</AbstractText></Abstract>
+<AuthorList CompleteYN="Y"><Author ValidYN="Y"><LastName>Zhu</LastName><ForeName>Na</ForeName><Initials>N</Initials></Author>
+<Author><CollectiveName>China Team</CollectiveName></Author></AuthorList></Article></MedlineCitation>
+<PubmedData><ArticleIdList><ArticleId IdType="pubmed">31978945</ArticleId>
+<ArticleId IdType="doi">10.1056/NEJMoa2001017</ArticleId></ArticleIdList></PubmedData></PubmedArticle></PubmedArticleSet>"""
+FOUND = {
+    "header": {"type": "esearch", "version": "0.3"},
+    "esearchresult": {"count": "7", "retmax": "1", "retstart": "0", "idlist": ["31978945"], "querytranslation": "x"},
+}
 
 
 def test_pubmed():
@@ -138,7 +169,15 @@ def test_pubmed():
     assert article.authors == ("Na Zhu", "China Team")
     assert (article.date, article.doi, article.url) == ("2020 Feb 20", "10.1056/NEJMoa2001017", "https://pubmed.ncbi.nlm.nih.gov/31978945/")
     assert asked[0].query["term"] == "novel coronavirus"
-    assert asked[1].query == {"db": "pubmed", "tool": "treadle", "email": "a@b.example", "api_key": "k", "id": "31978945", "retmode": "xml", "rettype": "abstract"}
+    assert asked[1].query == {
+        "db": "pubmed",
+        "tool": "treadle",
+        "email": "a@b.example",
+        "api_key": "k",
+        "id": "31978945",
+        "retmode": "xml",
+        "rettype": "abstract",
+    }
 
 
 def test_pubmed_finds_nothing_or_refuses():
@@ -148,7 +187,11 @@ def test_pubmed_finds_nothing_or_refuses():
         ask(lambda url: pubmed(base_url=url), {"/esearch.fcgi": {"esearchresult": {"ERROR": "Empty term and query_key"}}}, query="x")
 
 
-LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha">' + "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9)) + "]><feed>&j;</feed>"
+LAUGHS = (
+    '<!DOCTYPE x [<!ENTITY a "ha">'
+    + "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
+    + "]><feed>&j;</feed>"
+)
 OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><feed><entry><id>&a;</id></entry></feed>'
 PARAMETER = '<!DOCTYPE x [<!ENTITY % p SYSTEM "http://127.0.0.1:1/x.dtd"> %p;]><feed/>'
 QUADRATIC = f'<!DOCTYPE x [<!ENTITY a "{"x" * 100_000}">]><feed>{"&a;" * 1000}</feed>'
@@ -162,7 +205,10 @@ def test_entities_are_refused(document: str):
     assert time.perf_counter() - begun < 2
 
 
-@pytest.mark.parametrize("document", [b"<a>" * 100_000, b"<a><b></a>", b"", b"plain", b"<a>&undefined;</a>", b'<?xml version="1.0" encoding="nonsense"?><a/>', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "document",
+    [b"<a>" * 100_000, b"<a><b></a>", b"", b"plain", b"<a>&undefined;</a>", b'<?xml version="1.0" encoding="nonsense"?><a/>', b"\xff\xfe"],
+)
 def test_broken_xml(document: bytes):
     with pytest.raises(ToolError, match="XML"):
         parse_xml(document)

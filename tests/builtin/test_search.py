@@ -27,10 +27,14 @@ DUCK = """<html><body><div class="serp__results"><div id="links" class="results"
 <a rel="nofollow" class="result__a" href="https://duckduckgo.com/y.js?ad_domain=shop.example&amp;u3=x">Buy a tortoise</a></h2>
 <a class="result__snippet" href="https://duckduckgo.com/y.js?ad_domain=shop.example">Cheap</a></div></div>
 <div class="result results_links results_links_deep web-result "> <div class="links_main links_deep result__body"> <!-- visible part -->
-<h2 class="result__title"> <a rel="nofollow" class="result__a" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fen.wikipedia.org%2Fwiki%2FTortoise%3Fa%3D1&amp;rut=ab12">Tortoise - Wikipedia</a> </h2>
-<div class="result__extras"><div class="result__extras__url"><span class="result__icon"><a rel="nofollow" href="https://en.wikipedia.org/wiki/Tortoise"><img class="result__icon__img" src="//x/ip3/en.ico" /></a></span>
+<h2 class="result__title"> <a rel="nofollow" class="result__a"
+href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fen.wikipedia.org%2Fwiki%2FTortoise%3Fa%3D1&amp;rut=ab12"
+>Tortoise - Wikipedia</a> </h2>
+<div class="result__extras"><div class="result__extras__url"><span class="result__icon">
+<a rel="nofollow" href="https://en.wikipedia.org/wiki/Tortoise"><img class="result__icon__img" src="//x/ip3/en.ico" /></a></span>
 <a class="result__url" href="https://en.wikipedia.org/wiki/Tortoise"> en.wikipedia.org/wiki/Tortoise </a></div></div>
-<a class="result__snippet" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fen.wikipedia.org">Tortoises are <b>reptiles</b>; it&#x27;s a family.</a></div></div>
+<a class="result__snippet" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fen.wikipedia.org">
+Tortoises are <b>reptiles</b>; it&#x27;s a family.</a></div></div>
 <div class="result results_links results_links_deep web-result "><div class="links_main links_deep result__body"><h2 class="result__title">
 <a rel="nofollow" class="result__a" href="https://www.example.org/hare">The hare</a></h2></div></div>
 </div></div></body></html>"""
@@ -39,22 +43,54 @@ GOOGLE = {
     "kind": "customsearch#search",
     "searchInformation": {"searchTime": 0.2, "totalResults": "2"},
     "items": [
-        {"kind": "customsearch#result", "title": "Tortoise", "htmlTitle": "<b>Tortoise</b>", "link": "https://a.example/", "displayLink": "a.example", "snippet": "A slow\nanimal", "pagemap": {}},
+        {
+            "kind": "customsearch#result",
+            "title": "Tortoise",
+            "htmlTitle": "<b>Tortoise</b>",
+            "link": "https://a.example/",
+            "displayLink": "a.example",
+            "snippet": "A slow\nanimal",
+            "pagemap": {},
+        },
         {"kind": "customsearch#result", "title": "Hare", "link": "https://b.example/"},
     ],
-}  # fmt: skip
+}
 
 TAVILY = {
-    "query": "tortoise", "follow_up_questions": None, "answer": "A reptile.", "images": [], "response_time": 1.09, "request_id": "1",
-    "results": [{"url": "https://a.example/", "title": "Tortoise", "content": "Slow and steady.", "score": 0.9, "raw_content": None, "published_date": "2026-01-02"}],
-}  # fmt: skip
+    "query": "tortoise",
+    "follow_up_questions": None,
+    "answer": "A reptile.",
+    "images": [],
+    "response_time": 1.09,
+    "request_id": "1",
+    "results": [
+        {
+            "url": "https://a.example/",
+            "title": "Tortoise",
+            "content": "Slow and steady.",
+            "score": 0.9,
+            "raw_content": None,
+            "published_date": "2026-01-02",
+        }
+    ],
+}
 
 BAIDU = {
-    "request_id": "3a", "references": [
-        {"id": 1, "title": "乌龟_百度百科", "url": "https://baike.baidu.com/item/x", "content": "乌龟是<em>爬行</em>动物", "date": "2025-05-01 10:00:00", "type": "web", "icon": None, "web_anchor": "x"},
+    "request_id": "3a",
+    "references": [
+        {
+            "id": 1,
+            "title": "乌龟_百度百科",
+            "url": "https://baike.baidu.com/item/x",
+            "content": "乌龟是<em>爬行</em>动物",
+            "date": "2025-05-01 10:00:00",
+            "type": "web",
+            "icon": None,
+            "web_anchor": "x",
+        },
         {"id": 2, "title": "兔子", "url": "https://b.example/", "content": "", "date": None, "type": "web"},
     ],
-}  # fmt: skip
+}
 
 
 def test_duckduckgo():
@@ -92,7 +128,9 @@ def test_duckduckgo_refuses(page: Any, said: str):
 def test_google(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_CSE_ID", "engine-1")
-    result, asked = ask(lambda url: google(base_url=f"{url}/customsearch/v1", language="de", limit=20), {"/customsearch/v1": GOOGLE}, query="tortoise")
+    result, asked = ask(
+        lambda url: google(base_url=f"{url}/customsearch/v1", language="de", limit=20), {"/customsearch/v1": GOOGLE}, query="tortoise"
+    )
     assert result.results == (Hit("Tortoise", "https://a.example/", "A slow animal"), Hit("Hare", "https://b.example/"))
     assert asked[0].query == {"key": KEY, "cx": "engine-1", "q": "tortoise", "num": "10", "lr": "lang_de"}
 
@@ -113,7 +151,13 @@ def test_tavily():
     result, asked = ask(lambda url: tavily(key=KEY, base_url=url), {"/search": TAVILY}, query="tortoise")
     assert result == SearchResult("tortoise", (Hit("Tortoise", "https://a.example/", "Slow and steady.", "2026-01-02"),), "A reptile.")
     assert asked[0].headers["authorization"] == f"Bearer {KEY}"
-    assert json.loads(asked[0].body) == {"query": "tortoise", "max_results": 5, "search_depth": "basic", "topic": "general", "include_answer": True}
+    assert json.loads(asked[0].body) == {
+        "query": "tortoise",
+        "max_results": 5,
+        "search_depth": "basic",
+        "topic": "general",
+        "include_answer": True,
+    }
 
 
 def test_baidu():

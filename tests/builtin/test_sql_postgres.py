@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -31,9 +32,10 @@ GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO reader;
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, str]]:
+def server() -> Generator[tuple[str, str]]:
     """The addresses of an ordinary role and of a superuser."""
-    running = pgserver.get_server(tmp_path_factory.mktemp("pg") / "data", cleanup_mode="delete")
+    # not pytest's own folder: it removes those of older sessions, and the server lives as long as this one
+    running = pgserver.get_server(Path(tempfile.mkdtemp(prefix="treadle-pg-")) / "data", cleanup_mode="delete")
     try:
         admin = running.get_uri()
         with psycopg.connect(admin, autocommit=True) as db:
@@ -142,7 +144,13 @@ def test_stops_when_time_is_up(server: tuple[str, str]):
 
 def test_only_the_rows_wanted_are_fetched(server: tuple[str, str]):
     for read_only in (True, False):
-        rows = query(server[0], "SELECT a FROM generate_series(1, 1000) a, generate_series(1, 1000) b, generate_series(1, 1000) c", max_rows=10, read_only=read_only, timeout=5)
+        rows = query(
+            server[0],
+            "SELECT a FROM generate_series(1, 1000) a, generate_series(1, 1000) b, generate_series(1, 1000) c",
+            max_rows=10,
+            read_only=read_only,
+            timeout=5,
+        )
         assert (len(rows.rows), rows.truncated) == (10, True)
 
 

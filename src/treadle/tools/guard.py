@@ -256,7 +256,7 @@ class GuardedClient:
 
     async def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
-        for old in [other for other in self._sessions if other.is_closed()]:
+        for old in [other for other in list(self._sessions) if other.is_closed()]:
             self._sessions.pop(old, None)
         entry = self._sessions.get(loop)
         if entry is None or entry[0].closed:

@@ -49,9 +49,9 @@ def load(path: Path) -> Text:
         for page in pages[:-1]:
             offsets.append(offsets[-1] + len(page) + 2)
         return Text(path.stem, "\n\n".join(pages), tuple(offsets))
-    if b"\0" in data[:8192]:
-        raise ToolError(f"{path.name} is no text")
     text = decode_text(data)
+    if "\0" in text[:8192]:
+        raise ToolError(f"{path.name} is no text")
     if suffix in (".html", ".htm"):
         page = read_html(text)
         return Text(page.title or path.stem, page.text)

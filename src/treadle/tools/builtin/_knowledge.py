@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.tools.builtin._documents import SUFFIXES, Text, cut, load
-from treadle.types.errors import ToolError
+from treadle.types.errors import MissingExtraError, ToolError
 
 Vectors = Sequence[Sequence[float]]
 Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
@@ -39,6 +39,8 @@ _CHUNK = (
 _FUSION = 60
 """The usual constant of reciprocal rank fusion."""
 _CANDIDATES = 50
+_BATCH = 50
+"""How many files are stored at once."""
 
 _IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
 
@@ -50,6 +52,8 @@ class Document(Struct, frozen=True):
     chunks: int
     changed: bool = False
     """Whether adding it changed anything."""
+    problem: str = ""
+    """Why a file of a folder could not be added."""
 
 
 class Chunk(Struct, frozen=True, omit_defaults=True):
@@ -83,7 +87,7 @@ class KnowledgeBase:
         if isinstance(source, str):
             digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
             title = name or source.strip().partition("\n")[0].lstrip("# ")[:100]
-            return [self._store(name or f"text-{digest[:12]}", Text(title, source))]
+            return self._store([(name or f"text-{digest[:12]}", Text(title, source))])
         if not source.exists():
             raise ToolError(f"there is no {source}")
         found = (
@@ -93,7 +97,12 @@ class KnowledgeBase:
         )
         if not found:
             raise ToolError(f"{source} holds no {', '.join(sorted(SUFFIXES))} files")
-        return [self._store(name if name and path == source else path.as_posix(), load(path)) for path in found]
+        if found == [source]:
+            return self._store([(name or source.as_posix(), load(source))])
+        done: list[Document] = []
+        for start in range(0, len(found), _BATCH):
+            done += self._store([_try_load(path) for path in found[start : start + _BATCH]])
+        return done
 
     def remove(self, name: str) -> bool:
         with self._connected() as db:
@@ -138,25 +147,32 @@ class KnowledgeBase:
                 db.executemany("INSERT OR REPLACE INTO vectors SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?1)", rows)
             done += len(todo)
 
-    def _store(self, name: str, document: Text) -> Document:
+    def _store(self, documents: Sequence[tuple[str, Text | str]]) -> list[Document]:
+        """Documents under their names, in one transaction; a plain string is why one could not be read."""
+        with self._connected() as db:
+            return [
+                Document(0, name, "", 0, problem=document) if isinstance(document, str) else self._store_one(db, name, document)
+                for name, document in documents
+            ]
+
+    def _store_one(self, db: sqlite3.Connection, name: str, document: Text) -> Document:
         digest = hashlib.sha256(f"{self._chunk_chars}/{self._overlap}\n{document.text}".encode("utf-8", "surrogatepass")).hexdigest()
         pieces = cut(document.text, self._chunk_chars, self._overlap)
-        with self._connected() as db:
-            before = db.execute("SELECT id, title FROM documents WHERE name = ? AND digest = ?", (name, digest)).fetchone()
-            if before:
-                return Document(before[0], name, before[1], len(pieces))
-            self._drop(db, name)
-            key = db.execute("INSERT INTO documents(name, title, digest) VALUES (?, ?, ?)", (name, document.title, digest)).lastrowid
-            for position, piece in enumerate(pieces):
-                text = document.text[piece.start : piece.end]
-                page = sum(offset <= piece.start for offset in document.pages)
-                row = (key, position, piece.start, piece.end, page, piece.heading, text)
-                chunk = db.execute(
-                    'INSERT INTO chunks(document, position, "start", "end", page, heading, text) VALUES (?,?,?,?,?,?,?)', row
-                ).lastrowid
-                words = (chunk, _spaced(f"{document.title} {piece.heading}"), _spaced(text))
-                db.execute("INSERT INTO words(rowid, heading, text) VALUES (?, ?, ?)", words)
-            return Document(key or 0, name, document.title, len(pieces), changed=True)
+        before = db.execute("SELECT id, title FROM documents WHERE name = ? AND digest = ?", (name, digest)).fetchone()
+        if before:
+            return Document(before[0], name, before[1], len(pieces))
+        self._drop(db, name)
+        key = db.execute("INSERT INTO documents(name, title, digest) VALUES (?, ?, ?)", (name, document.title, digest)).lastrowid
+        for position, piece in enumerate(pieces):
+            text = document.text[piece.start : piece.end]
+            page = sum(offset <= piece.start for offset in document.pages)
+            row = (key, position, piece.start, piece.end, page, piece.heading, text)
+            chunk = db.execute(
+                'INSERT INTO chunks(document, position, "start", "end", page, heading, text) VALUES (?,?,?,?,?,?,?)', row
+            ).lastrowid
+            words = (chunk, _spaced(f"{document.title} {piece.heading}"), _spaced(text))
+            db.execute("INSERT INTO words(rowid, heading, text) VALUES (?, ?, ?)", words)
+        return Document(key or 0, name, document.title, len(pieces), changed=True)
 
     def _drop(self, db: sqlite3.Connection, name: str) -> bool:
         found = db.execute("SELECT id FROM documents WHERE name = ?", (name,)).fetchone()
@@ -202,7 +218,8 @@ class KnowledgeBase:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10.0)) as db:
-                db.executescript(_SCHEMA)
+                if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'vectors'").fetchone():
+                    db.executescript(_SCHEMA)
                 with db:
                     yield db
         except (sqlite3.Error, OSError) as error:
@@ -212,6 +229,13 @@ class KnowledgeBase:
 async def embedded(embedder: Embedder, texts: list[str]) -> Vectors:
     vectors = embedder(texts)
     return await vectors if isawaitable(vectors) else vectors
+
+
+def _try_load(path: Path) -> tuple[str, Text | str]:
+    try:
+        return path.as_posix(), load(path)
+    except (ToolError, MissingExtraError, OSError) as error:
+        return path.as_posix(), str(error)
 
 
 def _packed(vector: Sequence[float]) -> bytes:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from treadle.tools.base import Tool, ToolResponse
 from treadle.tools.builtin._common import clip, object_schema
 from treadle.tools.builtin._workfolder import Entry, WorkFolder, split_path
+from treadle.tools.guard import decode_text
 from treadle.types.errors import ToolError
 from treadle.types.events import Artifact
 
@@ -120,9 +121,10 @@ class _Desk:
         parts = split_path(path)
         data = self._folder.read(parts, self._max_bytes)
         name = "/".join(parts)
-        if b"\0" in data[:8192]:
+        whole = decode_text(data)
+        if "\0" in whole[:8192]:
             return _binary(name, data)
-        lines = data.decode("utf-8", "replace").splitlines(keepends=True)
+        lines = whole.splitlines(keepends=True)
         if start_line > max(len(lines), 1):
             raise ToolError(f"{name} has {len(lines)} lines only")
         taken, size = 0, 0
@@ -168,10 +170,10 @@ class _Desk:
             data = self._folder.read(parts, self._max_bytes)
         except ToolError:
             return []
-        if b"\0" in data[:8192]:
+        whole = decode_text(data)
+        if "\0" in whole[:8192]:
             return []
-        lines = data.decode("utf-8", "replace").splitlines()
-        hits = ((number, line) for number, line in enumerate(lines, 1) if wanted in line.casefold())
+        hits = ((number, line) for number, line in enumerate(whole.splitlines(), 1) if wanted in line.casefold())
         return [Match(path, number, clip(line.strip(), 200)) for number, line in hits]
 
 

@@ -113,5 +113,7 @@ def _part(page: Page, start: int, size: int) -> Page:
 def _as_artifact(answer: Fetched) -> ToolResponse:
     name = PurePosixPath(unquote(urlsplit(answer.url).path)).name or "download"
     said = f"{answer.mime or 'binary'}, {len(answer.body)} bytes"
+    if answer.mime == "application/pdf":
+        said += ' (its text can be read after pip install "treadle[pdf]")'
     artifact = Artifact(name=name[:100], content=base64.b64encode(answer.body).decode(), mime=answer.mime, base64=True, summary=said)
     return ToolResponse(observation=Page(url=answer.url, text=f"A file without text: {said}", type=answer.mime), artifacts=(artifact,))

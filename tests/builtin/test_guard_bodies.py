@@ -1,0 +1,152 @@
+"""What servers send: compressed, endless, slow, oddly encoded."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+import tracemalloc
+import zlib
+
+import pytest
+from aiohttp import web
+
+from treadle.tools.guard import Fetched, GuardedClient, decode_text
+from treadle.types.errors import ToolError
+
+from .web import serving
+
+
+def gzipped(data: bytes) -> web.Response:
+    return web.Response(body=data, headers={"Content-Encoding": "gzip", "Content-Type": "text/plain"})
+
+
+def fetch(page: object, **options: object) -> Fetched:
+    async def main() -> Fetched:
+        async with serving({"/": page}) as site:
+            return await GuardedClient(allow_private=True, **options).get(site.url)  # pyright: ignore[reportArgumentType]
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("wbits", [31, 15, -15], ids=["gzip", "zlib", "raw deflate"])
+def test_compressed_answers(wbits: int):
+    text = b"read me " * 1000
+    packer = zlib.compressobj(wbits=wbits)
+    encoding = "gzip" if wbits == 31 else "deflate"
+    body = packer.compress(text) + packer.flush()
+    assert fetch(lambda _: web.Response(body=body, headers={"Content-Encoding": encoding})).body == text
+
+
+def test_gzip_in_several_members():
+    assert fetch(lambda _: gzipped(gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0\0")).body == b"one two"
+
+
+def test_a_zip_bomb_never_unfolds():
+    bomb = gzip.compress(bytes(100_000_000))
+    assert len(bomb) < 400_000
+    tracemalloc.start()
+    with pytest.raises(ToolError, match="larger than 1000000 bytes"):
+        fetch(lambda _: gzipped(bomb), max_bytes=1_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "zstd", "compress", "x" * 1000])
+def test_encodings_that_were_not_asked_for(encoding: str):
+    with pytest.raises(ToolError, match="not asked for"):
+        fetch(lambda _: web.Response(body=b"x", headers={"Content-Encoding": encoding}))
+
+
+def test_broken_compression():
+    with pytest.raises(ToolError, match="cannot be decompressed"):
+        fetch(lambda _: gzipped(b"\x1f\x8b\x08" + b"\xff" * 50))
+
+
+async def _endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    try:
+        while True:
+            await response.write(b"x" * 65_536)
+    except ConnectionError:
+        pass
+    return response
+
+
+async def _drip(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    try:
+        for _ in range(200):
+            await response.write(b"x")
+            await asyncio.sleep(0.05)
+    except ConnectionError:
+        pass
+    return response
+
+
+def test_an_endless_answer_ends():
+    with pytest.raises(ToolError, match="larger than 100000 bytes"):
+        fetch(_endless, max_bytes=100_000)
+
+
+def test_a_slow_answer_ends():
+    begun = time.monotonic()
+    with pytest.raises(ToolError, match=r"did not answer in full within 0\.3 s"):
+        fetch(_drip, timeout=0.3)
+    assert time.monotonic() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "text"),
+    [
+        ("grün".encode(), "text/html; charset=utf-8", "grün"),
+        ("grün".encode("latin-1"), "text/html; charset=ISO-8859-1", "grün"),
+        ("\ufeffgrün".encode(), "text/html; charset=latin-1", "grün"),
+        ("grün".encode("utf-16"), "", "grün"),
+        (b'<meta charset="windows-1252">\x80', "text/html", '<meta charset="windows-1252">€'),
+        (b'<?xml version="1.0" encoding="latin-1"?>\xe4', "", '<?xml version="1.0" encoding="latin-1"?>ä'),
+        ("你好".encode("gb18030"), "text/html; charset=gb18030", "你好"),
+        (b"abc", "text/html; charset=punycode", "abc"),
+        (b"abc", "text/html; charset=zlib", "abc"),
+        (b"abc", "text/html; charset=no-such", "abc"),
+        (b"\xff\x00", "", "\ufffd\x00"),
+    ],
+)
+def test_text_is_decoded_by_what_it_says_of_itself(body: bytes, header: str, text: str):
+    assert decode_text(body, header) == text
+
+
+def test_json_that_is_not_what_was_promised():
+    answer = Fetched(url="u", status=200, headers={}, body=b"[" * 100_000)
+    with pytest.raises(ToolError, match="not what the service documents"):
+        answer.json(dict)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000,
+        b"\0" * 1000,
+    ],
+    ids=["cut short", "another protocol", "nothing", "endless headers", "zeros"],
+)
+def test_answers_that_are_not_http(answer: bytes):
+    async def main() -> None:
+        async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            writer.close()
+
+        server = await asyncio.start_server(speak, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server:
+            with pytest.raises(ToolError, match=r"could not reach 127\.0\.0\.1"):
+                await GuardedClient(allow_private=True, timeout=5).get(f"http://127.0.0.1:{port}/")
+
+    asyncio.run(main())
