@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treadle.engine.structured import structured_llm_call as structured_llm_call
     from treadle.flows import presets as presets
     from treadle.flows.agent import Agent as Agent
+    from treadle.flows.dag.agent import DagAgent as DagAgent
     from treadle.flows.react import react_loop as react_loop
     from treadle.journal.base import Journal as Journal
     from treadle.models.anthropic import AnthropicModel as AnthropicModel
@@ -53,6 +54,7 @@ _WHERE = {
     "BaseTool": "tools.spec",
     "Budget": "engine.settings",
     "BudgetExhaustedError": "types.errors",
+    "DagAgent": "flows.dag.agent",
     "GeminiModel": "models.gemini",
     "Journal": "journal.base",
     "LocalModel": "models.local",

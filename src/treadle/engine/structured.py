@@ -99,8 +99,7 @@ class _Attempt:
         reply = await self._call(messages, tools=(tool,), tool_choice=self.name if profile.forced_tool else "required")
         if reply is None:
             return None
-        texts = [call.arguments for call in reply.calls] or [reply.text]
-        return self._accept(texts[0], 1)
+        return self._accept(reply, 1)
 
     async def json(self, messages: list[Message]) -> StructuredResult | None:
         profile = self.model.profile
@@ -121,14 +120,14 @@ class _Attempt:
         reply = await self._call(asked, format=format)
         if reply is None:
             return None
-        if found := self._accept(reply.text, level):
+        if found := self._accept(reply, level):
             return found
         again = (
             f"That could not be used: {self.problem}. Send only the corrected JSON object, "
             "starting with { and ending with }, with no other text and no code fence."
         )
         reply = await self._call([*asked, AssistantMessage(reply.text), UserMessage(again, kind="reformat")], format=format)
-        return self._accept(reply.text, level) if reply is not None else None
+        return self._accept(reply, level) if reply is not None else None
 
     async def _call(self, messages: Sequence[Message], **options: Any) -> Reply | None:
         self.calls += 1
@@ -141,8 +140,9 @@ class _Attempt:
         self.usage += reply.usage
         return reply
 
-    def _accept(self, text: str, level: int) -> StructuredResult | None:
-        """The value, if the text holds one that fits the schema and that the caller's parser takes."""
+    def _accept(self, reply: Reply, level: int) -> StructuredResult | None:
+        """The value, if the reply holds one that fits the schema and that the caller's parser takes."""
+        text = reply.calls[0].arguments if reply.calls else reply.text
         readers: list[Callable[[str], Any]] = [_value]
         if level == 3 and self.regex_fallback is not None:
             readers.append(self.regex_fallback)

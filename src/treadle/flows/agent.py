@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import uuid
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.engine.answering import SYNTHESIS, synthesis_messages
@@ -217,7 +217,10 @@ class Agent:
 
     def restart(self, run: Run) -> Run:
         """Drive a prepared or loaded run in the background."""
-        run.begin(drive)
+        return self.begin(run, drive)
+
+    def begin(self, run: Run, driver: Callable[[Run], Coroutine[Any, Any, RunResult]]) -> Run:
+        run.begin(driver)
         self._active.add(run)
         assert run.task is not None
         run.task.add_done_callback(lambda _: self._ended(run))

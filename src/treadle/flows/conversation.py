@@ -14,7 +14,7 @@ from treadle.engine.result import RunResult
 from treadle.engine.run import Run
 from treadle.flows.agent import Agent
 from treadle.journal import Journal, open_journal
-from treadle.types.messages import AssistantMessage, Message
+from treadle.types.messages import AssistantMessage, Message, UserMessage
 from treadle.types.state import RunState, fold
 
 
@@ -76,8 +76,9 @@ class Conversation:
 
 
 def history_of(state: RunState) -> list[Message]:
-    """A finished run as history: its window as it was last, ending in the answer the user got."""
-    messages = as_history(entry.message for entry in state.window)
+    """A finished run as history: its window as it was last, without the engine's own remarks, ending in the answer the user got."""
+    said = [entry.message for entry in state.window]
+    messages = as_history(message for message in said if not (isinstance(message, UserMessage) and message.kind == "note"))
     answer = state.finished.answer if state.finished is not None else ""
     brief = state.finished.brief if state.finished is not None else ""
     last = messages[-1] if messages else None

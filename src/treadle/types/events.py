@@ -241,6 +241,8 @@ class StepStarted(_Event, frozen=True, tag="step_started"):
     run: str
     task: str
     round: int = 1
+    key: str = ""
+    """The same for the same work on the same inputs."""
 
 
 class StepDone(_Event, frozen=True, tag="step_done"):
@@ -252,6 +254,7 @@ class StepDone(_Event, frozen=True, tag="step_done"):
     elapsed: float = 0.0
     usage: Usage = NO_USAGE
     round: int = 1
+    key: str = ""
 
 
 class RunFinished(_Event, frozen=True, tag="run_finished"):

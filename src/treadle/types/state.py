@@ -80,6 +80,8 @@ class RunState:
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None
         self.phase = ""
+        self.phases: dict[str, dict[str, Any]] = {}
+        """The data each phase began with, the last time it did."""
         self.model = ""
         self.dialect = ""
         self.profile = Profile()
@@ -164,6 +166,7 @@ class RunState:
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
         self.phase = event.phase
+        self.phases[event.phase] = event.data
         if event.phase == "answer_only":
             self.answer_only = str(event.data.get("reason", "")) or "told to answer"
 
@@ -316,7 +319,7 @@ class RunState:
         self.notes.setdefault(event.component, []).append(event.data)
 
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
-        self.dag_steps[event.step] = event
+        self.dag_steps[event.key or event.step] = event
         self.usage += event.usage
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:

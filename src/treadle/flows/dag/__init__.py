@@ -1,0 +1,1 @@
+"""DAG mode: see `agent`."""
