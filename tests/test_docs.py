@@ -1,0 +1,37 @@
+"""Every Python snippet of the README and the docs runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def snippets() -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        for block in BLOCK.finditer(text):
+            line = text[: block.start()].count("\n") + 1
+            found.append((f"{page.relative_to(ROOT).as_posix()}:{line}", block.group(1)))
+    return found
+
+
+@pytest.mark.parametrize(("where", "code"), snippets(), ids=[where for where, _ in snippets()])
+def test_snippet(where: str, code: str, tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env={"PATH": "", "HOME": str(tmp_path), "TREADLE_STATE": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, f"{where}\n{done.stdout}{done.stderr}"
+
+
+def test_there_are_snippets():
+    assert len(snippets()) >= 2
