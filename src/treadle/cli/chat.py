@@ -1,0 +1,151 @@
+"""`treadle chat`: a conversation. What is typed while it works reaches it; Ctrl-C stops it, twice leaves."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from treadle.cli import exits
+from treadle.cli.options import add_agent_options, add_journal_option
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from treadle.cli.launch import Launch
+    from treadle.engine.run import Run
+    from treadle.flows.agent import Agent
+    from treadle.journal import Journal
+    from treadle.types.messages import Message
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "chat",
+        description="Talk. A line typed while it works is sent to it; Ctrl-C stops it, twice leaves; /help lists the commands.",
+        epilog=exits.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_agent_options(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="show answers only")
+    add_journal_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from treadle.cli.launch import launch_from, say_choice
+
+    launch, choice = launch_from(args)
+    chat = Chat(args, launch)
+    say_choice(choice, quiet=args.quiet)
+    # One event loop for the whole conversation: connections and the loaded model stay open between questions.
+    with asyncio.Runner() as runner:
+        try:
+            return chat.talk(runner)
+        finally:
+            runner.run(chat.close())
+
+
+class Chat:
+    def __init__(self, args: argparse.Namespace, launch: Launch) -> None:
+        import uuid
+
+        from treadle.cli.chat_input import Reader
+        from treadle.cli.driving import Conductor
+        from treadle.cli.launch import journal_from
+        from treadle.journal import open_journal
+        from treadle.types.usage import NO_USAGE
+
+        self.reader = Reader()
+        self.quiet: bool = args.quiet
+        self.yes: bool = args.yes
+        self.conductor = Conductor(talk=self.reader.terminal)
+        self.journal: Journal = journal_from(args) or open_journal("memory:")
+        self.launch = launch
+        self.agent: Agent = self._agent(launch)
+        self.conversation = uuid.uuid4().hex
+        self.history: list[Message] = []
+        self.last_run = ""
+        self.turns = 0
+        self.usage = NO_USAGE
+
+    def talk(self, runner: asyncio.Runner) -> int:
+        """Questions and commands, until the input ends or the user leaves."""
+        from treadle.cli.chat_commands import run_command
+        from treadle.cli.words import clean
+        from treadle.types.errors import TreadleError
+
+        if self.reader.terminal and not self.quiet:
+            print("/help lists the commands, Ctrl-D leaves", file=sys.stderr)
+        interrupted = False
+        while True:
+            try:
+                text = self.reader.read(self.conductor.left_over)
+                self.conductor.left_over = ""
+                interrupted = False
+                if text is None:
+                    return exits.OK
+                if text.strip().startswith("/"):
+                    if not runner.run(run_command(self, text.strip())):
+                        return exits.OK
+                elif text.strip():
+                    runner.run(self.ask(text))
+            except KeyboardInterrupt:
+                if interrupted:
+                    return exits.CANCELLED
+                interrupted = True
+                print("\n(Ctrl-C again leaves)", file=sys.stderr)
+            except TreadleError as error:
+                print(f"treadle: {clean(str(error))}", file=sys.stderr)
+
+    async def ask(self, text: str) -> None:
+        """One question, and whatever was said too late for the run to read."""
+        waiting = [text]
+        while waiting:
+            question = "\n".join(waiting)
+            waiting = await self._drive(self.agent.prepare(question, history=self.history, conversation=self.conversation))
+
+    async def fork(self, at: int, words: str) -> None:
+        """The last answer again from before step `at`; it takes the place of the one there was."""
+        from treadle.cli.runs.again import fork_of
+
+        run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
+        if words:
+            run.send(words)
+        if left := await self._drive(run):
+            await self.ask("\n".join(left))
+
+    async def _drive(self, run: Run) -> list[str]:
+        from treadle.cli.display import open_display
+        from treadle.cli.run import make_ready, tell_end
+
+        await make_ready(self.agent)
+        display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal)
+        result = await self.conductor.drive(self.agent, run, display)
+        tell_end(result, run)
+        self.history, self.last_run = list(result.messages), run.id
+        self.turns += 1
+        self.usage += result.usage
+        return list(result.leftovers) if result.stop_reason != "cancelled" else []
+
+    def rebuild(self, launch: Launch) -> None:
+        """Another agent from the next question on; a launch that cannot be used changes nothing."""
+        self.agent, self.launch = self._agent(launch), launch
+
+    def forget(self) -> None:
+        import uuid
+
+        self.conversation, self.history, self.last_run = uuid.uuid4().hex, [], ""
+
+    def _agent(self, launch: Launch) -> Agent:
+        from treadle.cli.launch import build_agent
+
+        streaming = sys.stdout.isatty()
+        return build_agent(launch, journal=self.journal, approval=self.conductor.approval(), yes=self.yes, streaming=streaming)
+
+    async def close(self) -> None:
+        from treadle.cli.run import close
+
+        self.reader.close()
+        await close(self.agent, self.journal)
