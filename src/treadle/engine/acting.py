@@ -45,6 +45,8 @@ async def run_tools(run: Run) -> None:
         await run.emit(Paused(str(pause), _waiting_calls(run)))
         return
     run.eager.discard()
+    if not any(isinstance(item, ToolCall) for _, item in gated):
+        run.extras = extras  # no call was made: they still wait for the next one
     for open_call, _ in gated:
         outcome = collected.get(open_call.call.id)
         if outcome is not None:

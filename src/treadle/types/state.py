@@ -223,7 +223,7 @@ class RunState:
         counters.tool_calls += 1
         counters.failed_calls += bool(event.error)
         counters.truncated_observations += event.full is not None
-        self.extras_pending = self.extras_pending or event.had_extras
+        self.extras_pending = (self.extras_pending and event.error != "lost_extras") or event.had_extras
         self.usage += msgspec.structs.replace(event.usage, tool_calls=event.usage.tool_calls + event.executed)
         if event.final and self.final_call is None:
             self.final_call = event
