@@ -9,7 +9,9 @@ from typing import Any
 
 from treadle.models.adapter import HttpModel
 from treadle.models.anthropic import AnthropicModel
+from treadle.models.gemini import GeminiModel
 from treadle.models.openai import OpenAIModel
+from treadle.models.responses import ResponsesModel
 
 from .loopback import Answer, reply, stream
 
@@ -205,7 +207,138 @@ class AnthropicWire(Wire):
         return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, body["stream"])
 
 
-WIRES: list[Wire] = [ChatWire(), AnthropicWire()]
+class GeminiWire(Wire):
+    name = "gemini"
+    key_header = "x-goog-api-key"
+    _usage = {"promptTokenCount": 100, "candidatesTokenCount": 15, "thoughtsTokenCount": 5, "cachedContentTokenCount": 40}
+    _finish = {"stop": "STOP", "calls": "STOP", "length": "MAX_TOKENS"}
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        return GeminiModel("gemini-2.5-flash", base_url=url, api_key=KEY, **options)
+
+    def _parts(self, said: Said) -> list[dict[str, Any]]:
+        calls = [{"functionCall": {"id": call_id, "name": name, "args": arguments}} for call_id, name, arguments in said.calls]
+        thoughts = [{"text": said.reasoning, "thought": True}] if said.reasoning else []
+        return [*thoughts, *([{"text": said.text}] if said.text else []), *calls]
+
+    def _answer(self, parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        candidate = {"content": {"role": "model", "parts": parts}, "index": 0, **more}
+        return {"candidates": [candidate], "usageMetadata": self._usage, "modelVersion": "m1", "responseId": "r1"}
+
+    def whole(self, said: Said) -> Answer:
+        return reply(self._answer(self._parts(said), finishReason=self._finish[said.finish]))
+
+    def events(self, said: Said) -> list[str]:
+        out: list[str] = []
+        for part in self._parts(said):
+            out += [event(self._answer([part | {"text": piece}])) for piece in pieces(part.get("text", ""))]
+            if "functionCall" in part:
+                out.append(event(self._answer([part])))
+        return [*out, event(self._answer([{"text": ""}], finishReason=self._finish[said.finish]))]
+
+    def error(self, status: int, message: str, **headers: str) -> Answer:
+        return reply({"error": {"code": status, "message": message, "status": "SOME_STATUS"}}, status, **headers)
+
+    def error_event(self, message: str) -> str:
+        return event({"error": {"code": 503, "message": message, "status": "UNAVAILABLE"}})
+
+    @property
+    def overflow(self) -> str:
+        return "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+
+    def sent(self, body: Any) -> Sent:
+        texts, calls, results = [], [], []
+        for content in body["contents"]:
+            for part in content["parts"]:
+                if call := part.get("functionCall"):
+                    calls.append((call["id"], call["name"], call["args"]))
+                elif result := part.get("functionResponse"):
+                    results.append((result["id"], *result["response"].values()))
+                else:
+                    texts.append(part["text"])
+        system = "".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", ()))
+        tools = tuple(tool["name"] for group in body.get("tools", ()) for tool in group["functionDeclarations"])
+        return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, False)
+
+
+class ResponsesWire(Wire):
+    name = "responses"
+    key_header = "authorization"
+    _usage = {
+        "input_tokens": 100,
+        "input_tokens_details": {"cached_tokens": 40},
+        "output_tokens": 20,
+        "output_tokens_details": {"reasoning_tokens": 5},
+        "total_tokens": 120,
+    }
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        return ResponsesModel("gpt-4o", base_url=url, api_key=KEY, **options)
+
+    def _items(self, said: Said) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        if said.reasoning:
+            summary = [{"type": "summary_text", "text": said.reasoning}]
+            items.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "zzz"})
+        if said.text:
+            content = [{"type": "output_text", "text": said.text, "annotations": []}]
+            items.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
+        for call_id, name, arguments in said.calls:
+            call = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}
+            items.append({**call, "arguments": json.dumps(arguments), "status": "completed"})
+        return items
+
+    def _response(self, said: Said) -> dict[str, Any]:
+        base: dict[str, Any] = {"id": "resp_1", "object": "response", "model": "m1", "error": None, "output": self._items(said)}
+        if said.finish == "length":
+            return {**base, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "usage": self._usage}
+        return {**base, "status": "completed", "incomplete_details": None, "usage": self._usage}
+
+    def whole(self, said: Said) -> Answer:
+        return reply(self._response(said))
+
+    def events(self, said: Said) -> list[str]:
+        def make(kind: str, **fields: Any) -> str:
+            return event({"type": kind, **fields}, kind)
+
+        started = {"id": "resp_1", "object": "response", "model": "m1", "status": "in_progress", "output": [], "usage": None}
+        out = [make("response.created", response=started)]
+        for index, item in enumerate(self._items(said)):
+            if item["type"] == "function_call":
+                out.append(make("response.output_item.added", output_index=index, item=item | {"arguments": ""}))
+                kind, whole = "response.function_call_arguments", item["arguments"]
+            elif item["type"] == "message":
+                out.append(make("response.output_item.added", output_index=index, item=item | {"content": []}))
+                kind, whole = "response.output_text", said.text
+            else:
+                out.append(make("response.output_item.added", output_index=index, item=item | {"summary": []}))
+                out.append(make("response.reasoning_summary_part.added", output_index=index, summary_index=0))
+                kind, whole = "response.reasoning_summary_text", said.reasoning
+            out += [make(f"{kind}.delta", output_index=index, delta=piece) for piece in pieces(whole)]
+            out.append(make(f"{kind}.done", output_index=index, text=whole, arguments=whole))
+            out.append(make("response.output_item.done", output_index=index, item=item))
+        kind = "response.incomplete" if said.finish == "length" else "response.completed"
+        return [*out, make(kind, response=self._response(said))]
+
+    def error_event(self, message: str) -> str:
+        return event({"type": "error", "code": "server_error", "message": message, "param": None}, "error")
+
+    def sent(self, body: Any) -> Sent:
+        system, texts, calls, results = "", [], [], []
+        for item in body["input"]:
+            if item.get("type") == "function_call":
+                calls.append((item["call_id"], item["name"], json.loads(item["arguments"])))
+            elif item.get("type") == "function_call_output":
+                results.append((item["call_id"], item["output"]))
+            elif item["role"] in ("system", "developer"):
+                system = item["content"]
+            else:
+                texts.append(item["content"])
+        tools = tuple(tool["name"] for tool in body.get("tools", ()))
+        return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, body["stream"])
+
+
+WIRES: list[Wire] = [ChatWire(), AnthropicWire(), GeminiWire(), ResponsesWire()]
 
 
 def model_for(api: str, url: str, provider: str = "") -> HttpModel:

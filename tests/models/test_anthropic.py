@@ -28,8 +28,19 @@ def model(name: str = "claude-sonnet-4-5", **options: Any) -> AnthropicModel:
     return AnthropicModel(name, base_url=options.pop("base_url", "http://127.0.0.1:9"), **options)
 
 
-def body(request: Request, streaming: bool = False, name: str = "claude-sonnet-4-5", **options: Any) -> dict[str, Any]:
+def marked_body(request: Request, streaming: bool = False, name: str = "claude-sonnet-4-5", **options: Any) -> dict[str, Any]:
     return json.loads(model(name, **options)._body(request, streaming))
+
+
+def body(*arguments: Any, **options: Any) -> dict[str, Any]:
+    """The body without its cache marks."""
+    return unmarked(marked_body(*arguments, **options))
+
+
+def unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: unmarked(inner) for key, inner in value.items() if key != "cache_control"}
+    return [unmarked(inner) for inner in value] if isinstance(value, list) else value
 
 
 def message(content: list[Any], stop: str = "end_turn", **more: Any) -> dict[str, Any]:
@@ -135,10 +146,14 @@ def conversation() -> list[Message]:
 
 
 def test_cache_marks_are_on_the_stable_prefix():
-    assert marks(body(Request(conversation(), TOOLS))) == ["system.0", "0.0", "2.2"]
-    assert marks(body(Request(conversation()[1:], TOOLS))) == ["tools.0", "0.0", "2.2"]
-    assert marks(body(Request([UserMessage("q")]))) == ["0.0"]
-    assert marks(body(Request(conversation(), TOOLS), cache_prompt=False)) == []
+    assert marks(marked_body(Request(conversation(), TOOLS))) == ["system.0", "0.0", "2.2"]
+    assert marks(marked_body(Request(conversation()))) == ["system.0", "0.0", "2.2"]
+    assert marks(marked_body(Request(conversation()[1:], TOOLS))) == ["tools.0", "0.0", "2.2"]
+    assert marks(marked_body(ASK.replace(tools=TOOLS))) == ["system.0", "0.0"]
+
+
+def test_a_lone_question_is_not_worth_a_mark():
+    assert marks(marked_body(ASK)) == []
 
 
 def test_every_request_finds_the_end_of_the_one_before_marked():
@@ -157,7 +172,7 @@ def test_every_request_finds_the_end_of_the_one_before_marked():
 
 
 def test_results_of_one_reply_share_a_turn():
-    sent = body(Request(conversation(), TOOLS), cache_prompt=False)["messages"]
+    sent = body(Request(conversation(), TOOLS))["messages"]
     assert [turn["role"] for turn in sent] == ["user", "assistant", "user"]
     assert sent[2]["content"] == [
         {"type": "tool_result", "tool_use_id": "t1", "content": "1"},
@@ -168,7 +183,7 @@ def test_results_of_one_reply_share_a_turn():
 
 def test_what_the_api_refuses_is_not_sent():
     messages = [AssistantMessage(""), UserMessage("  "), AssistantMessage("", (ToolCall("a.b:0", "f"),)), ToolMessage("a.b:0", "f", "")]
-    sent = body(Request(messages), cache_prompt=False)["messages"]
+    sent = body(Request(messages))["messages"]
     assert sent[0] == {"role": "user", "content": [{"type": "text", "text": "(The conversation goes on.)"}]}
     assert sent[1]["content"] == [{"type": "text", "text": "(no text)"}]
     assert sent[2]["content"] == [{"type": "text", "text": "(no text)"}]
@@ -177,7 +192,7 @@ def test_what_the_api_refuses_is_not_sent():
 
 
 def test_a_late_system_message_is_a_users_message():
-    sent = body(Request([SystemMessage("s"), UserMessage("q"), SystemMessage("note")]), cache_prompt=False)
+    sent = body(Request([SystemMessage("s"), UserMessage("q"), SystemMessage("note")]))
     assert sent["system"] == [{"type": "text", "text": "s"}]
     assert [block["text"] for block in sent["messages"][0]["content"]] == ["q", "note"]
 
@@ -185,13 +200,13 @@ def test_a_late_system_message_is_a_users_message():
 def test_images():
     parts = (TextPart("what?"), ImagePart(url="https://x/y.png"), ImagePart(data="QUJD", mime="image/gif"))
     parts += (ImagePart(url="data:image/png;base64,REVG"),)
-    sent = body(Request([UserMessage(parts)]), cache_prompt=False)["messages"][0]["content"]
+    sent = body(Request([UserMessage(parts)]))["messages"][0]["content"]
     assert [block.get("source") for block in sent[1:]] == [
         {"type": "url", "url": "https://x/y.png"},
         {"type": "base64", "media_type": "image/gif", "data": "QUJD"},
         {"type": "base64", "media_type": "image/png", "data": "REVG"},
     ]
-    result = body(Request([UserMessage("q"), ToolMessage("t", "f", (TextPart("x"), ImagePart(data="QUJD")))]), cache_prompt=False)
+    result = body(Request([UserMessage("q"), ToolMessage("t", "f", (TextPart("x"), ImagePart(data="QUJD")))]))
     assert [block["type"] for block in result["messages"][0]["content"][1]["content"]] == ["text", "image"]
 
 
@@ -278,7 +293,7 @@ def test_a_paused_turn_is_taken_up_again():
             assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.requests) == (30, 7, 2)
             again = server.received[1].json
             assert again["messages"][-1] == {"role": "assistant", "content": SEARCH}
-            assert again["messages"][:-1] == server.received[0].json["messages"]
+            assert unmarked(again["messages"][:-1]) == server.received[0].json["messages"]
             assert again["container"] == "cont_1"
             assert found.opaque is not None
             assert found.opaque["content"] == SEARCH + REST["content"]

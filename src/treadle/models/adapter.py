@@ -41,15 +41,20 @@ class Reader(Protocol):
 
 
 class HttpModel:
-    """A model behind an HTTP API. A subclass says what goes out (`_body`) and how to read what comes back (`_reader`)."""
+    """A model behind an HTTP API. A subclass says what goes out (`_body`) and how to read what comes back (`_reader`).
+
+    The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless one
+    is passed. `abilities` overrides what the table of models says; `timeout` is the time for a whole exchange in seconds;
+    `extra_body` is added to every request as it is; `max_concurrency` holds for everyone who uses the same key.
+    """
 
     path = ""
+    default_provider = ""
 
     def __init__(
         self,
         name: str,
         *,
-        provider: str | Provider,
         base_url: str | None = None,
         api_key: str | None = None,
         abilities: Mapping[str, Any] | None = None,
@@ -57,9 +62,10 @@ class HttpModel:
         headers: Mapping[str, str] | None = None,
         timeout: float | Timeouts | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        provider: str | Provider = "",
         max_concurrency: int | None = None,
     ) -> None:
-        self._provider = provider if isinstance(provider, Provider) else provider_named(provider)
+        self._provider = provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
         self._connection = connect(self._provider, base_url, api_key, headers)
         self._origin: Origin = self._connection.origin
         self._name = name

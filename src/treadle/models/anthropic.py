@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
 
 from treadle.models.adapter import HttpModel
 from treadle.models.anthropic_reader import MessagesReader
 from treadle.models.anthropic_wire import API, MessagesWriter
-from treadle.models.http import Timeouts
-from treadle.models.providers import Provider
 from treadle.models.wire import encoded
-from treadle.types.profile import Profile
 from treadle.types.request import Request
 
 MAX_INSTALMENTS = 10
@@ -21,38 +17,14 @@ MAX_INSTALMENTS = 10
 class AnthropicModel(HttpModel):
     """`AnthropicModel("claude-sonnet-4-5")`. Thinking is asked for by `extra_body={"thinking": {...}}`.
 
-    The stable part of every prompt is marked for the provider's cache unless `cache_prompt` is off. Turns the provider
-    pauses are taken up again inside one call.
+    Turns the provider pauses are taken up again inside one call.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        abilities: Mapping[str, Any] | None = None,
-        profile: Profile | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | Timeouts | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        provider: str | Provider = "anthropic",
-        max_concurrency: int | None = None,
-        cache_prompt: bool = True,
-    ) -> None:
-        super().__init__(
-            name,
-            provider=provider,
-            base_url=base_url,
-            api_key=api_key,
-            abilities=abilities,
-            profile=profile,
-            headers=headers,
-            timeout=timeout,
-            extra_body=extra_body,
-            max_concurrency=max_concurrency,
-        )
-        self._writer = MessagesWriter(name, self._profile, self._extra, cache_prompt)
+    default_provider = "anthropic"
+
+    @cached_property
+    def _writer(self) -> MessagesWriter:
+        return MessagesWriter(self._name, self._profile, self._extra)
 
     def _path(self, streaming: bool) -> str:
         # Others who speak this protocol give their address without the version, as the provider's own kits do.

@@ -42,10 +42,9 @@ class Part(NamedTuple):
 
 
 class MessagesWriter:
-    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any], cache_prompt: bool) -> None:
+    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
         self._name = name
         self._profile = profile
-        self._cache_prompt = cache_prompt
         self._extra = dict(extra)
         self._output_config = as_dict(self._extra.pop("output_config", None))
         thinking = as_dict(self._extra.get("thinking")).get("type")
@@ -62,7 +61,8 @@ class MessagesWriter:
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
         head = encode({"model": self._name, "stream": streaming, **settings})[:-1]
         tools = b',"tools":' + known.encode_tools(request.tools, _tool) if request.tools else b""
-        if self._cache_prompt:
+        # To write into the cache costs extra: a lone question without tools is not the beginning of a conversation.
+        if tools or len(turns) > 1:
             # What never changes, what was sent last time, and all of it: each request finds the one before in the cache.
             if system:
                 system = _marked(system)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.models.providers import Provider
-from treadle.models.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle.models.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
 from treadle.types.errors import RequestRefusedError
 from treadle.types.messages import (
     AssistantMessage,
@@ -131,17 +131,9 @@ class ChatWriter:
         return {field: message.reasoning} if field and message.calls else {}
 
     def _result(self, message: ToolMessage, messages: Sequence[Message], index: int) -> bytes:
-        """A result is text only. Its images follow in a user's message, after the last result of the same reply."""
         result = encode({"role": "tool", "tool_call_id": self._call_id(message.call_id), "content": text_of(message.content)})
-        if index + 1 < len(messages) and isinstance(messages[index + 1], ToolMessage):
-            return result
-        images: list[TextPart | ImagePart] = []
-        while index >= 0 and isinstance(earlier := messages[index], ToolMessage):
-            if not isinstance(earlier.content, str):
-                found = [part for part in earlier.content if isinstance(part, ImagePart)]
-                images = [TextPart(f"From {earlier.name}:"), *found, *images] if found else images
-            index -= 1
-        return result + b"," + encode({"role": "user", "content": _content(tuple(images))}) if images else result
+        images = images_of_results(messages, index)
+        return result + b"," + encode({"role": "user", "content": _content(images)}) if images else result
 
     def _call_id(self, call_id: str) -> str:
         length = self._provider.call_id_length

@@ -25,6 +25,8 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     base_url: str
     key_env: str = ""
     """The variable that holds the key; empty when none is needed."""
+    also_key_env: str = ""
+    """Another variable that may hold it."""
     needs_key: bool = True
     key_header: str = "authorization"
     base_env: str = ""
@@ -63,6 +65,7 @@ _TABLE = (
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta",
         "GEMINI_API_KEY",
+        also_key_env="GOOGLE_API_KEY",
         key_header="x-goog-api-key",
         adapter="gemini",
         aliases=("google", "google-ai"),
@@ -174,7 +177,7 @@ def _key(provider: Provider, api_key: str | None, local: bool, address: str) -> 
     # A server on this machine wants none, and the key of a provider is not its business.
     if local or not provider.key_env:
         return ""
-    key = os.environ.get(provider.key_env, "").strip()
+    key = os.environ.get(provider.key_env, "").strip() or os.environ.get(provider.also_key_env or provider.key_env, "").strip()
     if not key and provider.needs_key:
         raise MissingKeyError(
             f"{provider.name} needs a key: set {provider.key_env} or pass api_key=... (api_key='' if {address} really wants none)"

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
-from treadle.types.messages import Message, ToolCall
+from treadle.types.messages import ImagePart, Message, TextPart, ToolCall, ToolMessage
 from treadle.types.profile import Prices
 from treadle.types.request import CallDelta, Delta, RawCall, ReasoningDelta, Request, TextDelta, WireCache
 from treadle.types.usage import Usage
@@ -99,6 +99,22 @@ def is_object(text: str) -> bool:
         return isinstance(msgspec.json.decode(text), dict)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return False
+
+
+def images_of_results(messages: Sequence[Message], index: int) -> tuple[TextPart | ImagePart, ...]:
+    """The images of all results of one reply, when the result at `index` is the last of them.
+
+    Most providers take text only in a result; images follow in the user's name, and not before every call is answered.
+    """
+    if index + 1 < len(messages) and isinstance(messages[index + 1], ToolMessage):
+        return ()
+    images: list[TextPart | ImagePart] = []
+    while index >= 0 and isinstance(result := messages[index], ToolMessage):
+        if not isinstance(result.content, str):
+            found = [part for part in result.content if isinstance(part, ImagePart)]
+            images = [TextPart(f"From {result.name}:"), *found, *images] if found else images
+        index -= 1
+    return tuple(images)
 
 
 class CallList:
