@@ -13,6 +13,7 @@ from treadle.engine.hooks import PASSED_ON
 from treadle.engine.plugin import Pause
 from treadle.tools.base import Tool, ToolOutcome
 from treadle.tools.runner import run_call
+from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import BudgetExhaustedError
 from treadle.types.events import Paused, ToolDone, ToolStarted
 from treadle.types.messages import ToolCall
@@ -64,8 +65,7 @@ def _waiting_calls(run: Run) -> tuple[ToolCall, ...]:
 async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) -> ToolCall | ToolOutcome:
     """The call to make, or the outcome it gets without being made."""
     call = open_call.call
-    tool = _tool(run, call.name)
-    if open_call.started and (tool is None or tool.effect == "unsafe"):
+    if open_call.started and open_call.effect == "unsafe":
         text = (
             f"The outcome of this call of '{call.name}' is unknown: the process stopped while it ran, and it is not safe to run it again. "
             "It may or may not have taken effect; check before you repeat it."
@@ -95,6 +95,11 @@ async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) ->
 def _tool(run: Run, name: str) -> Tool | None:
     """Only what is offered at this moment may run: a deselected or withdrawn tool is unknown."""
     return run.tool(name) if any(offered.name == name for offered in run.state.tools) else None
+
+
+def _offered(run: Run) -> Toolkit:
+    """What the model can choose from: the names near a wrong one must not be those of withdrawn tools."""
+    return Toolkit(tool for schema in run.state.tools if (tool := run.tool(schema.name)) is not None)
 
 
 def _batches(run: Run, gated: list[tuple[OpenCall, ToolCall | ToolOutcome]]) -> list[list[tuple[OpenCall, ToolCall | ToolOutcome]]]:
@@ -160,7 +165,8 @@ async def _act(
         if early is not None:
             outcome = await early
         else:
-            outcome = await run_call(tool, gated, limits=run.limits, toolkit=run.toolkit, extras=extras, context=context)
+            known = run.toolkit if tool is not None else _offered(run)
+            outcome = await run_call(tool, gated, limits=run.limits, toolkit=known, extras=extras, context=context)
         if run.paused_child is not None:
             raise Pause(f"{gated.name} waits for a person")
         if run.hooks.after_tool:

@@ -63,9 +63,26 @@ def chars_for(run: Run, text: str, tokens: int) -> int:
 
 
 def record_of(messages: Sequence[Message], limit: int) -> str:
-    """Messages as a text to be summarised, of about `limit` characters: each gets its share."""
-    share = max(200, limit // max(1, len(messages)))
-    return "\n\n".join(_told(message, share) for message in messages)
+    """Messages as a text to be summarised, of about `limit` characters. Long ones are cut, short ones and earlier summaries are not."""
+    texts = [_told(message) for message in messages]
+    summaries = {place for place, message in enumerate(messages) if is_summary(message)}
+    left = limit - sum(len(texts[place]) for place in summaries)
+    share = _share([len(text) for place, text in enumerate(texts) if place not in summaries], left)
+    return "\n\n".join(text if place in summaries else cut(text, share) for place, text in enumerate(texts))
+
+
+def _share(lengths: Sequence[int], limit: int) -> int:
+    """The length to which the long ones must be cut so that all fit into the limit together."""
+    for place, length in enumerate(sorted(lengths)):
+        share = limit // (len(lengths) - place)
+        if length > share:
+            return max(share, 100)
+        limit -= length
+    return max(lengths, default=0)
+
+
+def is_summary(message: Message) -> bool:
+    return isinstance(message, UserMessage) and message.kind == "summary"
 
 
 def left_out(messages: Sequence[Message], limit: int) -> str:
@@ -74,7 +91,7 @@ def left_out(messages: Sequence[Message], limit: int) -> str:
     count = 0
     tools: Counter[str] = Counter()
     for message in messages:
-        if isinstance(message, UserMessage) and message.kind == "summary":
+        if isinstance(message, UserMessage) and is_summary(message):
             text = text_of(message.content)
             count += sum(int(found) for found in _LEFT_OUT.findall(text))
             kept.append(_LEFT_OUT.sub("", text).strip())
@@ -88,17 +105,16 @@ def left_out(messages: Sequence[Message], limit: int) -> str:
     return (cut(text, max(0, limit - len(marker) - 1)) + "\n" + marker).strip()
 
 
-def _told(message: Message, share: int) -> str:
+def _told(message: Message) -> str:
     match message:
         case AssistantMessage():
             calls = message.calls if message.dialect == "native" else ()  # in a text dialect they stand in the text
-            told = "; ".join(f"{call.name}({cut(msgspec.json.encode(call.args).decode(), share // 2)})" for call in calls)
-            return f"Agent: {cut(message.text, share)} {'calls ' + told if told else ''}".strip()
+            told = "; ".join(f"{call.name}({msgspec.json.encode(call.args).decode()})" for call in calls)
+            return f"Agent: {message.text} {'calls ' + told if told else ''}".strip()
         case ToolMessage():
-            return f"{'Error' if message.error else 'Result'} of {message.name}: {cut(text_of(message.content), share)}"
+            return f"{'Error' if message.error else 'Result'} of {message.name}: {text_of(message.content)}"
         case UserMessage():
             who = {"summary": "Earlier summary", "note": "Note"}.get(message.kind, "User")
-            # An earlier summary stands for much more than one message.
-            return f"{who}: {cut(text_of(message.content), share * 4 if message.kind == 'summary' else share)}"
+            return f"{who}: {text_of(message.content)}"
         case SystemMessage():
-            return f"System: {cut(message.text, share)}"
+            return f"System: {message.text}"

@@ -9,16 +9,20 @@ from __future__ import annotations
 from treadle.engine.estimate import size_of
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
-from treadle.plugins.compaction import chars_for, left_out, record_of, summarise
+from treadle.plugins.compaction import chars_for, is_summary, left_out, record_of, summarise
 from treadle.plugins.rounds import last_note
 from treadle.tools.results import cut
 from treadle.types.errors import ContextOverflowError
 from treadle.types.events import ContextCompacted, Noted
-from treadle.types.messages import AssistantMessage, Content, Message, SystemMessage, TextPart, UserMessage, text_of
+from treadle.types.messages import AssistantMessage, Content, SystemMessage, TextPart, UserMessage, text_of
 from treadle.types.request import Request
 from treadle.types.state import Entry, groups
 
 SUMMARY = "Summary of what came before:\n"
+_SHORTEST = 100
+"""Tokens. No message is cut to less than that."""
+_SMALLEST_ROOM = 1_000
+"""Tokens. No overflow makes us believe in a smaller window."""
 
 
 class ContextGuard(Plugin):
@@ -51,7 +55,7 @@ class ContextGuard(Plugin):
         room = room_of(run)
         if room is None or used < room:  # the provider knows better than our table or our estimate
             room = used
-            await run.emit(Noted(self.name, {"room": int(used * 0.9)}))
+            await run.emit(Noted(self.name, {"room": max(int(used * 0.9), _SMALLEST_ROOM)}))
         return await self._shrink(run, room, "react_iteration")
 
     async def fit(self, run: Run, *, hint: str = "react_iteration", full: float = 0.95) -> None:
@@ -62,23 +66,28 @@ class ContextGuard(Plugin):
     async def _shrink(self, run: Run, room: int, hint: str) -> bool:
         """Make the next request shorter. False when nothing more can be done."""
         before = tokens_of(run)
-        await self._cut_long(run, room // 4, room // 8)
+        await self._cut_long(run, room // 8)
         await self._unpin(run, room)
         if tokens_of(run) > room * 0.75:
             await self._compact(run, room, hint)
         for keep in (self.keep, 1, 0):
             if tokens_of(run) > room * 0.9:
                 await self._leave_out(run, keep, room)
-                await self._cut_long(run, room // 8, room // 16)
+                await self._cut_long(run, room // 16, pins=False)
         return tokens_of(run) < before
 
-    async def _cut_long(self, run: Run, limit: int, to: int) -> None:
+    async def _cut_long(self, run: Run, length: int, *, pins: bool = True) -> None:
+        """Cut every message of more than twice this length to it; the question never."""
+        length = max(length, _SHORTEST)
         replaced: dict[int, Content] = {}
         for entry in run.state.window:
             message = entry.message
-            if isinstance(message, SystemMessage | AssistantMessage) or entry.component == "question":
+            if isinstance(message, SystemMessage | AssistantMessage) or entry.component == "question" or (is_pinned(entry) and not pins):
                 continue
-            if run.estimator.of_size(size_of(message)) > limit and (shorter := _shorter(run, message.content, to)) != message.content:
+            if (
+                run.estimator.of_size(size_of(message)) > 2 * length
+                and (shorter := _shorter(run, message.content, length)) != message.content
+            ):
                 replaced[entry.seq] = shorter
         if replaced:
             count = len(run.state.window)
@@ -106,7 +115,7 @@ class ContextGuard(Plugin):
             covered += unit
             surplus -= run.estimator.of_size(_size(unit))
         messages = [entry.message for entry in covered]
-        if _only_summaries(messages):
+        if all(map(is_summary, messages)):
             return
         text = record_of(messages, int(room * 0.6 * run.estimator.ratio))
         summary = await summarise(run, text, hint=hint, tokens=length) if self.summarise else ""
@@ -118,7 +127,7 @@ class ContextGuard(Plugin):
     async def _leave_out(self, run: Run, keep: int, room: int) -> None:
         covered = [entry for unit in self._old(run, keep) for entry in unit]
         messages = [entry.message for entry in covered]
-        if not _only_summaries(messages):
+        if not all(map(is_summary, messages)):
             await self._replace(run, covered, left_out(messages, int(room // 8 * run.estimator.ratio)), "truncated")
         elif covered and not keep:
             await self._replace(run, covered, "", "truncated")
@@ -156,10 +165,6 @@ def room_of(run: Run) -> int | None:
 
 def is_pinned(entry: Entry) -> bool:
     return isinstance(entry.message, UserMessage) and entry.message.pinned
-
-
-def _only_summaries(messages: list[Message]) -> bool:
-    return all(isinstance(message, UserMessage) and message.kind == "summary" for message in messages)
 
 
 def _size(entries: list[Entry]) -> int:

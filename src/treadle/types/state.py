@@ -53,6 +53,8 @@ class OpenCall(Struct):
 
     call: ToolCall
     started: bool = False
+    effect: str = "unsafe"
+    """What its tool said, when it was started, about running it again."""
     done: ev.ToolDone | None = None
     seq: int = -1
     """The record of `done`."""
@@ -213,6 +215,7 @@ class RunState:
         self.extras_pending = False
         if event.call.id in self.open:
             self.open[event.call.id].started = True
+            self.open[event.call.id].effect = event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
         call = self.open.get(event.call_id)

@@ -1,0 +1,151 @@
+"""The loop guard (L60)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit import add, assert_paired, call, echo, fail, go, user_texts
+from treadle import Agent, ScriptedModel, tool
+from treadle.plugins.loopguard import LoopGuard, same_failures, stale_rounds
+from treadle.types.events import Noted, PhaseChanged, ToolsChanged
+from treadle.types.state import Step
+
+from .scenes import DIALECTS, TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted
+
+
+def step(iteration: int, name: str, result: str = "r", error: str = "", **args: Any) -> Step:
+    return Step(iteration, name, args, result, error, 0.0, f"c{iteration}")
+
+
+def test_only_rounds_without_anything_new_count():
+    same = [step(n, "a", x=1) for n in range(1, 5)]
+    assert len(stale_rounds(same)) == 3
+    assert stale_rounds([*same, step(5, "a", x=2)]) == []
+    assert stale_rounds([*same, step(5, "a", "another result", x=1)]) == []
+    cycle = [step(n, "a" if n % 2 else "b") for n in range(1, 7)]
+    assert len(stale_rounds(cycle)) == 4
+    edit_and_test = [one for n in range(1, 9, 2) for one in (step(n, "edit", n=n), step(n + 1, "test", "1 failed"))]
+    assert len(stale_rounds(edit_and_test)) <= 1
+    beside = [step(1, "a"), step(2, "a"), step(2, "b"), step(3, "a")]
+    assert len(stale_rounds(beside)) == 1
+    assert len(stale_rounds([step(1, "x1", error="unknown_tool"), step(2, "x2", error="unknown_tool")])) == 2
+    assert stale_rounds(same, frozenset({"a"})) == []
+
+
+def test_the_same_failure_counts_whatever_the_arguments():
+    tries = [step(n, "get", "Tool 'get' failed: OSError", "exception", url=n) for n in range(1, 6)]
+    assert same_failures(tries) == 5
+    assert same_failures([*tries, step(6, "get", "fine")]) == 0
+    assert same_failures([*tries, step(6, "get", "other", "exception")]) == 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nudge_then_withdrawal_then_a_forced_answer(dialect: str):
+    def stubborn(request: Any) -> Any:
+        if any("No more tools" in text for text in user_texts(request.messages)):
+            return answer_in(dialect, "all I know is hello")
+        return in_dialect(dialect, "echo", text="hello")
+
+    model = ScriptedModel(stubborn, abilities={} if dialect == "native" else TEXT_ONLY)
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = Agent(model, [echo, add], dialect=dialect).start("q")
+        return await run
+
+    result = go(main())
+    assert result.stop_reason == "stuck"
+    assert result.answer == "all I know is hello"
+    assert not result.success
+    assert set(components(model)) == {"loop"}, "no model call is spent on noticing it"
+    assert len(model.requests) == 8
+    actions = [type(record.event).__name__ for record in run.records if isinstance(record.event, ToolsChanged | PhaseChanged)]
+    assert actions == ["ToolsChanged", "PhaseChanged"]
+    changed = next(record.event for record in run.records if isinstance(record.event, ToolsChanged))
+    assert [offered.name for offered in changed.tools] == ["add"]
+    assert [step.error for step in result.steps] == [""] * 5 + ["unknown_tool"] * 2
+    assert_paired(result.messages)
+
+
+def test_a_model_that_will_not_answer_either_still_ends_as_stuck():
+    model = ScriptedModel([call("echo", text="hello")], repeat_last=True)
+    result = go(Agent(model, [echo]).run("q"))
+    assert result.stop_reason == "stuck"
+    assert len(model.requests) <= 11
+    assert "echo" in result.answer
+    assert not result.success
+
+
+def test_a_nudge_is_enough_for_a_sensible_model():
+    model = ScriptedModel([*[call("echo", text="hello")] * 3, call("add", a=1, b=2), "3"])
+    result = go(Agent(model, [echo, add]).run("q"))
+    assert result.answer == "3"
+    assert result.stop_reason == "answer"
+    assert result.success
+    notes = [text for text in user_texts(model.requests[-1].messages) if "nothing new" in text]
+    assert len(notes) == 1
+    assert "echo(text='hello')" in notes[0]
+
+
+def test_a_cycle_of_two_is_a_loop_too():
+    model = ScriptedModel(lambda request: call("echo", text="a") if len(model.requests) % 2 else call("add", a=1, b=2))
+    result = go(Agent(model, [echo, add]).run("q"))
+    assert result.stop_reason == "stuck"
+    assert len(model.requests) <= 13
+
+
+@pytest.mark.parametrize(("made", "bound"), [(lambda n: call(f"nope{n}"), 10), (lambda n: call("fail", text=str(n)), 16)])
+def test_unknown_tools_and_failures_are_loops_too(made: Any, bound: int):
+    model = ScriptedModel(lambda request: made(len(model.requests)))
+    result = go(Agent(model, [fail, echo]).run("q"))
+    assert result.stop_reason == "stuck"
+    assert len(model.requests) <= bound
+
+
+def test_work_that_goes_on_is_left_alone():
+    model = ScriptedModel([*[call("echo", text=str(n)) for n in range(30)], "done"])
+    result = go(Agent(model, [echo]).run("q"))
+    assert result.answer == "done"
+    assert len(user_texts(model.requests[-1].messages)) == 1
+
+
+def test_polling_can_be_allowed():
+    @tool
+    async def status() -> str:
+        """Ask how the job is."""
+        return "pending"
+
+    model = ScriptedModel([*[call("status")] * 20, "done"])
+    result = go(Agent(model, [status], plugins=[LoopGuard(allow=["status"])]).run("q"))
+    assert result.answer == "done"
+    assert not [step for step in result.steps if step.error]
+
+
+def test_it_survives_a_crash_anywhere():
+    """Everything is derived from the log: the resumed run ends in the same way, and no action is taken twice."""
+
+    async def main() -> None:
+        def agent() -> Agent:
+            return Agent(ScriptedModel([call("echo", text="hello")], repeat_last=True), [echo, add])
+
+        first = agent()
+        first.journal = journal = Batches()
+        run = first.start("q")
+        whole = await run
+        for records in journal.cuts[:-1]:
+            again = await restarted(agent(), run, records)
+            result = await again
+            assert result.stop_reason == "stuck", records
+            assert len(result.steps) == len(whole.steps), records
+            noted = [record.event.data["steps"] for record in again.records if isinstance(record.event, Noted)]
+            assert noted == sorted(set(noted)), records
+
+    go(main(), limit=60)
+
+
+def test_strict_and_streaming_have_no_guard():
+    model = ScriptedModel([*[call("echo", text="hello")] * 6, "done"])
+    assert go(Agent(model, [echo], preset="strict").run("q")).answer == "done"
