@@ -84,7 +84,7 @@ async def write_answer(run: Run, brief: str) -> str:
         messages = synthesis_messages(words, state.question, state.steps, brief, settings.synthesis_chars, trace_room(run))
     else:
         source = "complete"
-        messages = [*run.renderer.messages, UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
+        messages = [*run.renderer.prepare(state), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
     await run.emit(AnswerStarted(source))
     try:
         reply = await run.ask(source, messages, stream=run.watched)
@@ -120,9 +120,8 @@ async def polished(run: Run, answer: str) -> str:
 async def force_answer(run: Run, why: str) -> str:
     """One last call that may only answer."""
     words = run.prompts.get(f"forced_{why}", FORCED[why])
-    run.renderer.render(run.state, must_answer=True)
-    encoding = run.dialect.encode(run.state.tools, run.model.profile, must_answer=True)
-    messages = [*run.renderer.messages, UserMessage(words, kind="note")]
+    messages = [*run.renderer.prepare(run.state), UserMessage(words, kind="note")]
+    encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await run.ask("final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format)
     decision = run.dialect.decode(reply, ())
     return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()
