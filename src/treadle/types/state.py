@@ -88,6 +88,8 @@ class RunState:
         self.dialect = ""
         self.profile = Profile()
         self.tools: tuple[ToolSchema, ...] = ()
+        self._named: tuple[ToolSchema, ...] = ()
+        self._names: frozenset[str] = frozenset()
         self.window: list[Entry] = []
         self.transcript: list[Message] = []
         self.epoch = 0
@@ -144,8 +146,11 @@ class RunState:
     def pending_calls(self) -> list[OpenCall]:
         return [call for call in self.open.values() if call.done is None]
 
-    def tool_names(self) -> set[str]:
-        return {tool.name for tool in self.tools}
+    def tool_names(self) -> frozenset[str]:
+        """The tools that may be called at this moment."""
+        if self._named is not self.tools:
+            self._named, self._names = self.tools, frozenset(tool.name for tool in self.tools)
+        return self._names
 
     # ---- the fold
 
