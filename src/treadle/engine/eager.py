@@ -47,7 +47,7 @@ class Eager:
 
     def _start(self, name: str, arguments: str) -> None:
         run = self._run
-        tool = run.toolkit.get(name) if any(offered.name == name for offered in run.state.tools) else None
+        tool = run.toolkit.get(name) if name in run.state.tool_names() else None
         if tool is None or tool.effect != "pure" or tool.approval != "allow" or not tool.concurrent or run.extras or run.purse.bounded:
             return
         if len(self._started) >= run.settings.max_parallel or run.settings.max_parallel == 1 or run.settings.one_tool_per_step is True:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable
 
 from treadle.journal.redact import Redactor
 from treadle.types.events import AnswerStarted, Event, ThinkStarted, ToolStarted, encode_event
@@ -11,9 +12,21 @@ _NOTHING_NEW = (ThinkStarted, ToolStarted, AnswerStarted)
 """Events that only repeat what is in the state already; advisers' requests are the exception, and looked at."""
 
 
-def event_redactor(secrets: Iterable[str] = ()) -> Callable[[Event], Event]:
-    redactor = Redactor(secrets)
+_made: dict[tuple[str, ...], tuple[dict[str, str], Callable[[Event], Event]]] = {}
 
+
+def event_redactor(secrets: tuple[str, ...] = ()) -> Callable[[Event], Event]:
+    """For the secrets given and those of the environment as it is now; made once for each."""
+    environment = dict(os.environ)
+    known = _made.get(secrets)
+    if known is not None and known[0] == environment:
+        return known[1]
+    redact = _redactor(Redactor(secrets, env=environment))
+    _made[secrets] = (environment, redact)
+    return redact
+
+
+def _redactor(redactor: Redactor) -> Callable[[Event], Event]:
     def redact(event: Event) -> Event:
         if isinstance(event, _NOTHING_NEW) and not getattr(event, "messages", ()):
             return event

@@ -110,6 +110,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def asdict(self) -> dict[str, Any]:
         """As plain JSON values, for the log; only what differs from the defaults."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        default: dict[str, Any] = msgspec.to_builtins(Settings())
-        return {name: value for name, value in plain.items() if value != default[name]}
+        changed = {name: getattr(self, name) for name in self.__struct_fields__ if getattr(self, name) != getattr(_DEFAULT, name)}
+        return msgspec.to_builtins(changed)
+
+
+_DEFAULT = Settings()

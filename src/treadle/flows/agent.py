@@ -76,7 +76,7 @@ class Agent:
         self.prompts = dict(prompts or {})
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str) else journal
-        self._redact = event_redactor(secrets)
+        self._secrets = tuple(secrets)
         self._active: set[Run] = set()
         self._paused: dict[str, list[Record]] = {}
 
@@ -283,7 +283,7 @@ class Agent:
             prompts=self.prompts,
             output_type=self.output_type,
             name=self.name,
-            redact=self._redact,
+            redact=event_redactor(self._secrets),
         )
 
     def _ended(self, run: Run) -> None:
