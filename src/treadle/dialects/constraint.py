@@ -74,7 +74,8 @@ def _rename(node: Any, prefix: str) -> Any:
     if isinstance(reference, str):
         name = reference.rsplit("/", 1)[-1]
         return {"$ref": f"#/$defs/{prefix}{name}"} if reference.startswith(("#/$defs/", "#/definitions/")) else {}
-    return {key: _rename(item, prefix) for key, item in fields.items()}
+    # Constraint engines and providers know `anyOf`; few take `oneOf`. The tool's own check is exact afterwards.
+    return {"anyOf" if key == "oneOf" else key: _rename(item, prefix) for key, item in fields.items()}
 
 
 def json_format(schema: Schema, profile: Profile, name: str) -> OutputFormat | None:
@@ -99,7 +100,8 @@ def action_grammar(tools: Sequence[ToolSchema], opening: str, closing: str) -> s
     """Lines of thought, then one action with a known tool or a marked answer."""
     names = " | ".join(_literal(_json(tool.name)) for tool in tools)
     rules = ["root ::= thought (final | action)" if tools else "root ::= thought final"]
-    rules.append('thought ::= (([^A<\\n] [^\\n]* | "A" [^c\\n] [^\\n]*)? "\\n")*')
+    # Bounded, or a small model never comes to the point. No line may begin like an action or a marker.
+    rules.append('thought ::= (([^A<\\n] [^\\n]{0,199} | "A" [^c\\n] [^\\n]{0,198})? "\\n"){0,3}')
     rules.append(f"final ::= {_literal(opening)} [^<]+ {_literal(closing)}")
     if tools:
         rules.append(f'action ::= "Action: {{\\"tool\\": " ({names}) ", \\"inputs\\": " object ", \\"final_answer\\": false}}"')

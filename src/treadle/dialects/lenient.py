@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 MAX_DEPTH = 64
 MAX_DIGITS = 300
-TOKENS = 30_000
+TOKENS = 20_000
 """How many tokens are read in one text, over all attempts together: bounds the time on hostile input."""
 
 _CUT: Any = object()
@@ -116,6 +116,7 @@ class Lenient:
         self._cut_text = self._partial = None
 
     def _fail(self) -> NoReturn:
+        self._budget -= 4  # an attempt costs more than its tokens
         raise Unreadable(self._pos, self._keys > 0)
 
     def _spend(self, amount: int = 1) -> None:
@@ -132,7 +133,7 @@ class Lenient:
         if char and char in " \t\r\n/#\u00a0\f\v":
             match = _SPACE.match(self._text, self._pos)
             if match and match.end() > self._pos:
-                self._spend(1 + (match.end() - self._pos) // 64)
+                self._spend((match.end() - self._pos) // 64)
                 self._pos = match.end()
                 char = self._peek()
         return "" if char == "<" or (char == "`" and self._text.startswith("```", self._pos)) else char

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import msgspec
 from msgspec import Struct
 
 from treadle.dialects.base import Decision, Encoding, Prompts
 from treadle.dialects.prompts import NATIVE_REFORMAT
 from treadle.dialects.reading import CUT_OFF, Reading, by_name, encodable, names_known_tool, read, read_arguments
 from treadle.dialects.shapes import Tools, clean_name
-from treadle.dialects.text import is_cut, prose_of, said_by, to_calls
+from treadle.dialects.text import is_cut, said_by, to_calls
 from treadle.dialects.thinking import split_thinking
 from treadle.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from treadle.types.profile import Profile
@@ -36,8 +35,7 @@ class NativeDialect(Struct, frozen=True):
 
     def assistant(self, message: AssistantMessage) -> AssistantMessage:
         if message.dialect == self.name:
-            text = prose_of(message) if message.calls else message.text
-            return message if text == message.text else msgspec.structs.replace(message, text=text)
+            return message
         said = said_by(message)
         text = message.text if said is None else said.thought if said.calls else said.answer or ""
         return AssistantMessage(text, message.calls, message.reasoning)

@@ -21,7 +21,9 @@ from treadle.dialects.shapes import (
     arguments,
     calls_in,
     clean_name,
+    is_final,
     make_call,
+    named,
     python_calls,
     says_final,
 )
@@ -30,6 +32,7 @@ from treadle.types.request import ToolSchema
 
 How = Literal["strict", "lenient", "repaired"]
 
+MAX_VALUES = 256
 REPAIR_CHARS = 8_000
 REPAIR_DEPTH = 30
 CUT_OFF = "the reply was cut off by the length limit before it was complete; write it again, shorter"
@@ -159,7 +162,7 @@ def scan(text: str) -> Scan:
     values: list[Parsed] = []
     broken: list[tuple[int, int]] = []
     position = 0
-    while not reader.exhausted and (match := _BRACKET.search(text, position)):
+    while not reader.exhausted and len(values) < MAX_VALUES and (match := _BRACKET.search(text, position)):
         start = match.start()
         try:
             parsed = reader.parse(start)
@@ -305,7 +308,8 @@ def _from_the_rest(base: Reading, found: Scan, tools: Tools, cut: bool) -> Readi
     problem = f"the JSON is broken, near {base.text[start : min(end, start + 60)]!r}"
     value = None if cut else repair(base.text, start)
     hits = _hits([Parsed(value, start, end)], tools, cut) if value is not None else []
-    if not hits:
+    # A guess may fill in punctuation, not invent a tool.
+    if not hits or any(call.name not in tools for call in hits[0].calls):
         return _replace(base, problem=CUT_OFF if cut else problem)
     calls = tuple(msgspec.structs.replace(call, repaired=True) for call in hits[0].calls)
     before = _prose(base.text[:start])
@@ -325,12 +329,8 @@ def _from_tail(base: Reading, tail: Parsed, tools: Tools, cut: bool) -> Reading:
     if hits and (tail.whole or cut):
         return _replace(base, before=before, fields=fields, answer=hits[0].answer, repaired=True)
     # An answer is shown, not executed: what there is of it is better than nothing.
-    if (
-        cut
-        and tail.partial
-        and tail.partial[0] in ANSWER_KEYS
-        and (says_final(fields) or not set(fields) & {"tool_name", "action", "name", "tool"})
-    ):
+    final = says_final(fields) or is_final(named(fields, tools), tools)
+    if cut and final and tail.partial and tail.partial[0] in ANSWER_KEYS:
         return _replace(base, before=before, fields=fields, answer=tail.partial[1], repaired=True)
     return _replace(base, before=before, problem=problem)
 

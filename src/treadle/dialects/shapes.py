@@ -55,6 +55,8 @@ def calls_in(value: Any, tools: Tools, whole: Whole = everything_whole, depth: i
     if isinstance(value, list):
         rows = cast("list[Any]", value)
         found = [calls_in(row, tools, whole, depth) if isinstance(row, dict) else None for row in rows]
+        if found and found[-1] is None and not whole(rows[-1]):
+            found.pop()  # what was only begun does not spoil what is complete
         return [call for row in found if row is not None for call in row] if found and None not in found else None
     if not isinstance(value, dict) or depth > _MAX_WRAPPERS:
         return None
@@ -104,7 +106,8 @@ def _call(fields: dict[str, Any], tools: Tools, whole: Whole) -> Found | None:
     if name in tools:
         flat = {key: item for key, item in rest.items() if key not in NAME_KEYS or key in properties_of(tools[name])}
         flat = {key: item for key, item in flat.items() if not (isinstance(item, str) and key in NAME_KEYS and item.strip() == name)}
-        return make_call(name, flat, tools, done=whole(fields)) if set(flat) <= set(properties_of(tools[name])) else None
+        fits = set(flat) <= set(properties_of(tools[name])) and bool(flat or not tools[name].parameters.get("required"))
+        return make_call(name, flat, tools, done=whole(fields)) if fits else None
     if len(rest) == 1:
         key = next(iter(rest))
         if key in tools and (rest[key] is None or isinstance(rest[key], dict)):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from treadle.dialects.base import Decision, Prompts
 from treadle.dialects.describe import describe, example_args
 from treadle.dialects.prompts import GO_ON, OBSERVED
-from treadle.dialects.reading import CUT_OFF, Reading, read
+from treadle.dialects.reading import CUT_OFF, Reading
 from treadle.dialects.shapes import Found, thought_in
 from treadle.types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle.types.request import Reply, ToolSchema
@@ -34,18 +34,10 @@ class Said(Struct, frozen=True):
     task_successful: bool | None = None
 
 
-def prose_of(message: AssistantMessage) -> str:
-    """The words of a native message that carries calls, without calls that the model wrote into its text."""
-    if not any(sign in message.text for sign in "{(<["):
-        return message.text
-    reading = read(message.text, {call.name: ToolSchema(call.name, "", {}) for call in message.calls}, cut=False)
-    return reading.before if reading.markup or (reading.calls and reading.alone) else message.text
-
-
 def said_by(message: AssistantMessage) -> Said | None:
     """What an earlier message means; None when it could not be read, so that only its text is left."""
     if message.dialect == "native":
-        return Said(prose_of(message), message.calls) if message.calls else Said(answer=message.text)
+        return Said(message.text, message.calls) if message.calls else Said(answer=message.text)
     from treadle.dialects import get_dialect
 
     decision = get_dialect(message.dialect).decode(Reply(text=message.text), ())

@@ -16,6 +16,7 @@ _HARMONY = re.compile(
 _END_TOKEN = re.compile(
     r"(?:<\|(?:tool_calls?(?:_section)?_end|call|im_end|eot_id|eom_id|end|return|endoftext|end_of_text|im_start|eos)\|>|</s>|<｜end▁of▁sentence｜>)\Z"
 )
+_QUOTE = re.compile(r"\\.|\"")
 _TOOL_START = re.compile(
     r"<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>|<tool_calls?>|<｜tool▁calls▁begin｜>|<｜DSML｜tool_calls>|\[TOOL_CALLS\]"
 )
@@ -27,6 +28,8 @@ def split_thinking(text: str) -> tuple[str, str]:
     A block that was never closed ends at a tool call, else with the text. Only blocks that open the reply count: an answer
     may speak of such tags. A closing tag alone ends thinking that began in the prompt.
     """
+    if text.lstrip().startswith(("{", "[", "```")) and not _OPEN.match(text.lstrip()):
+        return "", _without_end_tokens(text)  # JSON comes first: tags in it are part of its strings
     if "<|channel|>" in text:
         return _split_channels(text)
     thoughts: list[str] = []
@@ -34,10 +37,16 @@ def split_thinking(text: str) -> tuple[str, str]:
     while len(thoughts) < _MAX_BLOCKS and (head := rest.lstrip()) and (opened := _OPEN.match(head)):
         inside, rest = _close(head[opened.end() :], next(group for group in opened.groups() if group).lower())
         thoughts.append(_OPEN.sub("", inside, count=1).strip() if _OPEN.match(inside) else inside.strip())
-    if not thoughts and (orphan := _ORPHAN.search(text)) and not _OPEN.search(text, 0, orphan.start()):
+    orphan = None if thoughts else _ORPHAN.search(text)
+    if orphan and not _OPEN.search(text, 0, orphan.start()) and not _in_string(text, orphan.start()):
         thoughts.append(text[: orphan.start()].strip())
         rest = text[orphan.end() :]
     return "\n".join(thought for thought in thoughts if thought), _without_end_tokens(rest)
+
+
+def _in_string(text: str, position: int) -> bool:
+    line = text.rfind("\n", 0, position) + 1
+    return _QUOTE.findall(text, line, position).count('"') % 2 == 1
 
 
 def _close(text: str, kind: str) -> tuple[str, str]:

@@ -1,0 +1,35 @@
+"""A real small model under each dialect's constraint cannot write what the dialect cannot read."""
+
+from __future__ import annotations
+
+import pytest
+
+from dialects.samples import TEXT_NAMES, TOOLS
+from kit import go
+from models_local.local_kit import shared
+from treadle.dialects import get_dialect
+from treadle.models.base import complete
+from treadle.types.messages import SystemMessage, UserMessage
+from treadle.types.request import Request
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("must_answer", [False, True])
+@pytest.mark.parametrize("name", TEXT_NAMES)
+def test_every_constrained_reply_is_readable(name: str, must_answer: bool):
+    dialect = get_dialect(name)
+
+    async def main() -> None:
+        model = shared()
+        wanted = dialect.encode(TOOLS, model.profile, must_answer=must_answer).format
+        messages = (SystemMessage("Be brief."), UserMessage("Write a poem without any JSON, or say what 2 and 3 make."))
+        reply = await complete(model, Request(messages, format=wanted, temperature=1.2, seed=7, max_tokens=300))
+        decision = dialect.decode(reply, TOOLS)
+        if reply.finish == "stop":
+            assert not decision.problem, reply.text
+            assert not decision.repaired, reply.text
+            assert bool(decision.calls) != (decision.answer is not None) or name == "array"
+        if must_answer:
+            assert not decision.calls
+
+    go(main(), 110)
