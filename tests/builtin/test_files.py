@@ -39,6 +39,7 @@ def room(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     if request.param == "checked paths":
         made = workfolder.WorkFolder.__init__.__kwdefaults__
         monkeypatch.setitem(made, "handles", False)
+        monkeypatch.setattr(workfolder, "_NO_FOLLOW", getattr(os, "O_NONBLOCK", 0))  # as on a system without O_NOFOLLOW
     elif not workfolder.HAS_FOLDER_HANDLES:
         pytest.skip("this system has no folder handles")
     return Room(tmp_path)
@@ -174,6 +175,14 @@ def test_no_way_out_by_links(room: Room):
     assert room.search_files(text="secret").matches == ()
     assert [path.name for path in room.outside.iterdir()] == ["secret.txt"]
     assert (room.outside / "secret.txt").read_text() == "top secret"
+
+
+@needs_links
+def test_links_are_not_followed_inside_either(room: Room):
+    room.write_file(path="real.txt", content="x")
+    (room.root / "link.txt").symlink_to(room.root / "real.txt")
+    with pytest.raises(ToolError, match="links are not followed"):
+        room.read_file(path="link.txt")
 
 
 @needs_links
