@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from treadle.engine.inputs import as_history, to_messages
 from treadle.engine.result import RunResult
 from treadle.engine.run import Run
@@ -79,13 +77,15 @@ def history_of(state: RunState) -> list[Message]:
     """A finished run as history: its window as it was last, without the engine's own remarks, ending in the answer the user got."""
     said = [entry.message for entry in state.window]
     messages = as_history(message for message in said if not (isinstance(message, UserMessage) and message.kind == "note"))
-    answer = state.finished.answer if state.finished is not None else ""
-    brief = state.finished.brief if state.finished is not None else ""
+    finished, answered = state.finished, state.answered
+    answer = finished.answer if finished is not None else ""
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.calls:
         return [*messages, AssistantMessage(answer)] if answer else messages
-    # The loop's last message may be a draft, or end in words the user never saw.
-    return messages if not brief or brief == answer else [*messages[:-1], msgspec.structs.replace(last, text=answer, dialect="native")]
+    written_anew = answered is not None and answered.source in ("synthesis", "complete")
+    if finished is not None and (finished.brief or written_anew):  # the loop's own last words are not what the user saw
+        messages[-1] = AssistantMessage(answer)
+    return messages
 
 
 def _answered(stop_reason: str) -> bool:

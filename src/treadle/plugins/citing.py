@@ -12,6 +12,16 @@ _PARTS = re.compile(r"[,;\s]+|ID:", re.IGNORECASE)
 
 def checked(text: str, known: Container[int], most: int) -> tuple[str, list[int], list[str]]:
     """The text with only citations that exist, at most so many in a sentence; those it cites; those that were removed."""
+    removed: dict[str, None] = {}
+    while True:
+        fine, cited, wrong = _once(text, known, most)
+        removed.update(dict.fromkeys(wrong))
+        if fine == text:
+            return text, cited, list(removed)
+        text = fine  # what stood around a removed citation may be one itself: "[ID:[ID:7]9]"
+
+
+def _once(text: str, known: Container[int], most: int) -> tuple[str, list[int], list[str]]:
     pieces: list[str] = []
     cited: dict[int, None] = {}
     removed: dict[str, None] = {}

@@ -17,6 +17,7 @@ from treadle.plugins.thread import Thread
 from treadle.types.events import MessageAdded, Noted
 from treadle.types.messages import Message, SystemMessage, UserMessage
 from treadle.types.request import Reply
+from treadle.types.state import RunState
 
 SUMMARISE = (
     "You write an agent's memory. For each tool call you are shown, say in one or two sentences what was asked of the tool "
@@ -28,6 +29,7 @@ _SCHEMA = {
     "properties": {"ranking": {"type": "array", "items": {"type": "integer"}}},
     "required": ["ranking"],
 }
+SUMMARY = "memory_summary"
 _CANDIDATES = 20
 _MOST_CALLS = 50
 
@@ -61,15 +63,19 @@ class Memory(Plugin):
         user = _user(run)
         if not user or result.stop_reason not in ("answer", "final_tool", "limit", "stuck"):
             return
-        for step in run.state.steps[-_MOST_CALLS:]:
-            if last_note(run.state, f"{self.name}_summary", step.call_id):
-                continue
-            opening = f"The question was:\n{run.state.question}"
-            thread = Thread(run, "memory_summary", run.prompts.get("memory_summary", SUMMARISE), opening)
-            if summary := await thread.say(trace([step], 2_000)):
-                memo = Memo(0, user, run.blueprint.name, run.state.question, result.answer[:2_000], summary[:1_000])
-                await asyncio.to_thread(self.store.add, memo, f"{run.id}/{step.call_id}")
-                await run.emit(thread.note(**{step.call_id: True}))
+        state = run.state
+        for step in state.steps[-_MOST_CALLS:]:
+            if step.call_id not in _summaries(state):
+                opening = f"The question was:\n{state.question}"
+                thread = Thread(run, SUMMARY, run.prompts.get(SUMMARY, SUMMARISE), opening)
+                text = await thread.say(trace([step], 2_000))
+                await run.emit(thread.note(call=step.call_id, summary=text[:1_000]))
+        memos = {
+            f"{run.id}/{call_id}": Memo(0, user, run.blueprint.name, state.question, result.answer[:2_000], summary)
+            for call_id, summary in _summaries(state).items()
+            if summary
+        }
+        await asyncio.to_thread(self.store.add, memos)
 
     async def _ranked(self, run: Run, question: str, candidates: list[Memo], by_words: list[Memo]) -> list[Memo]:
         """By the model's choice; by words if it makes none that can be read."""
@@ -92,3 +98,8 @@ class Memory(Plugin):
 def _user(run: Run) -> str:
     started = run.state.started
     return started.user if started is not None else ""
+
+
+def _summaries(state: RunState) -> dict[str, str]:
+    """What was said about each call, by its id."""
+    return {note["call"]: note["summary"] for note in state.notes.get(SUMMARY, []) if "call" in note}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -42,16 +42,19 @@ class MemoryStore:
         """Without a path: `memory.db` in the folder where Treadle keeps its state."""
         self.path = Path(path) if path is not None else state_folder() / "memory.db"
 
-    def add(self, memo: Memo, source: str) -> None:
-        """Remember. `source` says which call it is about: the same one is not remembered twice."""
+    def add(self, memos: Mapping[str, Memo]) -> None:
+        """Remember, each under the name of what it is about: the same is not remembered twice."""
+        if not memos:
+            return
         with self._connected() as db:
-            done = db.execute(
-                "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (source, memo.user, memo.agent, memo.question, memo.answer, memo.summary, memo.created or time.time()),
-            )
-            if done.rowcount > 0:
-                words = (done.lastrowid, _spaced(memo.summary), _spaced(memo.question))
-                db.execute("INSERT INTO memory_words(rowid, summary, question) VALUES (?, ?, ?)", words)
+            for source, memo in memos.items():
+                done = db.execute(
+                    "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (source, memo.user, memo.agent, memo.question, memo.answer, memo.summary, memo.created or time.time()),
+                )
+                if done.rowcount > 0:
+                    words = (done.lastrowid, _spaced(memo.summary), _spaced(memo.question))
+                    db.execute("INSERT INTO memory_words(rowid, summary, question) VALUES (?, ?, ?)", words)
 
     def search(self, user: str, query: str, limit: int = 3) -> list[Memo]:
         """This user's memories that share words with the query, best first."""

@@ -1,0 +1,218 @@
+"""Prefix stability (L85): between declared breaks every request extends the last of its component, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit import add, call, echo, go
+from treadle import Agent, RetryPolicy, ScriptedModel, tool
+from treadle.engine.plugin import Plugin
+from treadle.engine.prefix import prefix_breaks
+from treadle.plugins.analysis import TaskAnalysis
+from treadle.plugins.citations import Citations
+from treadle.plugins.memory import Memory
+from treadle.plugins.memory_store import Memo, MemoryStore
+from treadle.plugins.observer import Observer
+from treadle.plugins.planner import Planner
+from treadle.plugins.reflection import Reflection
+from treadle.plugins.rewrite import QuestionRewrite
+from treadle.plugins.thread import Thread
+from treadle.types.errors import TransientModelError
+from treadle.types.messages import UserMessage
+from treadle.types.request import Request
+
+from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said, structured
+
+STEPS = 24
+ADVISERS = {"rewrite", "memory_rank", "analysis", "planner", "reflection", "observer", "compaction", "complete", "memory_summary"}
+
+
+@tool(effect="pure")
+async def find(query: str) -> dict[str, Any]:
+    """Find passages."""
+    number = int(query.split()[-1])
+    return {"query": query, "chunks": [{"id": number, "document": "a.txt", "position": number, "text": f"passage {number} " * 20}]}
+
+
+def everyone(dialect: str, store: MemoryStore) -> list[Any]:
+    return [QuestionRewrite(), Memory(store), TaskAnalysis(), Planner(), Reflection(), Observer(), Citations()]
+
+
+def cast(dialect: str, awkward: bool = False) -> Any:
+    turns = 0
+
+    def reply(request: Request) -> Any:
+        nonlocal turns
+        match request.component:
+            case "loop" | "repair":
+                turns += 1
+                if turns > STEPS:
+                    return answer_in(dialect, f"It is so [ID:{STEPS - 1}].")
+                if turns == 7:
+                    return in_dialect(dialect, "echo", text="long " * 3_000)
+                if turns == 12 and dialect != "native":
+                    return "]["
+                return in_dialect(dialect, "find", query=f"number {turns}")
+            case "planner":
+                if awkward and turns % 5 == 0:
+                    return "no plan"
+                return structured(request, {"steps": [{"text": f"step {n}", "done": n < turns} for n in range(1, 5)]})
+            case "observer":
+                return structured(request, {"is_progressing": turns != 9, "is_in_loop": False, "reasoning": f"at {turns}"})
+            case "memory_rank":
+                return structured(request, {"ranking": [0]})
+            case "reflection" if awkward and turns % 4 == 0:
+                return TransientModelError("busy", status=503)
+            case name:
+                return f"{name} {turns} " + "word " * 30
+
+    return reply
+
+
+@pytest.mark.parametrize("awkward", [False, True], ids=["smooth", "awkward"])
+@pytest.mark.parametrize("structured_by", ["calls", "schema", "text"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_plugin_on_in_every_dialect(dialect: str, structured_by: str, awkward: bool, tmp_path: Any):
+    abilities = {"calls": {}, "schema": {"tool_call": False}, "text": TEXT_ONLY}[structured_by]
+    if dialect == "native":
+        abilities = {"forced_tool": structured_by == "calls"}
+    store = MemoryStore(tmp_path / "memory.db")
+    store.add({"before": Memo(0, "ann", "agent", "number 1?", "yes", "number 1 was found")})
+    model = CountingModel(cast(dialect, awkward), abilities=abilities)
+    agent = Agent(
+        model, [find, echo], dialect=dialect, plugins=everyone(dialect, store), max_iterations=60, context_budget=6_000,
+        max_observation_chars=3_000, answer="complete", retry=RetryPolicy(attempts=1),
+    )  # fmt: skip
+    history = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"turn {n}"} for n in range(6)]
+    held: list[Any] = []
+
+    async def main() -> Any:
+        held.append(agent.start("Which number 1?", history=history, user="ann"))
+        return await held[0]
+
+    result = go(main(), limit=60)
+    assert result.stop_reason == "answer", result.answer
+    assert set(components(model)) >= ADVISERS
+    broken = prefix_breaks(model.requests, held[0].records)
+    assert not broken, broken[0].describe()
+    assert max(count(request) for request in model.requests) <= 6_000
+    # Most requests of each adviser do extend the one before: a break for every call would make the rule worthless.
+    undeclared = prefix_breaks(model.requests)
+    for component in ("loop", "planner", "reflection"):
+        calls = components(model).count(component)
+        breaks = sum(found.component == component for found in undeclared)
+        assert breaks <= calls * (0.5 if awkward else 0.25), (component, breaks, calls)
+
+
+def test_a_break_is_found_and_the_component_named():
+    class Meddler(Plugin):
+        """Changes a message of the past behind the log's back."""
+
+        name = "meddler"
+
+        async def before_round(self, run: Any) -> None:
+            if run.state.iteration == 2:
+                messages = run.renderer.messages
+                place = next(place for place, message in enumerate(messages) if isinstance(message, UserMessage) and message.kind == "note")
+                messages[place] = UserMessage("the time is now 12:01", kind="note")
+
+    model = ScriptedModel([call("echo", text="1"), call("echo", text="2"), "done"])
+    run: Any = None
+
+    async def main() -> Any:
+        nonlocal run
+        from treadle.types.events import MessageAdded
+
+        class Clock(Plugin):
+            name = "clock"
+
+            async def on_start(self, run: Any) -> None:
+                await run.emit(MessageAdded(UserMessage("the time is now 12:00", kind="note"), "clock"))
+
+        run = Agent(model, [echo], plugins=[Clock(), Meddler()]).start("q")
+        return await run
+
+    go(main())
+    broken = prefix_breaks(model.requests, run.records)
+    assert len(broken) == 1
+    assert (broken[0].component, broken[0].number, broken[0].origin) == ("loop", 2, "clock")
+    assert "12:00" in broken[0].before
+    assert "12:01" in broken[0].after
+    assert "put there by clock" in broken[0].describe()
+
+
+def test_declared_breaks_are_no_breaks():
+    model = ScriptedModel([call("echo", text="1"), call("add", a=1, b=2), "done"])
+
+    class Swap(Plugin):
+        name = "swap"
+
+        async def after_round(self, run: Any) -> None:
+            if run.state.iteration == 1:
+                await run.set_tools(["add"], "no more echo")
+
+    held: list[Any] = []
+
+    async def main() -> Any:
+        held.append(Agent(model, [echo, add], plugins=[Swap()]).start("q"))
+        return await held[0]
+
+    go(main())
+    assert prefix_breaks(model.requests, held[0].records) == []
+    assert [found.place for found in prefix_breaks(model.requests)] == [-1]
+
+
+def test_tools_that_are_asked_for_are_appended():
+    from treadle.plugins.selection import MORE
+
+    def make(number: int) -> Any:
+        @tool(name=f"tool_{number}")
+        async def one() -> str:
+            """Do one thing."""
+            return "done"
+
+        return one
+
+    def reply(request: Request) -> Any:
+        if request.component == "selection":
+            return structured(request, {"tools": ["tool_3", "tool_1"]})
+        return [call(MORE, names=["tool_9"]), call("tool_9"), "done"][sum(c == "loop" for c in components(model)) - 1]
+
+    model = ScriptedModel(reply)
+    held: list[Any] = []
+
+    async def main() -> Any:
+        held.append(Agent(model, [make(number) for number in range(15)]).start("q"))
+        return await held[0]
+
+    result = go(main())
+    assert result.answer == "done"
+    assert [step.error for step in result.steps] == ["", ""]
+    offered = [[offer.name for offer in request.tools] for request in model.requests if request.component == "loop"]
+    assert offered[0] == ["tool_3", "tool_1", MORE]
+    assert offered[1] == offered[2] == [*offered[0], "tool_9"]
+    assert prefix_breaks(model.requests, held[0].records) == []
+
+
+def test_an_advisers_thread_starts_again_when_it_is_long_and_says_so():
+    model = ScriptedModel(lambda request: "done" if request.component == "loop" else "reply " * 50)
+    held: list[Any] = []
+
+    async def main() -> None:
+        run = Agent(model, [echo]).start("q")
+        held.append(run)
+        await run
+        for number in range(12):
+            thread = Thread(run, "adviser", "SYSTEM", f"OPENING {number}", tokens=500)
+            await thread.say(f"turn {number}")
+            await run.emit(thread.note())
+
+    go(main())
+    asked = [request for request in model.requests if request.component == "adviser"]
+    assert any(len(request.messages) > 4 for request in asked)
+    starts = [request for request in asked if len(request.messages) == 2]
+    assert 2 <= len(starts) <= 6
+    assert "OPENING" in said(starts[1])
+    assert prefix_breaks(model.requests, held[0].records) == []
