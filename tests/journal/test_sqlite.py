@@ -385,10 +385,10 @@ def test_a_path_that_cannot_be_says_what_to_do(tmp_path: Path):
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE records SET data = substr(data, 1, 20) WHERE seq = 5",
-        "UPDATE records SET data = replace(data, '384', '385') WHERE seq = 5",
-        "UPDATE records SET data = CAST(x'fffe7b7d' AS TEXT) WHERE seq = 5",
-        "UPDATE records SET data = '' WHERE seq = 5",
+        "UPDATE records SET data = substr(data, 1, 20) WHERE key & 0xffffff = 5",
+        "UPDATE records SET data = replace(data, '384', '385') WHERE key & 0xffffff = 5",
+        "UPDATE records SET data = CAST(x'fffe7b7d' AS TEXT) WHERE key & 0xffffff = 5",
+        "UPDATE records SET data = '' WHERE key & 0xffffff = 5",
     ],
     ids=["torn", "one digit", "not UTF-8", "empty"],
 )
@@ -414,7 +414,7 @@ def test_a_well_formed_record_of_no_known_type_is_damage(path: Path):
         journal = await filled(path)
         await journal.append([started("b"), record("b", 1, Noted("x"))])
         text = '{"type":"nonsense"}'
-        execute(path, "UPDATE records SET data = ?, sum = ? WHERE run = 'b' AND seq = 1", text, zlib.crc32(text.encode()))
+        execute(path, "UPDATE records SET data = ?, sum = ? WHERE key = 2 << 24 | 1", text, zlib.crc32(text.encode()))
         with pytest.raises(CorruptLogError, match=r"b#1.*nonsense"):
             await journal.load("b")
         assert len(await journal.load("a")) == 6
@@ -426,7 +426,7 @@ def test_a_well_formed_record_of_no_known_type_is_damage(path: Path):
 def test_a_missing_record_is_named(path: Path):
     async def main() -> None:
         await closed(path)
-        execute(path, "DELETE FROM records WHERE seq = 2")
+        execute(path, "DELETE FROM records WHERE key & 0xffffff = 2")
         journal = SqliteJournal(path)
         with pytest.raises(CorruptLogError, match="a#2 is missing"):
             await journal.load("a")
@@ -439,8 +439,8 @@ def test_a_missing_record_is_named(path: Path):
 def test_a_damaged_page_is_named_and_the_records_before_it_can_be_had(path: Path):
     asyncio.run(closed(path, steps=400))
     data = bytearray(path.read_bytes())
-    page = data.index(b"result 300") // 4096
-    data[page * 4096 : (page + 1) * 4096] = b"\xff" * 4096
+    page = data.index(b"result 300") // 2048
+    data[page * 2048 : (page + 1) * 2048] = b"\xff" * 2048
     path.write_bytes(data)
 
     async def main() -> None:

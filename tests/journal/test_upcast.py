@@ -48,10 +48,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def write_old_log(path: Path) -> None:
     con = sqlite3.connect(path)
     with con:
+        con.execute("INSERT INTO runs VALUES(1, 'old', '', '', '', '', '', '', 'finished', 'answer', 1.0)")
         for seq, event in enumerate(OLD):
             data = msgspec.json.encode(event)
-            row = ("old", seq, 1.0 + seq, "", event["type"], 0, data, zlib.crc32(data))
-            con.execute("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)", row)
+            row = (1 << 24 | seq, 1.0 + seq, 0, zlib.crc32(data), data)
+            con.execute("INSERT INTO records VALUES(?, ?, ?, ?, CAST(? AS TEXT))", row)
     con.close()
 
 

@@ -15,6 +15,9 @@ from treadle.types.events import Record
 
 
 class MemoryJournal:
+    inline = True
+    """An append never lets go of the event loop."""
+
     def __init__(self) -> None:
         self._logs: dict[str, list[Record]] = {}
         self._infos: dict[str, RunInfo] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
@@ -42,13 +43,14 @@ def to_rows(records: Sequence[Record]) -> list[Row]:
         try:
             data = encode_event(record.event)
         except (TypeError, ValueError) as error:
-            raise JournalError(f"record {run}#{seq} ({tag(record.event)}) cannot be written as JSON: {error}") from error
-        rows.append(Row(run, seq, record.time, record.parent, tag(record.event), SCHEMA, data, crc32(data)))
+            raise JournalError(f"record {run}#{seq} ({tag(type(record.event))}) cannot be written as JSON: {error}") from error
+        rows.append(Row(run, seq, record.time, record.parent, tag(type(record.event)), SCHEMA, data, crc32(data)))
         seq += 1
     return rows
 
 
-def tag(event: Event) -> str:
+@cache
+def tag(event: type[Event]) -> str:
     return str(event.__struct_config__.tag)
 
 

@@ -20,7 +20,7 @@ from treadle.journal.rows import to_rows
 from treadle.journal.taken import TakenItems
 from treadle.journal.writer import Writer
 from treadle.types.errors import JournalError, RunBusyError, RunNotFoundError
-from treadle.types.events import Record
+from treadle.types.events import Record, RunFinished
 
 T = TypeVar("T")
 
@@ -54,6 +54,8 @@ class SqliteJournal:
         self._read_only = read_only
         self._epochs: dict[str, int] = {}
         """The runs this journal drives, by the epoch of its claim."""
+        self._numbers: dict[str, int] = {}
+        """Of the runs under way: their number in the file."""
         self._taken = TakenItems()
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
@@ -74,10 +76,12 @@ class SqliteJournal:
             return
         rows = to_rows(records)
         run = rows[0].run
-        epoch, settled = self._epochs.get(run, 0), self._taken.settled_by(records)
-        await self._write(lambda con: store.append(con, records, rows, epoch, settled))
+        number, epoch, settled = self._numbers.get(run), self._epochs.get(run, 0), self._taken.settled_by(records)
+        self._numbers[run] = await self._write(lambda con: store.append(con, records, rows, number, epoch, settled))
         if settled:
             self._taken.forget(run, settled)
+        if isinstance(records[-1].event, RunFinished):
+            del self._numbers[run]
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._read(lambda con: store.load(con, run_id, after, salvage, self.path))
@@ -112,6 +116,7 @@ class SqliteJournal:
     async def release(self, run_id: str, owner: str) -> None:
         await self._write(lambda con: store.release(con, run_id, owner))
         self._epochs.pop(run_id, None)
+        self._numbers.pop(run_id, None)
 
     async def put(self, item: InboxItem) -> None:
         await self._write(lambda con: store.put(con, item))

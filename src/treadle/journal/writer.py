@@ -8,7 +8,7 @@ job to the thread when that would not be quick:
 - always with synchronous=FULL, where every commit waits for the disk;
 - while the thread is busy or has jobs waiting (what queues up during a commit shares the next one);
 - when another process has the write lock;
-- for 10 times as long as the last commit took, if that was over 20 ms: a slow disk never has more than a tenth of the loop's time.
+- after a commit that took over 20 ms, until the thread has made a quick one.
 
 The thread alone does what fsyncs or may wait: opening, checkpoints, waiting for locks, the heart-beat of claims.
 """
@@ -31,7 +31,6 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 
 SLOW = 0.02
-SLOW_SHARE = 10
 CHECKPOINT_AFTER = 400
 """Commits. About 2.5 pages each: the log file stays near 4 MB, SQLite's own default."""
 MAX_BATCH = 500
@@ -82,7 +81,7 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
         self._closed = False
-        self._slow_until = 0.0
+        self._slow = False
         self._commits = 0
 
     async def run(self, job: Job[T], *, write: bool = True, quick: bool = True) -> T:
@@ -99,15 +98,13 @@ class Writer:
         return await self._hand_over(job)
 
     def _may_run_here(self) -> bool:
-        return self._inline and self._con is not None and self._queue.empty() and time.perf_counter() >= self._slow_until
+        return self._inline and self._con is not None and not self._slow and self._queue.empty()
 
     def _run_here(self, con: sqlite3.Connection, job: Job[T]) -> T:
         began = time.perf_counter()
         con.execute("BEGIN IMMEDIATE")
         [result] = _commit(con, [job])
-        took = time.perf_counter() - began
-        if took > SLOW:
-            self._slow_until = began + SLOW_SHARE * took
+        self._slow = time.perf_counter() - began > SLOW
         self._commits += 1
         if self._commits == CHECKPOINT_AFTER:
             self._queue.put(None)
@@ -192,7 +189,10 @@ class Writer:
                 if self._con is None:
                     self._con = self._open()
                 self._con.execute("BEGIN IMMEDIATE")
-                return _commit(self._con, jobs)
+                began = time.perf_counter()
+                results = _commit(self._con, jobs)
+                self._slow = time.perf_counter() - began > SLOW
+                return results
             except sqlite3.Error as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
                     raise
