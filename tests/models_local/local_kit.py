@@ -1,0 +1,36 @@
+"""The smallest real model, loaded once for all tests that need one."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+
+import pytest
+
+from treadle.models import weights
+from treadle.models.local import LocalModel
+from treadle.types.errors import ModelError
+
+SMALL = "smollm2-135m"
+
+
+@functools.cache
+def reason_to_skip() -> str:
+    if importlib.util.find_spec("xllamacpp") is None:
+        return 'needs the local model: pip install "treadle[local]"'
+    try:
+        weights.ensure(SMALL)
+    except ModelError as error:
+        return f"{SMALL} cannot be had: {error}"
+    return ""
+
+
+def need_model() -> None:
+    if reason := reason_to_skip():
+        pytest.skip(reason)
+
+
+@functools.cache
+def shared() -> LocalModel:
+    need_model()
+    return LocalModel(SMALL, n_ctx=2048, slots=2, max_tokens=64)
