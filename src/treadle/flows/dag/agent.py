@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import msgspec
 
-from treadle.engine.acting import close_calls
-from treadle.engine.concluding import end, fail, finish, out_of_budget
+from treadle.engine.concluding import end, finish
 from treadle.engine.result import RunResult
 from treadle.engine.run import Run
 from treadle.flows.agent import Agent
 from treadle.flows.dag.advice import Verdict, choose_mode, findings, judge, make_plan
 from treadle.flows.dag.executor import execute
 from treadle.flows.dag.plan import DagStep, Plan
+from treadle.flows.flow import FlowAgent
 from treadle.models.base import Model
 from treadle.models.registry import ModelRegistry
-from treadle.types.errors import BudgetExhaustedError, ConfigError, JournalError, ModelError, StructuredCallError
-from treadle.types.events import PhaseChanged, Resumed, RunFinished, RunStarted, StepDone
+from treadle.types.events import PhaseChanged, RunFinished, StepDone
 from treadle.types.messages import UserMessage, text_of
-
-logger = logging.getLogger("treadle")
 
 MAX_FREE_REPLANS = 3
 """How many re-plans the user's interrupts may cause without counting as rounds."""
@@ -32,7 +27,7 @@ MAX_FREE_REPLANS = 3
 Review = Callable[[Plan], Any]
 
 
-class DagAgent(Agent):
+class DagAgent(FlowAgent):
     """An agent that plans first. Every step is a run of its own, with a model from the registry by the plan's hint.
 
     >>> dag = DagAgent("openai:gpt-5", tools=[search], max_rounds=3)
@@ -69,9 +64,6 @@ class DagAgent(Agent):
             self._plans[run.id] = plan
         return run
 
-    def restart(self, run: Run) -> Run:
-        return self.begin(run, self._drive)
-
     def step_agent(self, step: DagStep) -> Agent:
         """A fresh agent for one step: its model by hint, its tools by hint, memory of nothing."""
         model = self.registry.role(step.model_hint) if self.registry is not None and step.model_hint else self.model
@@ -81,49 +73,7 @@ class DagAgent(Agent):
 
     # ---- driving
 
-    async def _drive(self, run: Run) -> RunResult:
-        journal = run.log.journal
-        if journal is not None:
-            await journal.claim(run.id, run.owner)
-        try:
-            await self._start(run)
-            if run.state.finished is None:
-                await self._work(run)
-        except asyncio.CancelledError:
-            if task := asyncio.current_task():
-                task.uncancel()
-            if run.state.started is not None and run.state.finished is None:
-                await end(run, RunFinished("cancelled", self._best(run, []), success=False))
-            if not run.stopping:
-                raise
-        except (ConfigError, JournalError):
-            raise
-        except BudgetExhaustedError as error:
-            await out_of_budget(run, error)
-        except (ModelError, StructuredCallError) as error:
-            await close_calls(run, "error")
-            await fail(run, error)
-        finally:
-            self._plans.pop(run.id, None)
-            if journal is not None:
-                await journal.release(run.id, run.owner)
-        if run.raises is not None:
-            raise run.raises
-        return self._result(run)
-
-    async def _start(self, run: Run) -> None:
-        if run.state.started is None:
-            run.purse.require_prices(run.model.profile, run.model.name)
-            await run.emit(
-                RunStarted(
-                    run.question, self.name, run.model.name, run.dialect.name, run.blueprint.system, tuple(run.toolkit.schemas),
-                    run.history, run.settings.asdict(), dict(self.prompts), run.conversation, run.user, run.depth, run.model.profile,
-                )
-            )  # fmt: skip
-        elif run.state.finished is None:
-            await run.emit(Resumed("restarted"))
-
-    async def _work(self, run: Run) -> None:
+    async def work(self, run: Run) -> None:
         if self.mode == "auto" and "mode" not in run.state.phases:
             await run.emit(PhaseChanged("mode", {"mode": await choose_mode(run)}))
         single = run.state.phases.get("mode", {}).get("mode") == "loop"
@@ -211,8 +161,12 @@ class DagAgent(Agent):
         good = [f"{task}\n{done.result}" for task, done in self._tasks(run).values() if done.status in ("completed", "reused")]
         return "\n\n".join(good) or "No step of the plan was completed."
 
-    def _result(self, run: Run) -> RunResult:
-        result = run.result()
+    def partial_answer(self, run: Run) -> str:
+        return self._best(run, [])
+
+    def result_of_flow(self, run: Run) -> RunResult:
+        self._plans.pop(run.id, None)
+        result = super().result_of_flow(run)
         dag = {
             "rounds": run.state.phases.get("plan", {}).get("round", 0),
             "mode": run.state.phases.get("mode", {}).get("mode", "dag"),

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from treadle.engine.run import Run
 from treadle.flows.dag.plan import DagStep, Plan, fingerprint, resolve
+from treadle.flows.flow import child_run
 from treadle.plugins.compaction import condense
-from treadle.types.errors import RunNotFoundError, TreadleError
+from treadle.types.errors import TreadleError
 from treadle.types.events import StepDone, StepStarted
 
 if TYPE_CHECKING:
-    from treadle.flows.agent import Agent
     from treadle.flows.dag.agent import DagAgent
 
 _POLL = 0.05
@@ -100,26 +100,13 @@ async def _step(dag: DagAgent, run: Run, step: DagStep, inputs: dict[str, str], 
 
 
 async def _run_child(dag: DagAgent, run: Run, step: DagStep, question: str, child_id: str, number: int, key: str) -> StepDone:
-    agent = dag.step_agent(step)
-    child = await _known(agent, run, child_id) or agent.prepare(question, run_id=child_id, parent=run)
-    child.subscribe(run.log.forward)
-    agent.restart(child)
+    child = await child_run(dag.step_agent(step), run, child_id, question)
     async with asyncio.timeout(dag.step_timeout):
         result = await child
     if result.success and result.stop_reason in ("answer", "final_tool"):
         return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
     why = f"{result.stop_reason}: {result.error or result.answer}"
     return StepDone(step.id, "failed", result.answer, why, usage=result.usage, round=number, key=key)
-
-
-async def _known(agent: Agent, run: Run, child_id: str) -> Run | None:
-    """The step's run, if a process before this one began it."""
-    if run.log.journal is None:
-        return None
-    try:
-        return await agent.load(child_id, parent=run)
-    except RunNotFoundError:
-        return None
 
 
 async def _question(run: Run, task: str, inputs: dict[str, str], tokens: int) -> str:
