@@ -53,6 +53,14 @@ def test_two_calls_are_two_calls(dialect: str):
     assert executable(decode(dialect, two)) == [*CALL, ("add", {"a": 1, "b": 2})]
 
 
+@pytest.mark.parametrize("dialect", TEXT_NAMES)
+def test_a_broken_call_beside_a_good_one_is_told_of(dialect: str):
+    for rest, finish in (('{"name": "add", "arguments": {"a": 1 "b"}}', "stop"), ('{"name": "add", "arguments": {"a": 1', "length")):
+        decision = decode(dialect, f"{SHAPES['name/arguments']}\n{rest}", finish)
+        assert executable(decision) == CALL
+        assert [(call.name, bool(call.problem)) for call in decision.calls] == [("search", False), ("add", True)]
+
+
 @pytest.mark.parametrize("dialect", ["json", "schema", "array"])
 def test_of_a_call_and_an_answer_the_first_counts(dialect: str):
     call, answer = SHAPES["tool_name/tool_args"], '{"type": "final_answer", "answer": "made up"}'

@@ -290,10 +290,21 @@ def _from_hits(base: Reading, hits: list[_Hit], found: Scan, tools: Tools, cut: 
     if not first.calls:
         return _replace(base, before=before, fields=first.fields, answer=first.answer)
     calls = tuple(call for hit in hits for call in hit.calls)
-    if found.tail and hits[-1].parsed is found.values[-1]:
-        late = calls_in(found.tail.value, tools, whole_in(found.tail, cut)) or []
-        calls += tuple(late)
+    if hits[-1].parsed is found.values[-1]:
+        calls += tuple(_unfinished(base.text, found, tools, cut))
     return _replace(base, before=before, calls=calls, fields=first.fields, answer=first.answer)
+
+
+def _unfinished(text: str, found: Scan, tools: Tools, cut: bool) -> list[Found]:
+    """Calls after the whole ones that were begun or broke: they are answered with an error, not passed over in silence."""
+    if found.tail:
+        return calls_in(found.tail.value, tools, whole_in(found.tail, cut)) or []
+    if not found.broken or found.broken[-1][0] < found.values[-1].end:
+        return []
+    start = found.broken[-1][0]
+    match = _NAMED.search(text, start, start + 400)
+    name = clean_name(match.group(1), tools) if match else ""
+    return [Found(name, {}, "the JSON of this call is broken")] if name in tools else []
 
 
 def _from_the_rest(base: Reading, found: Scan, tools: Tools, cut: bool) -> Reading:

@@ -37,7 +37,7 @@ def split_thinking(text: str) -> tuple[str, str]:
     while len(thoughts) < _MAX_BLOCKS and (head := rest.lstrip()) and (opened := _OPEN.match(head)):
         inside, rest = _close(head[opened.end() :], next(group for group in opened.groups() if group).lower())
         thoughts.append(_OPEN.sub("", inside, count=1).strip() if _OPEN.match(inside) else inside.strip())
-    orphan = None if thoughts else _ORPHAN.search(text)
+    orphan = None if thoughts or "/" not in text else _ORPHAN.search(text)
     if orphan and not _OPEN.search(text, 0, orphan.start()) and not _in_string(text, orphan.start()):
         thoughts.append(text[: orphan.start()].strip())
         rest = text[orphan.end() :]
