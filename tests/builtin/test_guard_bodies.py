@@ -70,6 +70,7 @@ async def _endless(request: web.Request) -> web.StreamResponse:
     try:
         while True:
             await response.write(b"x" * 65_536)
+            await asyncio.sleep(0)  # the client lives in the same loop
     except ConnectionError:
         pass
     return response
