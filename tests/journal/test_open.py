@@ -44,7 +44,8 @@ def test_no_name_is_the_users_own_file(spec: str | None, monkeypatch: pytest.Mon
 
 
 def test_other_names():
-    assert isinstance(open_journal("memory:"), MemoryJournal)
+    for name in ("memory:", ":memory:"):
+        assert isinstance(open_journal(name), MemoryJournal)
     for address in ("postgres://me@host/db", "postgresql://me@host/db"):
         assert isinstance(open_journal(address), PostgresJournal)
     journal = MemoryJournal()

@@ -548,6 +548,32 @@ def test_the_default_file_is_private_and_can_be_moved(tmp_path: Path, monkeypatc
     asyncio.run(main())
 
 
+def test_any_file_name_will_do(tmp_path: Path):
+    path = tmp_path / "my runs #1 100%?.db" if sys.platform != "win32" else tmp_path / "my runs #1 100%.db"
+    asyncio.run(closed(path))
+    assert path.stat().st_size > 0
+
+
+def test_the_log_can_be_read_with_a_plain_shell(path: Path):
+    asyncio.run(closed(path))
+    assert execute(path, "SELECT run, seq, type FROM log WHERE seq IN (0, 5)") == [("a", 0, "run_started"), ("a", 5, "run_finished")]
+
+
+def test_the_number_of_a_deleted_run_never_comes_back(path: Path):
+    async def main() -> None:
+        driver, other = SqliteJournal(path), SqliteJournal(path)
+        await driver.append([started("a"), done("a", 1)])
+        await other.delete("a")
+        await other.append([started("b"), done("b", 1)])
+        with pytest.raises(JournalError, match="deleted"):
+            await driver.append([done("a", 2)])
+        assert len(await other.load("b")) == 2
+        await driver.aclose()
+        await other.aclose()
+
+    asyncio.run(main())
+
+
 def test_the_thread_checkpoints_while_appends_go_on(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(writer, "CHECKPOINT_AFTER", 10)
 

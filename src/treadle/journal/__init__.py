@@ -18,7 +18,7 @@ def open_journal(spec: str | Path | Journal | None = None) -> Journal:
     if spec is not None and not isinstance(spec, (str, Path)):
         return spec
     text = str(spec or "sqlite:")
-    if text == "memory:":
+    if text in ("memory:", ":memory:"):
         from treadle.journal.memory import MemoryJournal
 
         return MemoryJournal()

@@ -10,7 +10,6 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
@@ -66,7 +65,7 @@ _TREE = """WITH RECURSIVE tree(run) AS (
 
 def connect(path: Path, *, timeout: float = 0.0, read_only: bool = False, immutable: bool = False) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
-    uri = f"file:{quote(path.as_posix())}?mode={mode}{'&immutable=1' if immutable else ''}"
+    uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
     return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
 
 
