@@ -115,7 +115,7 @@ async def list_runs(call: Call) -> Response:
     runs = await call.hub.journal.list(
         limit=query.limit, status=query.status, conversation=query.conversation, parent=query.parent, user=user
     )  # fmt: skip
-    return answer(b.RunList(runs))
+    return answer(b.RunList(b.lines(runs)))
 
 
 async def get_run(call: Call) -> Response:
@@ -261,7 +261,7 @@ async def list_conversations(call: Call) -> Response:
 
 async def get_conversation(call: Call) -> Response:
     name = call.path("conversation_id")
-    return answer(b.ConversationBody(name, (await _known_conversation(call, name))[::-1]))
+    return answer(b.ConversationBody(name, b.lines(reversed(await _known_conversation(call, name)))))
 
 
 async def delete_conversation(call: Call) -> Response:

@@ -27,6 +27,7 @@ from treadle.server.openapi import document
 from treadle.server.operations import Context, Operation, perform
 from treadle.server.page import Page
 from treadle.server.settings import ServerSettings
+from treadle.server.sse import EventStream
 from treadle.types.errors import ConfigError
 
 logger = logging.getLogger("treadle.server")
@@ -85,8 +86,9 @@ def _routes(context: Context, *, needs_token: bool) -> list[Route]:
 
 def _endpoint(operations: Mapping[str, Operation], context: Context) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        return await perform(operations[method], request, context)
+        head = request.method == "HEAD"
+        response = await perform(operations["GET" if head else request.method], request, context)
+        return await response.head() if head and isinstance(response, EventStream) else response
 
     return endpoint
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from treadle.journal.base import RunInfo
@@ -156,6 +158,28 @@ class WaitingCall(Struct, frozen=True):
     tool_args: dict[str, Any]
 
 
+class RunLine(Struct, frozen=True):
+    """One line about a run, for lists."""
+
+    run_id: str
+    parent: str
+    agent: str
+    model: str
+    question: str
+    conversation: str
+    user: str
+    status: str
+    """running | paused | finished"""
+    stop_reason: str
+    created: float
+    updated: float
+    records: int
+
+
+def lines(infos: Iterable[RunInfo]) -> list[RunLine]:
+    return [RunLine(**msgspec.structs.asdict(info)) for info in infos]
+
+
 class RunBody(Struct, frozen=True):
     """A run as far as it has come."""
 
@@ -185,11 +209,11 @@ class RunBody(Struct, frozen=True):
     breaks: list[str]
     artifacts: list[ArtifactBody]
     waiting: list[WaitingCall]
-    children: list[RunInfo]
+    children: list[RunLine]
 
 
 class RunList(Struct, frozen=True):
-    runs: list[RunInfo]
+    runs: list[RunLine]
 
 
 class ConversationList(Struct, frozen=True):
@@ -198,7 +222,7 @@ class ConversationList(Struct, frozen=True):
 
 class ConversationBody(Struct, frozen=True):
     id: str
-    runs: list[RunInfo]
+    runs: list[RunLine]
     """Oldest first."""
 
 

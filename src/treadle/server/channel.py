@@ -20,10 +20,11 @@ MAX_OPEN_CHARS = 1_000_000
 
 
 class Piece(Struct, frozen=True):
-    """Text of an open message that ends at character `end` of it."""
+    """Text of an open message that ends at character `end` of it and came after record `seq`."""
 
     kind: str
     """answer | thought | output"""
+    seq: int
     end: int
     text: str
     source: tuple[str, int, bool] = ("", 0, False)
@@ -42,10 +43,10 @@ class Tail:
         self._chars = 0
         self._kept = 0
 
-    def add(self, kind: str, text: str, source: tuple[str, int, bool] = ("", 0, False), tool: str = "") -> None:
+    def add(self, kind: str, seq: int, text: str, source: tuple[str, int, bool] = ("", 0, False), tool: str = "") -> None:
         self._chars += len(text)
         self._kept += len(text)
-        self.pieces.append(Piece(kind, self._chars, text, source, tool))
+        self.pieces.append(Piece(kind, seq, self._chars, text, source, tool))
         if self._kept > MAX_OPEN_CHARS:
             gone = 0
             while self._kept > MAX_OPEN_CHARS // 2:
@@ -105,13 +106,14 @@ class Channel:
         return True
 
     def _show(self, event: ev.Event) -> None:
+        last = self.stored - 1
         match event:
             case ev.AnswerDelta(text=text):
-                self.tail.add("answer", text)
+                self.tail.add("answer", last, text)
             case ev.TextStreamed(component=component, iteration=iteration, text=text, reasoning=reasoning) if component in CONVERSATION:
-                self.tail.add("thought", text, (component, iteration, reasoning))
+                self.tail.add("thought", last, text, (component, iteration, reasoning))
             case ev.ToolOutput(call_id=call_id, name=name, text=text):
-                self.tail.add("output", text, (call_id, 0, False), name)
+                self.tail.add("output", last, text, (call_id, 0, False), name)
             case _:
                 pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
+from itertools import takewhile
 from typing import Any
 
 from treadle.journal.base import Journal
@@ -30,7 +31,6 @@ class Follower:
         self._fed = 0
         self._tail: Tail | None = None
         self._next_piece = 0
-        self._skip = 0
 
     async def step(self) -> list[Shown]:
         """What this client has not seen of what has happened since the last step."""
@@ -38,10 +38,11 @@ class Follower:
         self.behind = bool(records)
         shown: list[Shown] = []
         for record in records:
+            shown += self._open_text(record.seq)
             self._fed = record.seq + 1
             shown += self.projection.feed(record)
         if len(records) < _AT_ONCE and not self.projection.finished:
-            shown += self._open_text()
+            shown += self._open_text(self.channel.stored)
         return [rest for event in shown if (rest := event.after(self._after)) is not None]
 
     async def _records(self) -> list[Record]:
@@ -52,14 +53,14 @@ class Follower:
         except RunNotFoundError:  # a child run that has not begun yet
             return []
 
-    def _open_text(self) -> Iterator[Shown]:
+    def _open_text(self, before: int) -> Iterator[Shown]:
+        """What came of the open message before that record, and has not been shown."""
         tail = self.channel.tail
         if tail is not self._tail:
             self._tail, self._next_piece = tail, tail.first
-            self._skip = self._after.offset if tail.base <= self._after.seq else 0
         if tail.base >= self._fed or self._next_piece < tail.first:
             return  # not there yet, or too far behind: the record of the whole message will bring the rest
-        fresh = tail.pieces[self._next_piece - tail.first :]
+        fresh = list(takewhile(lambda piece: piece.seq < before, tail.pieces[self._next_piece - tail.first :]))
         self._next_piece += len(fresh)
         for group in _alike(fresh):
             text = "".join(piece.text for piece in group)
@@ -69,9 +70,8 @@ class Follower:
 
     def _extra(self, piece: Piece, text: str, end: int) -> Shown | None:
         """A thought, or output of a call. Calls that run side by side write in turn, so their output is numbered together,
-        behind the newest record."""
-        text = text[max(0, self._skip - (end - len(text))) :]
-        if not text or not self.projection.full:
+        behind the record it came after."""
+        if not self.projection.full:
             return None
         name, iteration, reasoning = piece.source
         data: dict[str, Any] = {"content": text}
@@ -81,14 +81,14 @@ class Follower:
             data |= {"call_id": name, "tool_name": piece.tool}
         else:
             return None  # its whole observation has been shown
-        return Shown(piece.kind, data, Position(self._fed - 1, end))
+        return Shown(piece.kind, data, Position(piece.seq, end), end - len(text))
 
 
 def _alike(pieces: list[Piece]) -> Iterator[list[Piece]]:
     """Neighbours of one source together: a client that reads slowly gets longer pieces, not more of them."""
     group: list[Piece] = []
     for piece in pieces:
-        if group and (piece.kind, piece.source) != (group[0].kind, group[0].source):
+        if group and (piece.kind, piece.seq, piece.source) != (group[0].kind, group[0].seq, group[0].source):
             yield group
             group = []
         group.append(piece)
@@ -106,15 +106,17 @@ async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator
         while not channel.closed:
             version = channel.version
             shown = await follower.step()
-            if shown:
+            for chunk in encode(shown):
                 silent = 0.0
-                yield encode(shown)
+                yield chunk
             if follower.projection.finished:
                 return
             if shown or follower.behind:
                 continue
             if channel.broken:
-                yield encode([Shown("error", {"type": "broken", "message": channel.broken}, Position(follower.projection.state.seq))])
+                broken = Shown("error", {"type": "broken", "message": channel.broken}, Position(follower.projection.state.seq))
+                for chunk in encode([broken]):
+                    yield chunk
                 return
             wait = settings.heartbeat - silent if channel.live else min(settings.poll, settings.heartbeat)
             if not await channel.changed(version, wait):

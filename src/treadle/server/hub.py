@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from treadle.server.limits import Room
 from treadle.server.metrics import Metrics
 from treadle.server.settings import ServerSettings
 from treadle.types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
-from treadle.types.events import Record, Resumed, RunFinished, RunStarted
+from treadle.types.events import Injected, Record, Resumed, RunFinished, RunStarted
 from treadle.types.messages import Content
 from treadle.types.state import fold
 
@@ -221,7 +222,7 @@ class Hub:
     async def fork(self, run_id: str, at: int, *, user: str, key: str, message: str = "") -> Run:
         """A new run that shares the records up to `at` and goes on from there in its own way."""
         _, facts = await self._served(run_id)
-        records = list(await self.records(run_id))
+        records = await self.records(run_id)
         if not 0 <= at < len(records):
             raise conflict(f"a fork needs one of the run's records: `at` is {at}, the records are 0 to {len(records) - 1}")
         if isinstance(records[at].event, RunFinished):
@@ -230,10 +231,10 @@ class Hub:
         started = records[0].event
         assert isinstance(started, RunStarted)
         started = msgspec.structs.replace(started, conversation=new_id, user=user or facts.user)
-        records[0] = msgspec.structs.replace(records[0], event=started)
-        await fork_at_record(self.journal, records, at + 1, new_id=new_id)
-        if message:
-            await self.send(new_id, message)
+        kept = [msgspec.structs.replace(records[0], event=started), *records[1 : at + 1]]
+        if message:  # part of the new log from its first moment: the very next request has it
+            kept.append(Record(run_id, at + 1, time.time(), Injected((uuid.uuid4().hex,), (message,))))
+        await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
         return await self.resume(new_id, key)
 
     # ---- the server's own beginning and end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -31,6 +31,12 @@ _MEANING = {
     429: "Too much at once; see Retry-After.",
     503: "The server cannot do it at the moment.",
 }
+_EVENT = {
+    "type": "object",
+    "description": "One event; `data` is JSON.",
+    "properties": {"id": {"type": "string"}, "event": {"type": "string"}, "data": {"type": "string"}, "retry": {"type": "integer"}},
+}
+_MEDIA: dict[str, Any] = {"text/event-stream": {"schema": _EVENT}, "text/plain": {"schema": {"type": "string"}}, "*/*": {}}
 _PATH_SHAPES = {"seq": {"type": "integer", "minimum": 0, "maximum": 999999999}}
 
 
@@ -58,8 +64,12 @@ def document(operations: Sequence[Operation], *, needs_token: bool) -> dict[str,
 def _types(operation: Operation) -> list[Any]:
     found = [operation.body, operation.query]
     for kind in operation.answers.values():
-        found += kind if isinstance(kind, tuple) else (kind,)
+        found += _each(kind)
     return [kind for kind in found if isinstance(kind, type)]
+
+
+def _each(kind: Any) -> list[Any]:
+    return list(cast(tuple[Any, ...], kind)) if isinstance(kind, tuple) else [kind]
 
 
 def _operation(operation: Operation, known: Mapping[Any, Any], needs_token: bool) -> dict[str, Any]:
@@ -84,10 +94,9 @@ def _operation(operation: Operation, known: Mapping[Any, Any], needs_token: bool
 def _response(status: int, kind: Any, known: Mapping[Any, Any]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": _MEANING[status]}
     content: dict[str, Any] = {}
-    kinds: tuple[Any, ...] = kind if isinstance(kind, tuple) else (kind,)
-    for one in kinds:
+    for one in _each(kind):
         if isinstance(one, str):
-            content[one] = {"schema": {"type": "string"}} if one != "*/*" else {}
+            content[one] = _MEDIA[one]
         elif one is not None:
             content["application/json"] = {"schema": known[one]}
     if content:

@@ -88,7 +88,8 @@ class Server(uvicorn.Server):
         self.hub = hub
         self._settings = settings
         self._on_ready = on_ready
-        self._idle_since: dict[Any, float] = {}
+        self._idle_since: dict[Any, tuple[Any, float]] = {}
+        """With the last request of the connection: a new one means that it was not idle."""
         self._closing_since: dict[Any, float] = {}
 
     @property
@@ -107,7 +108,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _sweep(self, now: float) -> None:
-        idle: dict[Any, float] = {}
+        idle: dict[Any, tuple[Any, float]] = {}
         closing: dict[Any, float] = {}
         for connection in list(self.server_state.connections):
             transport: Any = getattr(connection, "transport", None)
@@ -119,9 +120,11 @@ class Server(uvicorn.Server):
                 if now - since > self._settings.header_timeout:
                     transport.abort()  # it does not even read the end of its answer
             elif cycle is None or cycle.response_complete:
-                idle[connection] = since = self._idle_since.get(connection, now)
-                if now - since > self._settings.header_timeout:
-                    transport.write(_SLOW_ANSWER)
+                before, since = self._idle_since.get(connection, (cycle, now))
+                idle[connection] = (cycle, since if before is cycle else now)
+                if before is cycle and now - since > self._settings.header_timeout:
+                    if cycle is None:
+                        transport.write(_SLOW_ANSWER)
                     transport.close()
         self._idle_since, self._closing_since = idle, closing
 

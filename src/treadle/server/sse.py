@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
 
 import msgspec
@@ -14,15 +14,23 @@ from treadle.server.projection import Shown
 
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_CHUNK = 64 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def encode(events: Iterable[Shown]) -> bytes:
-    """JSON has no raw line ends, so a payload is one `data` line."""
+def encode(events: Iterable[Shown]) -> Iterator[bytes]:
+    """Chunks of about `_CHUNK` bytes at most. JSON has no raw line ends, so a payload is one `data` line."""
     parts: list[bytes] = []
+    size = 0
     for event in events:
-        parts += (b"id: ", str(event.at).encode(), b"\nevent: ", event.name.encode(), b"\ndata: ", _encode(event.data), b"\n\n")
-    return b"".join(parts)
+        data = _encode(event.data)
+        parts += (b"id: ", str(event.at).encode(), b"\nevent: ", event.name.encode(), b"\ndata: ", data, b"\n\n")
+        size += len(data)
+        if size > _CHUNK:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
 
 
 class EventStream(Response):
@@ -40,6 +48,12 @@ class EventStream(Response):
         self.status_code = 200
         self.background = None
         self.init_headers(HEADERS)
+
+    async def head(self) -> Response:
+        """The answer to a client that only wants to know what it would get."""
+        self.on_end()
+        await self.chunks.aclose()
+        return Response(headers=HEADERS, media_type=self.media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._send(send))

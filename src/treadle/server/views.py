@@ -9,7 +9,7 @@ import msgspec
 
 from treadle.flows.replay import renderings
 from treadle.journal.base import RunInfo
-from treadle.server.bodies import ArtifactBody, ComponentBody, RecordBody, RequestBody, RunBody, UsageBody, WaitingCall
+from treadle.server.bodies import ArtifactBody, ComponentBody, RecordBody, RequestBody, RunBody, UsageBody, WaitingCall, lines
 from treadle.server.errors import conflict, not_found
 from treadle.server.projection import usage_fields
 from treadle.types.events import Artifact, Record, RunStarted, ThinkStarted, ToolDone
@@ -55,7 +55,7 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         breaks=[why for _, why in state.breaks],
         artifacts=artifacts_of(records),
         waiting=waiting_calls(state),
-        children=children,
+        children=lines(children),
     )
 
 

@@ -1,0 +1,356 @@
+"""The runs API on a real server."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import add, call, echo, user_texts
+from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
+from treadle.journal import open_journal
+from treadle.types.events import Record, RunFinished, RunStarted
+
+from .live import Gate, PacedModel, has_results, send_mail, serving
+
+HTML = "<h1>Report</h1><script>document.title = 'owned'</script>"
+
+
+@tool
+async def report() -> ToolResponse:
+    """Write a report."""
+    return ToolResponse("written", artifacts=(Artifact("report.html", HTML, "text/html"), Artifact("dot.png", "aGk=", "image/png", True)))
+
+
+def adder(**options: Any) -> Agent:
+    model = ScriptedModel(lambda r: "It is 5." if has_results(r) else call("add", a=2, b=3))
+    return Agent(model, tools=[add, echo, report], **options)
+
+
+def test_start_look_list():
+    with serving({"demo": adder(), "other": adder(description="the other one")}) as client:
+        created = client.post("/api/runs", {"question": "2+3?", "agent": "other"}, 201)
+        run = client.wait(created["run_id"])
+        assert created["conversation"] == run["conversation"]
+        assert (run["agent"], run["question"], run["answer"], run["stop_reason"]) == ("other", "2+3?", "It is 5.", "answer")
+        assert run["components"]["loop"]["calls"] == 2
+        assert run["usage"]["total_tokens"] == run["usage"]["input_tokens"] + run["usage"]["output_tokens"] > 0
+        client.wait(client.start("again"))
+        assert [info["question"] for info in client.get("/api/runs")["runs"]] == ["again", "2+3?"]
+        assert [info["question"] for info in client.get("/api/runs?limit=1&status=finished")["runs"]] == ["again"]
+        assert client.get("/api/runs?status=paused")["runs"] == []
+        agents = client.get("/api/agents")["agents"]
+        assert [(agent["name"], agent["description"]) for agent in agents] == [("demo", ""), ("other", "the other one")]
+        assert [known["name"] for known in agents[0]["tools"]] == ["add", "echo", "report"]
+
+
+def test_settings_of_one_run_and_their_bounds():
+    model = ScriptedModel(["hi"], repeat_last=True)
+    with serving(Agent(model, tools=None, max_iterations=7)) as client:
+        client.wait(client.start(settings={"temperature": 0.5, "max_tokens": 50, "seed": 3, "answer": "complete", "stream_thoughts": True}))
+        assert (model.requests[0].temperature, model.requests[0].max_tokens, model.requests[0].seed) == (0.5, 50, 3)
+        assert model.requests[0].stream is True
+        assert model.requests[1].component == "complete"
+        refused = client.ask("POST", "/api/runs", {"question": "?", "settings": {"max_iterations": 8}})
+        assert (refused.status, refused.error) == (400, "max_iterations of this agent is 7 at most")
+        assert client.ask("POST", "/api/runs", {"question": "?", "settings": {"budget": None}}).status == 400
+
+
+def test_a_question_with_an_image():
+    model = ScriptedModel(["a cat"], abilities={"vision": True})
+    with serving(Agent(model, tools=None)) as client:
+        question = [{"type": "text", "text": "what is it?"}, {"type": "image", "data": "aGk=", "mime": "image/png"}]
+        assert client.wait(client.post("/api/runs", {"question": question}, 201)["run_id"])["question"] == "what is it?"
+        assert model.requests[0].messages[0].content[1].data == "aGk="  # pyright: ignore
+        assert client.ask("POST", "/api/runs", {"question": [{"type": "image"}]}).status == 400
+
+
+def test_a_request_that_is_repeated_starts_one_run():
+    model = ScriptedModel(["hi"], repeat_last=True)
+    with serving(Agent(model, tools=None)) as client:
+        body = {"question": "?", "run_id": "my-own-id-1"}
+        first, second = client.post("/api/runs", body, 201), client.post("/api/runs", body, 200)
+        assert first == second
+        client.wait("my-own-id-1")
+        assert len(model.requests) == 1
+
+
+def test_bad_input_at_the_start_is_told_at_once():
+    with serving(Agent(ScriptedModel(["hi"]), tools=None, budget={"cost": 1.0})) as client:
+        refused = client.ask("POST", "/api/runs", {"question": "?"})
+        assert refused.status == 400
+        assert "price" in refused.error
+        assert client.get("/health")["runs"] == 0
+        blank = client.ask("POST", "/api/runs", {"question": "   "})
+        assert (blank.status, "empty" in blank.error) == (400, True)
+        assert client.ask("POST", "/api/runs", {"question": "?", "agent": "nobody"}).status == 404
+
+
+def test_a_conversation_goes_on_with_what_was_said_and_done():
+    model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "That is 4.60 euros."])
+    with serving(Agent(model, tools=[add])) as client:
+        first = client.post("/api/runs", {"question": "2+3 dollars?"}, 201)
+        client.wait(first["run_id"])
+        second = client.post("/api/runs", {"question": "and in euros?", "conversation": first["conversation"]}, 201)
+        client.wait(second["run_id"])
+        sent = model.requests[2].messages
+        assert user_texts(sent) == ["2+3 dollars?", "and in euros?"]
+        assert [type(message).__name__ for message in sent] == [
+            "UserMessage",
+            "AssistantMessage",
+            "ToolMessage",
+            "AssistantMessage",
+            "UserMessage",
+        ]
+        listed = client.get("/api/conversations")["conversations"]
+        assert [(c["id"], c["title"], c["runs"], c["last_run"]) for c in listed] == [
+            (first["conversation"], "2+3 dollars?", 2, second["run_id"])
+        ]
+        runs = client.get(f"/api/conversations/{first['conversation']}")["runs"]
+        assert [info["run_id"] for info in runs] == [first["run_id"], second["run_id"]]
+        both = client.ask(
+            "POST", "/api/runs", {"question": "?", "conversation": first["conversation"], "history": [{"role": "user", "content": "x"}]}
+        )
+        assert both.status == 400
+        assert client.ask("DELETE", f"/api/conversations/{first['conversation']}").status == 200
+        assert client.get("/api/conversations")["conversations"] == []
+        assert client.ask("GET", f"/api/conversations/{first['conversation']}").status == 404
+
+
+def test_a_history_the_client_keeps():
+    model = ScriptedModel(["fine"])
+    with serving(Agent(model, tools=None)) as client:
+        said = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+        client.wait(client.start("how are you?", history=said))
+        assert user_texts(model.requests[0].messages) == ["hello", "how are you?"]
+
+
+def test_a_run_from_elsewhere_is_a_conversation_of_its_own(tmp_path: Path):
+    async def leave() -> None:
+        journal = open_journal(str(tmp_path / "j.db"))
+        await Agent(ScriptedModel(["hi"]), tools=None, journal=journal, name="cli").run("from the terminal", run_id="terminal-run")
+        await journal.aclose()
+
+    import asyncio
+
+    asyncio.run(leave())
+    model = ScriptedModel(["on we go"])
+    with serving(Agent(model, tools=None), str(tmp_path / "j.db")) as client:
+        assert [c["id"] for c in client.get("/api/conversations")["conversations"]] == ["terminal-run"]
+        client.wait(client.start("next", conversation="terminal-run"))
+        assert user_texts(model.requests[0].messages) == ["from the terminal", "next"]
+        runs = client.get("/api/conversations/terminal-run")["runs"]
+        assert [info["question"] for info in runs] == ["from the terminal", "next"]
+        assert client.get("/api/conversations")["conversations"][0]["runs"] == 2
+
+
+def test_a_message_can_be_recalled_until_it_is_read():
+    gate = Gate()
+    model = PacedModel([call("echo", text="x"), "done"])
+    model.gates[-1] = gate
+    with serving(Agent(model, tools=[echo])) as client:
+        run = client.start()
+        gate.wait_reached()
+        message = client.post(f"/api/runs/{run}/messages", {"text": "never mind"}, 202)["id"]
+        assert client.ask("DELETE", f"/api/runs/{run}/messages/{message}").json == {"recalled": True}
+        assert client.ask("DELETE", f"/api/runs/{run}/messages/{message}").json == {"recalled": False}
+        gate.open()
+        client.wait(run)
+        assert "inject" not in [e["event"] for e in client.events(run)]
+        late = client.ask("POST", f"/api/runs/{run}/messages", {"text": "too late"})
+        assert (late.status, "finished" in late.error) == (409, True)
+        assert client.ask("POST", "/api/runs/nothing/messages", {"text": "x"}).status == 404
+
+
+def test_cancel_leaves_a_whole_log():
+    gate = Gate()
+
+    @tool
+    async def slow() -> str:
+        """Waits."""
+        await gate.wait()
+        return "never"
+
+    with serving(Agent(ScriptedModel([call("slow")]), tools=[slow])) as client:
+        run = client.start()
+        gate.wait_reached()
+        assert client.ask("POST", f"/api/runs/{run}/cancel").status == 202
+        stopped = client.wait(run)
+        assert stopped["stop_reason"] == "cancelled"
+        events = client.events(run)
+        assert events[-1]["event"] == "done"
+        assert events[-2]["data"]["error"] == "unknown_outcome"
+        again = client.ask("POST", f"/api/runs/{run}/cancel")
+        assert again.status == 409
+
+
+def test_cancel_a_run_that_waits_for_a_person():
+    with serving(Agent(ScriptedModel([call("send_mail", to="ann", text="hi")]), tools=[send_mail])) as client:
+        run = client.start()
+        client.wait(run, "paused")
+        assert client.ask("POST", f"/api/runs/{run}/cancel").status == 202
+        assert client.wait(run)["stop_reason"] == "cancelled"
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_decisions_one_by_one(allow: bool):
+    model = ScriptedModel([[call("send_mail", to="ann", text="hi"), call("send_mail", to="bob", text="ho")], "ok"])
+    with serving(Agent(model, tools=[send_mail])) as client:
+        run = client.start()
+        client.wait(run, "paused")
+        wrong = client.ask("POST", f"/api/runs/{run}/approvals", {"call_id": "other", "allow": True})
+        assert (wrong.status, "call_1_0, call_1_1" in wrong.error) == (409, True)
+        client.post(f"/api/runs/{run}/approvals", {"call_id": "call_1_1", "allow": allow, "note": "not him"}, 202)
+        deadline = time.monotonic() + 5
+        while [call["call_id"] for call in client.get(f"/api/runs/{run}")["waiting"]] != ["call_1_0"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        client.wait(run, "paused")
+        client.post(f"/api/runs/{run}/approvals", {"call_id": "call_1_0", "allow": True}, 202)
+        client.wait(run)
+        results = [e["data"]["observation"] for e in client.events(run) if e["data"].get("status") == "done" and "observation" in e["data"]]
+        assert sorted(results) == sorted(
+            ["sent to ann", "sent to bob" if allow else "Tool 'send_mail' was not run: the user refused: not him."]
+        )
+
+
+def test_two_decisions_at_the_same_moment():
+    from concurrent.futures import ThreadPoolExecutor
+
+    model = ScriptedModel([[call("send_mail", to="ann", text="hi"), call("send_mail", to="bob", text="ho")], "ok"])
+    with serving(Agent(model, tools=[send_mail])) as client:
+        for _ in range(5):
+            model._next = 0  # pyright: ignore[reportPrivateUsage]
+            run = client.start()
+            client.wait(run, "paused")
+            decide = lambda name: client.ask("POST", f"/api/runs/{run}/approvals", {"call_id": name, "allow": True}).status  # noqa: E731, B023
+            with ThreadPoolExecutor(2) as pool:
+                assert set(pool.map(decide, ["call_1_0", "call_1_1"])) <= {202, 409}
+            for waiting in client.get(f"/api/runs/{run}")["waiting"]:
+                decide(waiting["call_id"])
+            assert client.wait(run)["answer"] == "ok"
+
+
+def test_fork_from_any_record():
+    model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "Forked: 5.", "Forked again."])
+    with serving(Agent(model, tools=[add])) as client:
+        run = client.start("2+3?")
+        client.wait(run)
+        records = client.get(f"/api/runs/{run}/records")["records"]
+        result = next(record["seq"] for record in records if record["type"] == "tool_done")
+        forked = client.post(f"/api/runs/{run}/fork", {"at": result, "message": "in words, please"}, 201)
+        assert client.wait(forked["run_id"])["answer"] == "Forked: 5."
+        assert user_texts(model.requests[2].messages)[-1] == "[USER INTERRUPT]\nin words, please"
+        assert forked["conversation"] != run
+        assert len(model.requests) == 3, "the model was asked again for what the log has"
+        asked = next(record["seq"] for record in records if record["type"] == "think_done")
+        client.wait(client.post(f"/api/runs/{run}/fork", {"at": asked}, 201)["run_id"])
+        assert client.ask("POST", f"/api/runs/{run}/fork", {"at": records[-1]["seq"]}).status == 409
+        assert client.ask("POST", f"/api/runs/{run}/fork", {"at": 999}).status == 409
+
+
+def test_artifacts_are_shown_as_nobodys_page():
+    model = ScriptedModel([call("report"), "ok"])
+    with serving(Agent(model, tools=[report])) as client:
+        run = client.start()
+        body = client.wait(run)
+        assert [(a["name"], a["mime"]) for a in body["artifacts"]] == [("report.html", "text/html"), ("dot.png", "image/png")]
+        shown = client.ask("GET", f"/api/runs/{run}/artifacts/report.html")
+        assert shown.data.decode() == HTML
+        assert shown.headers["content-type"].startswith("text/html")
+        policy = shown.headers["content-security-policy"]
+        assert policy.startswith("sandbox; default-src 'none'")
+        assert "script" not in policy
+        assert "frame-ancestors 'self'" in policy
+        assert shown.headers["x-content-type-options"] == "nosniff"
+        assert client.ask("GET", f"/api/runs/{run}/artifacts/dot.png").data == b"hi"
+        saved = client.ask("GET", f"/api/runs/{run}/artifacts/report.html?download=true")
+        assert saved.headers["content-disposition"] == "attachment; filename*=utf-8''report.html"
+        assert client.ask("GET", f"/api/runs/{run}/artifacts/nothing.html").status == 404
+        done = next(e["data"] for e in client.events(run) if e["data"].get("artifacts"))
+        assert done["artifacts"][0] == {"name": "report.html", "mime": "text/html", "summary": "", "size": len(HTML)}
+
+
+def test_the_exact_request_of_any_step():
+    model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "**Five**."])
+    with serving(Agent(model, tools=[add], system="You add.", answer="synthesize")) as client:
+        run = client.start("2+3?")
+        client.wait(run)
+        listed = client.get(f"/api/runs/{run}/records?limit=4")
+        assert listed["more"] is True
+        assert [record["seq"] for record in listed["records"]] == [0, 1, 2, 3]
+        records = client.get(f"/api/runs/{run}/records")["records"]
+        asked = [record["seq"] for record in records if record["type"] == "think_started"]
+        for seq, sent in zip(asked, model.requests, strict=True):
+            shown = client.get(f"/api/runs/{run}/requests/{seq}")
+            assert shown["verified"] is True
+            assert len(shown["messages"]) == len(sent.messages)
+            assert [known["name"] for known in shown["tools"]] == [known.name for known in sent.tools]
+        assert client.get(f"/api/runs/{run}/requests/{asked[1]}")["messages"][-1]["from"] == "tool:add"
+        assert client.ask("GET", f"/api/runs/{run}/requests/0").status == 409
+        assert client.ask("GET", f"/api/runs/{run}/requests/999").status == 404
+        assert client.ask("GET", f"/api/runs/{run}/requests/x").status == 400
+
+
+def test_a_deleted_run_is_gone_and_a_working_one_is_not_deleted():
+    gate = Gate()
+    model = PacedModel(["hi"])
+    model.gates[-1] = gate
+    with serving(Agent(model, tools=None)) as client:
+        run = client.start()
+        gate.wait_reached()
+        assert client.ask("DELETE", f"/api/runs/{run}").status == 409
+        assert client.ask("POST", "/api/runs", {"question": "?", "conversation": run}).status == 409
+        gate.open()
+        client.wait(run)
+        assert client.ask("DELETE", f"/api/runs/{run}").status == 200
+        assert client.ask("GET", f"/api/runs/{run}").status == 404
+
+
+def test_child_runs_can_be_looked_at_and_followed():
+    helper = Agent(ScriptedModel(["from the child"]), tools=None, name="helper")
+    order = {"user_prompt": "do it", "reasoning": "r", "context": "c"}
+    boss = Agent(ScriptedModel([call("helper", **order), "done"]), tools=[helper.as_tool()])
+    with serving(boss) as client:
+        run = client.start()
+        children = client.wait(run)["children"]
+        assert [child["run_id"] for child in children] == [f"{run}.call_1_0"]
+        assert client.events(children[0]["run_id"])[-1]["data"]["answer"] == "from the child"
+        assert [info["run_id"] for info in client.get(f"/api/runs?parent={run}")["runs"]] == [children[0]["run_id"]]
+        assert len(client.get("/api/runs")["runs"]) == 1, "children are not in the list of runs"
+
+
+def test_a_run_another_process_drives_is_followed_through_the_journal(tmp_path: Path):
+    import asyncio
+
+    path = str(tmp_path / "j.db")
+
+    async def write(records: list[Record]) -> None:
+        journal = open_journal(path)
+        await journal.append(records)
+        await journal.aclose()
+
+    asyncio.run(write([Record("far-away", 0, 1.0, RunStarted("?", agent="elsewhere"))]))
+    with serving(Agent(ScriptedModel([]), tools=None), path) as client:
+        import threading
+
+        got: list[dict[str, Any]] = []
+        follower = threading.Thread(target=lambda: got.extend(client.events("far-away")))
+        follower.start()
+        time.sleep(0.3)
+        assert got == []
+        asyncio.run(write([Record("far-away", 1, 2.0, RunFinished("answer", "from afar"))]))
+        follower.join(10)
+        assert [e["event"] for e in got] == ["done"]
+
+
+def test_metrics_and_health():
+    with serving(adder()) as client:
+        client.wait(client.start())
+        assert client.get("/health")["status"] == "ok"
+        text = client.ask("GET", "/metrics").data.decode()
+        assert 'treadle_runs_finished_total{stop_reason="answer"} 1' in text
+        assert 'treadle_tool_calls_total{outcome="ok"} 1' in text
+        assert "treadle_runs_live 0" in text
