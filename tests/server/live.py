@@ -28,7 +28,8 @@ def serving(agents: dict[str, Agent] | Agent, journal: Any = "memory:", **option
     thread.start()
     deadline = time.monotonic() + 10
     while not server.started:
-        assert thread.is_alive() and time.monotonic() < deadline, "the server did not start"
+        assert thread.is_alive(), "the server did not start"
+        assert time.monotonic() < deadline, "the server takes too long to start"
         time.sleep(0.005)
     try:
         yield Client(server)
@@ -165,7 +166,7 @@ class Gate:
 
     async def wait(self) -> None:
         self.reached.set()
-        while not self._open.is_set():
+        while not self._open.is_set():  # noqa: ASYNC110 - whoever opens it is in another thread
             await asyncio.sleep(0.002)
 
     def wait_reached(self) -> None:

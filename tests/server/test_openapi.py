@@ -54,20 +54,11 @@ def test_schemathesis_finds_nothing(needs_token: bool, tmp_path: Path):
         known = client.as_user(token) if needs_token else client
         for question in ("one", "two"):
             known.start(question, run_id=f"known-{question}-run")
-        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.address}/openapi.json", "--max-examples", "40"]
-        command += [
-            "--checks",
-            ",".join(CHECKS),
-            "--workers",
-            "2",
-            "--seed",
-            "1",
-            "--request-timeout",
-            "20",
-            "--phases",
-            "examples,coverage,fuzzing",
-        ]
-        command += ["--suppress-health-check", "all"]
+        options = (
+            "--max-examples 40 --workers 2 --seed 1 --request-timeout 5 --phases examples,coverage,fuzzing --suppress-health-check all"
+        )
+        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.address}/openapi.json", *options.split()]
+        command += ["--checks", ",".join(CHECKS)]
         if needs_token:
             command += ["--header", f"Authorization: Bearer {token}"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=380)
