@@ -324,6 +324,32 @@ def test_two_events_without_a_blank_line():
     assert read(one + b"\n" + two)[0].text == "ab"
 
 
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b'{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":NaN,"finish_reason":"stop"}]}', "a"),
+        (b'{"choices":[{"index":0,"delta":{"content":"a\x01b"},"finish_reason":"stop"}]}', "a\x01b"),
+        (rb'{"choices":[{"index":0,"delta":{"content":"a\ud83d"},"finish_reason":"stop"}]}', "a\ufffd"),
+        (rb'{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00"},"finish_reason":"stop"}]}', "\U0001f600"),
+        (b'\xef\xbb\xbf{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}', "a"),
+    ],
+)
+def test_json_that_is_only_nearly_json(raw: bytes, text: str):
+    found, _ = read(raw)
+    assert found.text == text
+    found.text.encode()
+
+
+def test_nesting_without_end_is_a_typed_error():
+    with pytest.raises(BadReplyError):
+        read(b'{"a":' * 200_000 + b"1" + b"}" * 200_000)
+
+
+def test_half_a_character_does_not_stop_a_request():
+    sent = body(Request([UserMessage("a\udce4b"), AssistantMessage("", (ToolCall("x", "f", {"k\ud800": ["\udfff"]}),))]))
+    assert sent["messages"][0]["content"] == "a\ufffdb"
+
+
 def test_unknown_events_are_ignored():
     assert read({"type": "ping"}, chunk(content="a"), {"event": "x"}, chunk("stop"))[0].text == "a"
 
@@ -376,6 +402,17 @@ def test_usage_from_other_places():
 def test_a_stated_cost_wins():
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.5}
     assert read({**whole(content="a"), "usage": usage}, end=False)[0].usage.cost == 0.5
+
+
+def test_senseless_numbers_count_as_none():
+    usage = {"prompt_tokens": float("inf"), "completion_tokens": 2**70, "cost": float("nan"), "total_tokens": -5}
+    found = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
+    assert (found.input_tokens, found.output_tokens, found.cost) == (0, 0, 0.0)
+
+
+def test_the_cost_with_ones_own_key():
+    usage = {"prompt_tokens": 1, "cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}}
+    assert read({**whole(content="a"), "usage": usage}, end=False)[0].usage.cost == 0.75
 
 
 # What goes out
@@ -560,9 +597,9 @@ def test_keys(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_headers_are_added_and_masked():
-    adapter = model(headers={"X-Team": "secret-team-token"})
-    assert adapter._connection.headers["x-team"] == "secret-team-token"
-    assert "secret-team-token" not in adapter._origin.redact("you sent secret-team-token")
+    adapter = model(headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"})
+    assert adapter._connection.headers["x-team-token"] == "team-token-1"
+    assert adapter._origin.redact("blue team-token-1 a-very-long-value-of-a-header") == "blue *** ***"
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://host/v1", "http://", "localhost:8000"])

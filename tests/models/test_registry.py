@@ -125,7 +125,7 @@ def profile(spec: str) -> Profile:
         ("deepseek:deepseek-v4-flash", {"replay_reasoning": True, "json_schema": False, "json_mode": True}),
         ("mistral:mistral-small-latest", {"vision": True, "json_schema": True}),
         ("ollama:qwen2.5-coder:1.5b", {"tool_call": False, "json_schema": True, "grammar": False}),
-        ("ollama:llama3.2", {"tool_call": True, "json_schema": True, "forced_tool": False}),
+        ("ollama:llama3.2", {"tool_call": True, "json_schema": True, "forced_tool": False, "window": None}),
         ("ollama:gpt-oss:20b", {"tool_call": True, "reasoning": True, "system_role": "system"}),
         ("llamacpp:whatever", {"tool_call": False, "json_schema": True, "grammar": True}),
         ("groq:openai/gpt-oss-120b", {"tool_call": True, "forced_tool": True, "prices": None}),

@@ -12,6 +12,7 @@ from treadle.models.http import Endpoint, Exchange, Timeouts
 from treadle.models.limiter import limiter_for
 from treadle.models.profiles import profile_for
 from treadle.models.providers import Provider, connect, provider_named
+from treadle.models.wire import UNREADABLE, whole_characters
 from treadle.types.errors import ModelError, TransientModelError
 from treadle.types.profile import Profile
 from treadle.types.request import Delta, Reply, Request, StreamPart
@@ -152,11 +153,22 @@ def decode(payload: bytes, origin: Origin) -> list[Any]:
     """The JSON documents in a payload. Usually one; some servers forget the blank line between two events."""
     try:
         return [msgspec.json.decode(payload)]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         pass
     try:
-        return [msgspec.json.decode(line) for line in payload.split(b"\n") if line.strip()]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return [_lenient(payload)]
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [_lenient(line) for line in payload.split(b"\n") if line.strip()]
+    except (ValueError, RecursionError):
         if payload.startswith((b"{", b"[")) and not payload.rstrip().endswith((b"}", b"]")):
             raise dropped(origin, "the reply was cut off") from None
         raise unreadable(origin, "the reply is not JSON", payload) from None
+
+
+def _lenient(payload: bytes) -> Any:
+    """Python's own reader takes what the strict one refuses: NaN, raw control characters, half a surrogate pair."""
+    from json import loads
+
+    return whole_characters(loads(payload.decode("utf-8-sig", "replace"), strict=False))

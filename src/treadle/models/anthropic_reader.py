@@ -10,7 +10,7 @@ import msgspec
 from treadle.models.adapter import decode
 from treadle.models.anthropic_wire import API
 from treadle.models.failures import Origin, dropped, inline, unreadable
-from treadle.models.wire import CallList, as_count, as_dict, as_list, as_text, encode, priced
+from treadle.models.wire import UNREADABLE, CallList, as_count, as_dict, as_list, as_text, encode, priced
 from treadle.types.profile import Profile
 from treadle.types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
 from treadle.types.usage import NO_USAGE, Usage
@@ -213,5 +213,5 @@ def _read(arguments: str) -> Any:
     """What cannot be read is left out: the call itself says that it could not be."""
     try:
         return msgspec.json.decode(arguments) if arguments.strip() else {}
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return {}

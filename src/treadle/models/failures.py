@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 import msgspec
@@ -24,50 +23,46 @@ MAX_MESSAGE = 600
 ATTEMPT = Usage(requests=1)
 """What every failed attempt is known to have cost: one request."""
 
-_OVERFLOW = re.compile(
-    "|".join(
-        (
-            r"context[_ ](?:length|window|size|limit)[_ ]?exceed",
-            r"exceeds? (?:the |this )?(?:model'?s? )?(?:available |maximum |max |allowed )*context",
-            r"exceeds? the maximum number of (?:input )?tokens",
-            r"tokens? exceeds? the configured limit",
-            r"token count of \d+ exceeds the limit",
-            r"exceed_context_size|model_context_window_exceeded|too_many_prompt_tokens|request_too_large|string_above_max_length",
-            r"exceeded (?:model|max(?:imum)?) (?:token|context)",
-            r"maximum (?:context|prompt) length",
-            r"(?:maximum|max) (?:model|sequence) length",
-            r"model'?s context length is only",
-            r"greater than the context length",
-            r"context length of only",
-            r"context limit",
-            r"context window exceeds",
-            r"prompt (?:is )?too long",
-            r"input (?:is )?too long",
-            r"input length (?:and `?max_tokens`? )?exceed",
-            r"length of all messages is too long",
-            r"too many tokens:",
-            r"too large for model|request too large for",
-            r"reduce the length of the (?:messages|prompt|input)",
-            r"tokens must be reduced",
-            r"reduce your message size",
-            r"range of input length",
-        )
-    ),
-    re.IGNORECASE,
+# Plain strings, compiled by `re` when first used: most programs never see a failure.
+_OVERFLOW = "|".join(
+    (
+        r"context[_ ](?:length|window|size|limit)[_ ]?exceed",
+        r"exceeds? (?:the |this )?(?:model'?s? )?(?:available |maximum |max |allowed )*context",
+        r"exceeds? the maximum number of (?:input )?tokens",
+        r"tokens? exceeds? the configured limit",
+        r"token count of \d+ exceeds the limit",
+        r"exceed_context_size|model_context_window_exceeded|too_many_prompt_tokens|request_too_large|string_above_max_length",
+        r"exceeded (?:model|max(?:imum)?) (?:token|context)",
+        r"maximum (?:context|prompt) length",
+        r"(?:maximum|max) (?:model|sequence) length",
+        r"model'?s context length is only",
+        r"greater than the context length",
+        r"context length of only",
+        r"context limit",
+        r"context window exceeds",
+        r"prompt (?:is )?too long",
+        r"input (?:is )?too long",
+        r"input length (?:and `?max_tokens`? )?exceed",
+        r"length of all messages is too long",
+        r"too many tokens:",
+        r"too large for model|request too large for",
+        r"reduce the length of the (?:messages|prompt|input)",
+        r"tokens must be reduced",
+        r"reduce your message size",
+        r"range of input length",
+    )
 )
-_REFUSED = re.compile(
-    r"invalid|authenticat|unauthori[sz]ed|permission|forbidden|not.?found|unsupported|billing|insufficient_quota", re.IGNORECASE
-)
-_FILTERED = re.compile(r"content.?filter|content.?policy|content management|data_inspection", re.IGNORECASE)
-_KEYS = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi|csk|tgp)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{16,}|(?i:\bbearer\s+)[^\s\"',]+"
-)
+_REFUSED = r"invalid|authenticat|unauthori[sz]ed|permission|forbidden|not.?found|unsupported|billing|insufficient_quota"
+_FILTERED = r"content.?filter|content.?policy|content management|data_inspection"
+_KEYS = r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi|csk|tgp)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{16,}|(?i:\bbearer\s+)[^\s\"',]+"
 _NUMBER = r"\d+(?:\.\d+)?"
-_WAIT_IN_TEXT = re.compile(
-    rf"(?:(?:try again|retry) (?:in|after)|retryDelay\W+)\s*((?:{_NUMBER}\s*(?:ms|milli|h|m|s)[a-z]*\s*)+)", re.IGNORECASE
-)
-_DURATION = re.compile(rf"({_NUMBER})\s*(ms|milli|h|m|s)", re.IGNORECASE)
+_WAIT_IN_TEXT = rf"(?:(?:try again|retry) (?:in|after)|retryDelay\W+)\s*((?:{_NUMBER}\s*(?:ms|milli|h|m|s)[a-z]*\s*)+)"
+_DURATION = rf"({_NUMBER})\s*(ms|milli|h|m|s)"
 _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _found(pattern: str, *texts: str) -> bool:
+    return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
 
 
 class Origin:
@@ -86,7 +81,7 @@ class Origin:
     def redact(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        return _KEYS.sub("***", text)
+        return re.sub(_KEYS, "***", text)
 
     def say(self, text: str) -> str:
         """`text` as a message: masked, in one line, cut, with the provider's name in front."""
@@ -118,11 +113,11 @@ def inline(origin: Origin, error: Any) -> ModelError:
 def _judge(origin: Origin, text: str, message: str, code: str, status: int | None, wait: float | None) -> ModelError:
     shown = origin.say(text)
     provider = origin.provider
-    if status == 413 or _OVERFLOW.search(message) or _OVERFLOW.search(code):
+    if status == 413 or _found(_OVERFLOW, message, code):
         return ContextOverflowError(shown, status=status, usage=ATTEMPT, provider=provider)
     if _transient(message, code, status):
         return TransientModelError(shown, status=status, usage=ATTEMPT, provider=provider, retry_after=wait)
-    if _FILTERED.search(message) or _FILTERED.search(code):
+    if _found(_FILTERED, message, code):
         return ContentFilteredError(shown, status=status, usage=ATTEMPT, provider=provider)
     return RequestRefusedError(shown, status=status, usage=ATTEMPT, provider=provider)
 
@@ -134,7 +129,7 @@ def _transient(message: str, code: str, status: int | None) -> bool:
     if status is not None:
         return status in (408, 409) or status >= 500
     # Without a status, what is not clearly our own fault is the upstream's.
-    return not (_REFUSED.search(code or message) or _FILTERED.search(code or message))
+    return not (_found(_REFUSED, code or message) or _found(_FILTERED, code or message))
 
 
 def dropped(origin: Origin, what: str, *, retry_after: float | None = None) -> TransientModelError:
@@ -152,7 +147,7 @@ def _describe(body: bytes) -> tuple[str, str]:
     """The message and the code or type of an error body, whatever its shape."""
     try:
         value: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body[:MAX_MESSAGE].decode("utf-8", "replace").strip(), ""
     if isinstance(value, list) and value:
         value = cast("list[Any]", value)[0]
@@ -183,6 +178,8 @@ def _retry_after(headers: Mapping[str, str], message: str) -> float | None:
         wait = _seconds(value)
         if wait is not None:
             return wait
+        from email.utils import parsedate_to_datetime
+
         try:
             return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
         except ValueError:
@@ -199,7 +196,7 @@ def _retry_after(headers: Mapping[str, str], message: str) -> float | None:
         # A moment in (milli)seconds since 1970, or a distance from now: their sizes tell them apart.
         moment = reset / 1000 if reset > 1e11 else reset
         return max(0.0, moment - time.time()) if moment > 1e8 else moment
-    if found := _WAIT_IN_TEXT.search(message):
+    if found := re.search(_WAIT_IN_TEXT, message, re.IGNORECASE):
         return _duration(found[1])
     return None
 
@@ -216,5 +213,5 @@ def _duration(value: str) -> float | None:
     """`6m0s`, `1.5s`, `12ms` or a bare number of seconds."""
     if (plain := _seconds(value)) is not None:
         return plain
-    parts = _DURATION.findall(value)
+    parts = re.findall(_DURATION, value, re.IGNORECASE)
     return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts) if parts else None

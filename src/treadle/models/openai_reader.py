@@ -254,7 +254,8 @@ def chat_usage(found: dict[str, Any], timings: dict[str, Any], profile: Profile)
     cached = prompt.get("cached_tokens") or found.get("prompt_cache_hit_tokens") or found.get("cached_tokens")
     cached = as_count(cached or timings.get("cache_n"))
     stated = found.get("cost")
-    if found.get("is_byok") and stated is not None:
-        stated += as_dict(found.get("cost_details")).get("upstream_inference_cost") or 0.0
+    upstream = as_dict(found.get("cost_details")).get("upstream_inference_cost")
+    if found.get("is_byok") and isinstance(stated, (int, float)) and isinstance(upstream, (int, float)):
+        stated += upstream  # with one's own key, the router states only its fee
     usage = Usage(read, wrote, min(cached, read), as_count(prompt.get("cache_write_tokens")), reasoning, requests=1)
     return priced(usage, profile.prices, stated)

@@ -188,7 +188,9 @@ def profile_for(provider: Provider, name: str) -> Profile:
         served |= {"json_schema": fact.json_schema, "forced_tool": fact.forced_tool}
     if not fact.tool_call:
         served["forced_tool"] = False
-    plain = {"token_cap_name": "max_tokens", "system_role": "user" if fact.system_role == "user" else "system"}
+    plain: dict[str, Any] = {"token_cap_name": "max_tokens", "system_role": "user" if fact.system_role == "user" else "system"}
+    if not provider.needs_key:
+        plain["window"] = None  # on one's own machine the server's settings decide, not what the model could do
     prices = fact.prices if provider.name == "openrouter" else server.prices
     replay = server.replay_reasoning or fact.replay_reasoning
     return msgspec.structs.replace(fact, **served, **plain, prices=prices, replay_reasoning=replay)

@@ -167,7 +167,10 @@ def connect(provider: Provider, base_url: str | None, api_key: str | None, heade
     extra = {name.lower(): value for name, value in (headers or {}).items()}
     port = f":{parts.port}" if parts.port else ""
     shown = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
-    secrets = [key, parts.password or "", *extra.values()]
+    # A long value, or one under a telling name, is taken for a secret.
+    telling = ("auth", "key", "token", "secret", "cookie")
+    secrets = [value for name, value in extra.items() if len(value) >= 20 or any(word in name for word in telling)]
+    secrets += [key, parts.password or ""]
     return Connection(address, sent | extra, Origin(provider.name, shown, secrets), key, local)
 
 

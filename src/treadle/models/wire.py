@@ -15,7 +15,27 @@ from treadle.types.request import CallDelta, Delta, RawCall, ReasoningDelta, Req
 from treadle.types.usage import Usage
 
 T = TypeVar("T")
-encode = msgspec.json.Encoder().encode
+UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What reading hostile JSON may raise."""
+_encode = msgspec.json.Encoder().encode
+
+
+def encode(value: Any) -> bytes:
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:  # half a character, out of a file name or a broken page: no reason to end a run
+        return _encode(whole_characters(value))
+
+
+def whole_characters(value: Any) -> Any:
+    """The value with every half of a surrogate pair replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {whole_characters(key): whole_characters(inner) for key, inner in as_dict(value).items()}
+    if isinstance(value, (list, tuple)):
+        return [whole_characters(inner) for inner in cast("list[Any]", value)]
+    return value
 
 
 # Providers send null, numbers or lists where the documentation says text: read what fits, take the rest for absent.
@@ -34,7 +54,7 @@ def as_text(value: Any) -> str:
 
 
 def as_count(value: Any) -> int:
-    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+    return int(value) if isinstance(value, (int, float)) and 0 < value < 2**53 else 0
 
 
 class EncodedMessages(Generic[T]):
@@ -97,7 +117,7 @@ def arguments_of(call: ToolCall) -> str:
 def is_object(text: str) -> bool:
     try:
         return isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except UNREADABLE:
         return False
 
 
@@ -253,7 +273,7 @@ def _overlap(text: str, tag: str) -> int:
 
 def priced(usage: Usage, prices: Prices | None, stated: Any = None) -> Usage:
     """The usage with its cost: the provider's own figure if it states one, else by the table."""
-    if isinstance(stated, (int, float)) and stated >= 0:
+    if isinstance(stated, (int, float)) and 0 <= stated < 1e9:
         return msgspec.structs.replace(usage, cost=float(stated))
     if prices is None:
         return usage
