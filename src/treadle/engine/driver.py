@@ -37,6 +37,8 @@ async def drive(run: Run) -> RunResult:
                 await run.check()
                 await turn(run)
     except asyncio.CancelledError:
+        if run.abandoned:
+            raise
         if task := asyncio.current_task():
             task.uncancel()
         await _wind_down(run)

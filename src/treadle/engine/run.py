@@ -107,6 +107,7 @@ class Run:
         self.raises: BaseException | None = None
         self.stopping = ""
         """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
+        self.abandoned = False
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {key: list(value) for key, value in self.state.replies.items()}
         self.owner = uuid.uuid4().hex
         self._swap: Toolkit | None = None
@@ -169,6 +170,15 @@ class Run:
             self.task.cancel()
         else:
             self._loop.call_soon_threadsafe(self.task.cancel)
+
+    async def abandon(self) -> None:
+        """Let go without recording an end: the run is left as a crash would leave it, for another driver to go on with."""
+        self.abandoned = True
+        for child in tuple(self.children):
+            await child.abandon()
+        if self.task is not None and not self.task.done():
+            self.task.cancel()
+            await asyncio.wait([self.task])
 
     def approve(self, call_id: str, allow: bool = True, *, by: str = "", note: str = "") -> None:
         """Decide about a call that waits for approval; `Agent.resume` then goes on."""

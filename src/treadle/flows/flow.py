@@ -38,6 +38,8 @@ class FlowAgent(Agent, ABC):
             if run.state.finished is None:
                 await self.work(run)
         except asyncio.CancelledError:
+            if run.abandoned:
+                raise
             if task := asyncio.current_task():
                 task.uncancel()
             if run.state.started is not None and run.state.finished is None:
