@@ -19,9 +19,10 @@ from .contract import WIRES, Said, Wire
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
 NUMBERS = {"cost": 0.1, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}, "output_tokens_details": {"thinking_tokens": 1}}
-SAID = Said("Text.", (("a", "f", {"x": [1]}), ("b", "g", {})), "Thought.", "calls")
+SAID = Said("Text.", (("a", "f", {"x": 1}), ("b", "g", {})), "Hm.", "calls")
+ODD: list[Any] = [None, True, float("inf"), float("nan"), -1, 2**70, 1e300, "", "text", [], [7], {}, {"type": 7}]
 odd = st.recursive(
-    st.sampled_from([float("inf"), float("nan"), -1, 2**70, 1e300, "", [], {}])
+    st.sampled_from(ODD)
     | st.none()
     | st.booleans()
     | st.integers(-5, 2**70)
@@ -57,8 +58,11 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
+MODELS = {wire.name: wire.model("http://127.0.0.1:9") for wire in WIRES}
+
+
 def read(wire: Wire, payloads: list[bytes]) -> None:
-    reader = wire.model("http://127.0.0.1:9")._reader(Request([UserMessage("q")]))
+    reader = MODELS[wire.name]._reader(Request([UserMessage("q")]))
     try:
         for payload in payloads:
             if not reader.done:
@@ -71,7 +75,18 @@ def read(wire: Wire, payloads: list[bytes]) -> None:
     assert reader.spent().requests >= 1
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_each_odd_value_in_every_place(wire: Wire, streaming: bool):
+    sent = documents(wire, streaming)
+    payloads = [json.dumps(document).encode() for document in sent]
+    for number, document in enumerate(sent):
+        for path in places(document):
+            for value in ODD:
+                changed = json.dumps(put(document, path, value)).encode()
+                read(wire, [*payloads[:number], changed, *payloads[number + 1 :]])
+
+
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_any_value_anywhere(wire: Wire, data: st.DataObject):
     sent = documents(wire, data.draw(st.booleans()))
