@@ -42,7 +42,7 @@ STEP = {
     "anyOf": [
         {
             "type": "object",
-            "properties": {"thought": {"type": "string", "maxLength": 40}, "action": {"const": name}},
+            "properties": {"thought": {"type": "string", "maxLength": 24}, "action": {"const": name}},
             "required": ["thought", "action"],
             "additionalProperties": False,
         }
@@ -187,7 +187,7 @@ async def rounds(component: str, count: int, cache: WireCache | None, messages: 
     found: list[tuple[int, int, int]] = []
     had = 0
     for number in range(count):
-        request = Request(messages, format=schema(STEP), component=component, cache=cache, max_tokens=60)
+        request = Request(messages, format=schema(STEP), component=component, cache=cache, max_tokens=40)
         reply = await complete(shared(), request)
         found.append((reply.usage.input_tokens, reply.usage.cached_tokens, had))
         # The last token written ended the reply and was never evaluated.
@@ -210,13 +210,13 @@ def test_a_round_pays_only_for_what_is_new():
 def test_components_do_not_evict_each_other():
     async def main() -> None:
         loop: list[Message] = [SYSTEM, UserMessage("What is the answer to everything?")]
-        plan: list[Message] = [SystemMessage("You make plans. " * 10), UserMessage("Plan the search for the answer.")]
+        plan: list[Message] = [SystemMessage("You make plans. " * 5), UserMessage("Plan the search for the answer.")]
         caches = WireCache(), WireCache()
         await rounds("loop", 1, caches[0], loop)
         await rounds("planner", 1, caches[1], plan)
         for component, cache, messages in (("loop", caches[0], loop), ("planner", caches[1], plan)):
             (sent, cached, _), *_ = await rounds(component, 1, cache, messages)
-            assert cached >= 0.7 * sent, component
+            assert cached >= 0.6 * sent, component
 
     go(main(), 100)
 

@@ -10,7 +10,7 @@ import pytest
 from treadle.models.local_prompt import MARKUP, ExactReader, flat, grammar_of, opening_of
 from treadle.models.local_runtime import ORIGIN
 from treadle.models.local_slots import Segment
-from treadle.types.errors import ContextOverflowError, RequestRefusedError, TransientModelError
+from treadle.types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
 from treadle.types.profile import Profile
 from treadle.types.request import OutputFormat, ReasoningDelta, TextDelta
 
@@ -114,11 +114,11 @@ def test_a_reply_with_its_tokens_and_usage():
     assert read.tokens == (5, 6)
 
 
-@pytest.mark.parametrize(("finish", "stop"), [("stop", "word"), ("length", "limit")])
-def test_tokens_that_may_not_be_the_text_are_not_kept(finish: str, stop: str):
+@pytest.mark.parametrize(("finish", "stop", "wrote"), [("stop", "word", 1), ("length", "limit", 1), ("stop", "eos", 3)])
+def test_tokens_that_may_not_be_the_text_are_not_kept(finish: str, stop: str, wrote: int):
     read = reader()
     read.feed(chunk("Hel", [5]))
-    read.feed(chunk(finish=finish, stop=stop))
+    read.feed(chunk(finish=finish, stop=stop, timings={"predicted_n": wrote}))
     assert read.reply().finish == finish
     assert read.tokens == ()
 
@@ -137,6 +137,8 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_it_is_read():
 
 
 def test_errors_of_the_runtime_are_typed():
+    with pytest.raises(BadReplyError, match="something else than a chunk"):
+        reader().feed(b"<html>")
     overflow = {"error": {"code": 400, "message": "request exceeds the available context size", "type": "exceed_context_size_error"}}
     with pytest.raises(ContextOverflowError):
         reader().feed(msgspec.json.encode(overflow))

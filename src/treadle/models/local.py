@@ -214,8 +214,7 @@ class _Job:
         return extra
 
     def _on_chunk(self, reader: ExactReader | ChatReader, chunk: bytes) -> bool:
-        # An interpreter that ends waits for this thread: it must not go on writing for nobody.
-        if self.stopping.is_set() or not threading.main_thread().is_alive():
+        if self._unwanted():
             return True
         try:
             deltas = reader.feed(chunk)
@@ -227,11 +226,15 @@ class _Job:
     def _finish(self, reader: ExactReader | ChatReader, slot: Slot) -> Reply | None:
         if self._failure is not None:
             raise self._failure
-        if self.stopping.is_set() or not threading.main_thread().is_alive():
+        if self._unwanted():
             return None
         reply = reader.reply()
         slot.size = reply.usage.total_tokens
         return reply
+
+    def _unwanted(self) -> bool:
+        """Whether nobody waits for the reply any more. An interpreter that ends waits for this thread, so it must end, too."""
+        return self.stopping.is_set() or self._loop.is_closed() or not threading.main_thread().is_alive()
 
     def _hand_over(self, part: StreamPart | Exception) -> bool:
         try:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct, field
 
-from treadle.models.failures import Origin, dropped, inline
+from treadle.models.failures import Origin, dropped, inline, unreadable
 from treadle.models.local_slots import Segment
 from treadle.models.wire import ThinkSplitter, encode, priced
 from treadle.types.errors import ContextOverflowError, RequestRefusedError
@@ -124,7 +124,10 @@ class ExactReader:
         self._last: _Chunk | None = None
 
     def feed(self, payload: bytes) -> Sequence[Delta]:
-        chunk = _decoder.decode(payload)
+        try:
+            chunk = _decoder.decode(payload)
+        except msgspec.DecodeError as error:
+            raise unreadable(self._origin, f"the runtime sent something else than a chunk ({error})", payload) from None
         if chunk.error:
             raise inline(self._origin, chunk.error)
         if chunk.prompt_progress is not None:
@@ -142,7 +145,8 @@ class ExactReader:
         if choice.finish_reason:
             self._last = chunk
             out += self._splitter.end()
-            if chunk.inside.stop_type == "eos":
+            # A character that takes several tokens is sent with the last of them alone: then some are missing.
+            if chunk.inside.stop_type == "eos" and len(self._collected) == chunk.timings.predicted_n:
                 self.tokens = tuple(self._collected[:-1])
         self._text += [delta.text for delta in out if isinstance(delta, TextDelta)]
         self._reasoning += [delta.text for delta in out if isinstance(delta, ReasoningDelta)]

@@ -9,14 +9,14 @@ import importlib
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from treadle.models.failures import Origin, refused
+from treadle.models.failures import Origin, dropped, refused
 from treadle.models.local_prompt import MARKUP
 from treadle.models.local_slots import Slots
 from treadle.models.wire import encode
@@ -50,6 +50,7 @@ class Runtime:
         self._address = (place.hostname or "127.0.0.1", place.port or 80)
         self._key = key
         self._controls: dict[str, bool] = {}
+        self._broken = False
 
     @property
     def alive(self) -> bool:
@@ -85,19 +86,22 @@ class Runtime:
 
     def _ask(self, path: str, body: bytes) -> Any:
         """What the binding's Python face does not offer is asked at the port it opens anyway; only we have the key."""
-        with self._connected() as connection:
-            answer = self._send(connection, path, body)
+        with self._posted(path, body, timeout=60.0) as answer:
             return msgspec.json.decode(answer.read())
 
-    def _connected(self, timeout: float | None = 60.0) -> contextlib.closing[http.client.HTTPConnection]:
-        return contextlib.closing(http.client.HTTPConnection(*self._address, timeout=timeout))
-
-    def _send(self, connection: http.client.HTTPConnection, path: str, body: bytes) -> http.client.HTTPResponse:
-        connection.request("POST", path, body, {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"})
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise refused(ORIGIN, answer.status, {}, answer.read())
-        return answer
+    @contextlib.contextmanager
+    def _posted(self, path: str, body: bytes, timeout: float | None) -> Generator[http.client.HTTPResponse]:
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        try:
+            with contextlib.closing(http.client.HTTPConnection(*self._address, timeout=timeout)) as connection:
+                connection.request("POST", path, body, headers)
+                answer = connection.getresponse()
+                if answer.status != 200:
+                    raise refused(ORIGIN, answer.status, {}, answer.read())
+                yield answer
+        except (OSError, http.client.HTTPException) as error:
+            self._broken = True
+            raise dropped(ORIGIN, f"the runtime broke off ({error or type(error).__name__})") from error
 
 
 class InProcess(Runtime):

@@ -8,7 +8,6 @@ import secrets
 import signal
 import subprocess
 import sys
-from http.client import HTTPException
 from pathlib import Path
 
 import msgspec
@@ -42,7 +41,7 @@ class Isolated(Runtime):
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return not self._broken and self._process.poll() is None
 
     def complete(self, body: bytes, on_chunk: OnChunk) -> None:
         self._stream("/v1/completions", body, on_chunk)
@@ -78,15 +77,13 @@ class Isolated(Runtime):
         return msgspec.json.decode(line, type=_Ready)
 
     def _stream(self, path: str, body: bytes, on_chunk: OnChunk) -> None:
-        try:
-            # Closing the connection is what stops the model. No time-out: a process that dies closes it, too.
-            with self._connected(None) as connection:
-                answer = self._send(connection, path, body)
-                for line in answer:
-                    if line.startswith(b"data: ") and not line.startswith(b"data: [DONE]") and on_chunk(line[6:]):
-                        return
-        except (OSError, HTTPException) as error:
-            raise dropped(ORIGIN, f"the model's process broke off ({error or type(error).__name__})") from error
+        # Leaving early closes the connection, and that stops the model. No time-out: a process that dies closes it, too.
+        with self._posted(path, body, timeout=None) as answer:
+            for line in answer:
+                if line.startswith(b"data: ") and (line.startswith(b"data: [DONE]") or on_chunk(line[6:])):
+                    return
+        self._broken = True
+        raise dropped(ORIGIN, "the runtime broke off in the middle of a reply")
 
 
 def _start() -> subprocess.Popen[bytes]:

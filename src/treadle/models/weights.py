@@ -16,7 +16,7 @@ from treadle.models.local_fetch import FetchError, Weights, digest, from_hub, fr
 from treadle.models.local_files import Progress, locked, need_room
 from treadle.types.errors import ModelError, UnknownModelError
 
-DEFAULT = "qwen2.5-coder-1.5b"
+DEFAULT = "qwen2.5-coder-0.5b"
 
 CATALOGUE = {
     weights.name: weights
