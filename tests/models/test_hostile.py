@@ -86,7 +86,7 @@ def test_each_odd_value_in_every_place(wire: Wire, streaming: bool):
                 read(wire, [*payloads[:number], changed, *payloads[number + 1 :]])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_value_anywhere(wire: Wire, data: st.DataObject):
     sent = documents(wire, data.draw(st.booleans()))
@@ -97,7 +97,7 @@ def test_any_value_anywhere(wire: Wire, data: st.DataObject):
     read(wire, [json.dumps(document).encode() for document in sent])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_events_lost_doubled_or_in_another_order(wire: Wire, data: st.DataObject):
     sent = documents(wire, True)
@@ -105,7 +105,7 @@ def test_events_lost_doubled_or_in_another_order(wire: Wire, data: st.DataObject
     read(wire, [json.dumps(sent[number]).encode() for number in order])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.binary(max_size=30), max_size=4))
 def test_any_bytes(wire: Wire, payloads: list[bytes]):
     read(wire, payloads)
