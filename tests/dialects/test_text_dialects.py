@@ -122,6 +122,22 @@ def test_a_cut_answer_is_kept_but_a_cut_call_is_not():
     assert "cut off" in cut.problem
 
 
+@pytest.mark.parametrize("name", TEXT_NAMES)
+def test_missing_brackets_are_forgiven_only_if_the_reply_came_to_its_own_end(name: str):
+    text = OWN_CALL[name].removesuffix("]").removesuffix("}")
+    assert executable(decode(name, text)) == CALL
+    assert decode(name, text).repaired
+    for finish in ("length", "error", "filter"):
+        assert executable(decode(name, text, finish)) == []
+        assert decode(name, text, finish).problem
+    assert executable(decode(name, f'[{OWN_CALL["array"][1:-1]}, {{"name": "ad', "length")) == CALL
+
+
+def test_a_long_thought_keeps_its_words():
+    thought = "I will first look up how many red pandas live in the wild, and then compare the two numbers I have."
+    assert decode("json", f"{thought}\n```json\n{OWN_CALL['array']}\n```").thought == thought
+
+
 def test_schema_says_whether_the_task_succeeded():
     text = '{"thought": "", "action": "final_answer", "final_answer": "No.", "task_successful": %s}'
     assert decode("schema", text % "true").task_successful is True

@@ -48,6 +48,24 @@ class Parsed(NamedTuple):
         return not self.open
 
 
+class Whole(NamedTuple):
+    """Says which containers of a value were written to the end, in a reply that ended by its length (`cut`) or by itself."""
+
+    open: frozenset[int] = frozenset()
+    whole: bool = True
+    cut: bool = False
+
+    def __call__(self, container: object, within: object = None) -> bool:
+        """Closed; or, if the reply came to its own end, lacking brackets only. In a cut reply the object around it is closed too."""
+        if self.whole and not self.cut:
+            return True
+        return id(container) not in self.open and not (self.cut and id(within) in self.open)
+
+
+def whole_in(parsed: Parsed, cut: bool) -> Whole:
+    return Whole(parsed.open, parsed.whole, cut)
+
+
 class PythonCall(NamedTuple):
     name: str
     positional: list[Any]

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from treadle.dialects.lenient import Lenient, Parsed, Unreadable
-from treadle.dialects.shapes import NOT_WHOLE, Found, Tools, Whole, calls_in, clean_name, make_call, python_calls
+from treadle.dialects.lenient import Lenient, Parsed, Unreadable, Whole, whole_in
+from treadle.dialects.shapes import NOT_WHOLE, Found, Tools, calls_in, clean_name, make_call, python_calls
 
 MAX_MARKERS = 256
 _NAME = r"[^\W\d][\w.:/@-]{0,127}"
@@ -281,14 +281,6 @@ class _Reader:
 
     def _whole(self, parsed: Parsed) -> Whole:
         return whole_in(parsed, self._cut)
-
-
-def whole_in(parsed: Parsed, cut: bool) -> Whole:
-    """Which containers of a value are complete: closed ones, and, if the reply came to its own end, those that only lack brackets."""
-    if parsed.closed:
-        return lambda _: True
-    lenient = parsed.whole and not cut
-    return lambda container: lenient or id(container) not in parsed.open
 
 
 def _encode(text: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from treadle.dialects.lenient import MAX_DEPTH, Lenient, Parsed, Unreadable
-from treadle.dialects.markup import read_markup, whole_in
+from treadle.dialects.lenient import MAX_DEPTH, Lenient, Parsed, Unreadable, whole_in
+from treadle.dialects.markup import read_markup
 from treadle.dialects.shapes import (
     ANSWER_KEYS,
     NAME_KEYS,
@@ -366,7 +366,7 @@ def _prose(text: str) -> str:
     """The words before an action, without what only introduces it."""
     text = text.strip()
     tail = max(0, len(text) - 40)
-    return text[:tail] + re.sub(r"(?:\*{0,2}(?:Action|Thought)\s*:\*{0,2}\s*)?(?:```\s*\w*)?\Z", "", text[tail:]).strip()
+    return (text[:tail] + re.sub(r"(?:\*{0,2}(?:Action|Thought)\s*:\*{0,2}\s*)?(?:```\s*\w*)?\Z", "", text[tail:])).strip()
 
 
 def read_arguments(text: str, name: str, tools: Tools, *, cut: bool) -> Found:

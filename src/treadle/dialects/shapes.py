@@ -7,20 +7,17 @@ shape is explicit (a name key and an arguments key), so that the model can be to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
 from treadle.dialects.coerce import coerce
-from treadle.dialects.lenient import Lenient, PythonCall, Unreadable
+from treadle.dialects.lenient import Lenient, PythonCall, Unreadable, Whole
 from treadle.types.request import ToolSchema
 
 Tools = Mapping[str, ToolSchema]
-Whole = Callable[[object], bool]
-"""Says of a container whether everything in it was written to the end."""
-
 NAME_KEYS = ("tool_name", "tool", "name", "action", "function", "function_name", "recipient_name")
 ARGS_KEYS = ("tool_args", "arguments", "args", "parameters", "inputs", "input", "action_input", "tool_input", "params", "kwargs")
 THOUGHT_KEYS = ("reasoning", "thought", "thoughts", "thinking", "explanation")
@@ -34,6 +31,7 @@ _META = frozenset({*THOUGHT_KEYS, *ANSWER_KEYS, "type", "id", "call_id", "index"
 _MAX_WRAPPERS = 4
 _NAME = re.compile(r"[\w.:/@-]{1,128}")
 
+EVERYTHING = Whole()
 NOT_WHOLE = "the arguments are not complete"
 
 
@@ -46,11 +44,7 @@ class Found(Struct, frozen=True):
     repaired: bool = False
 
 
-def everything_whole(_: object) -> bool:
-    return True
-
-
-def calls_in(value: Any, tools: Tools, whole: Whole = everything_whole, depth: int = 0) -> list[Found] | None:
+def calls_in(value: Any, tools: Tools, whole: Whole = EVERYTHING, depth: int = 0) -> list[Found] | None:
     """The calls a JSON value stands for; None when it is not a call or a list of nothing but calls."""
     if isinstance(value, list):
         rows = cast("list[Any]", value)
@@ -101,7 +95,7 @@ def _call(fields: dict[str, Any], tools: Tools, whole: Whole) -> Found | None:
         if not _NAME.fullmatch(name):
             return None
         args = fields[keys[0]]
-        return make_call(name, args, tools, done=whole(args))
+        return make_call(name, args, tools, done=whole(args, fields))
     rest = {key: item for key, item in fields.items() if key not in _META}
     if name in tools:
         flat = {key: item for key, item in rest.items() if key not in NAME_KEYS or key in properties_of(tools[name])}
@@ -111,7 +105,7 @@ def _call(fields: dict[str, Any], tools: Tools, whole: Whole) -> Found | None:
     if len(rest) == 1:
         key = next(iter(rest))
         if key in tools and (rest[key] is None or isinstance(rest[key], dict)):
-            return make_call(key, rest[key], tools, done=whole(rest[key]))
+            return make_call(key, rest[key], tools, done=whole(rest[key], fields))
     return None
 
 
