@@ -5,78 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
 from treadle.models.adapter import HttpModel
-from treadle.models.base import Model, complete
-from treadle.models.http import Timeouts
 from treadle.types.errors import (
-    BadReplyError,
-    ContextOverflowError,
     MissingKeyError,
-    ModelError,
-    RequestRefusedError,
     TransientModelError,
 )
 from treadle.types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from treadle.types.profile import Prices
-from treadle.types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta, ToolSchema, WireCache
+from treadle.types.request import CallDelta, ReasoningDelta, Request, TextDelta, WireCache
 
+from .asking import ASK, BOTH, CALLS, HELLO, SAYINGS, TOOLS, ask, check, exchange, run
 from .contract import KEY, WIRES, Said, Wire
 from .loopback import Answer, Loopback, split, stream
 
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
-
-HELLO = Said("Grüße, 世界 😀! How are you?")
-CALLS = Said(calls=(("call_a", "add", {"a": 1, "b": [2, "ü"]}), ("call_b", "now", {})), finish="calls")
-THOUGHT = Said("So: 4.", reasoning="Two and two… is four.")
-BOTH = Said("Let me look.", calls=(("call_c", "search", {"q": "x"}),), finish="calls")
-CUT = Said("And then", finish="length")
-SAYINGS = [HELLO, CALLS, THOUGHT, BOTH, CUT]
-TOOLS = (
-    ToolSchema("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
-    ToolSchema("now", "The time.", {"type": "object", "properties": {}}),
-)
-ASK = Request([SystemMessage("Be brief."), UserMessage("hi")])
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(coroutine)
-
-
-async def ask(model: Model, request: Request = ASK) -> tuple[Reply, list[Delta]]:
-    deltas: list[Delta] = []
-    return await complete(model, request, deltas.append), deltas
-
-
-def exchange(wire: Wire, answer: Answer, request: Request = ASK, **options: Any) -> tuple[Reply, list[Delta]]:
-    async def main() -> tuple[Reply, list[Delta]]:
-        async with Loopback([answer]) as server:
-            return await ask(wire.model(server.url, **options), request)
-
-    return run(main())
-
-
-def fails(wire: Wire, answer: Answer, *, streaming: bool, **options: Any) -> ModelError:
-    with pytest.raises(ModelError) as caught:
-        exchange(wire, answer, ASK.replace(stream=streaming), **options)
-    assert KEY not in repr(caught.value)
-    assert KEY not in str(caught.value)
-    assert caught.value.usage.requests == 1
-    assert caught.value.provider
-    return caught.value
-
-
-def check(reply: Reply, said: Said, wire: Wire) -> None:
-    assert (reply.text, reply.reasoning, reply.finish) == (said.text, said.reasoning, said.finish)
-    assert [call.name for call in reply.calls] == [name for _, name, _ in said.calls]
-    assert [json.loads(call.arguments) for call in reply.calls] == [arguments for _, _, arguments in said.calls]
-    assert len({call.id for call in reply.calls} - {""}) == len(said.calls)
-    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cached_tokens) == wire.usage
-    assert reply.usage.requests == 1
 
 
 @pytest.mark.parametrize("said", SAYINGS)
@@ -139,90 +85,6 @@ def test_a_model_that_cannot_stream_is_not_asked_to(wire: Wire):
             assert not server.received[0].json.get("stream")
 
     run(main())
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
-def test_transient_statuses(wire: Wire, status: int, streaming: bool):
-    error = fails(wire, wire.error(status, "busy"), streaming=streaming)
-    assert isinstance(error, TransientModelError)
-    assert error.status == status
-    assert error.retry_after is None
-
-
-def test_retry_after(wire: Wire):
-    error = fails(wire, wire.error(429, "busy", **{"retry-after": "3"}), streaming=True)
-    assert isinstance(error, TransientModelError)
-    assert error.retry_after == 3
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_refusals(wire: Wire, status: int):
-    error = fails(wire, wire.error(status, f"key {KEY} is wrong"), streaming=False)
-    assert type(error) is RequestRefusedError
-    assert "is wrong" in str(error)
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-def test_overflow(wire: Wire, streaming: bool):
-    assert isinstance(fails(wire, wire.error(400, wire.overflow), streaming=streaming), ContextOverflowError)
-
-
-def test_an_error_inside_a_stream(wire: Wire):
-    answer = stream(*wire.events(HELLO)[:3], wire.error_event(f"overloaded {KEY}"))
-    assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
-
-
-@pytest.mark.parametrize("fault", ["reset", "close"])
-@pytest.mark.parametrize("streaming", [False, True])
-def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool, fault: str):
-    assert isinstance(fails(wire, Answer(fault=fault, before_headers=True), streaming=streaming), TransientModelError)
-
-
-@pytest.mark.parametrize("changes", [{"fault": "reset"}, {"fault": "close"}, {"no_framing": True}, {}])
-@pytest.mark.parametrize("said", [HELLO, CALLS, THOUGHT])
-def test_a_stream_that_breaks_off(wire: Wire, said: Said, changes: dict[str, Any]):
-    answer = stream(*wire.events(said)[:-1], **changes)
-    assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
-
-
-def test_a_stream_cut_inside_an_event(wire: Wire):
-    text = "".join(wire.events(HELLO)[:3])
-    assert isinstance(fails(wire, stream(text[:-20], no_framing=True), streaming=True), TransientModelError)
-
-
-def test_a_stall(wire: Wire):
-    answer = stream(*wire.events(HELLO)[:2], fault="stall")
-    assert isinstance(fails(wire, answer, streaming=True, timeout=Timeouts(stall=0.2)), TransientModelError)
-
-
-def test_a_time_out(wire: Wire):
-    answer = Answer(fault="stall", before_headers=True)
-    assert isinstance(fails(wire, answer, streaming=False, timeout=0.2), TransientModelError)
-
-
-@pytest.mark.parametrize("cut", [5, 60])
-def test_a_truncated_body(wire: Wire, cut: int):
-    body = b"".join(wire.whole(HELLO).pieces)
-    assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], length=True, fault="close"), streaming=False), TransientModelError)
-    assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], no_framing=True), streaming=False), TransientModelError)
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-def test_a_page_instead_of_an_answer(wire: Wire, streaming: bool):
-    answer = Answer(pieces=[b"<html><body>Please log in</body></html>"], headers={"content-type": "text/html"})
-    assert type(fails(wire, answer, streaming=streaming)) is BadReplyError
-
-
-@pytest.mark.parametrize(
-    "body", [b"{}", b"[]", b'"text"', b"17", b'{"a":', b"not json", b"\xff\xfe", b"{" * 200, b'{"choices":7}', b'{"id":"x"}']
-)
-@pytest.mark.parametrize("streaming", [False, True])
-def test_nonsense_is_a_typed_error(wire: Wire, body: bytes, streaming: bool):
-    kind = "text/event-stream" if streaming else "application/json"
-    data = b"data: " + body + b"\n\n" if streaming else body
-    error = fails(wire, Answer(pieces=[data], headers={"content-type": kind}), streaming=streaming)
-    assert isinstance(error, (BadReplyError, TransientModelError))
 
 
 def test_the_right_content_with_the_wrong_type(wire: Wire):

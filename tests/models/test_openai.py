@@ -1,4 +1,4 @@
-"""Chat completions as servers really send them, and as profiles want them written."""
+"""Chat completions as servers really send them."""
 
 from __future__ import annotations
 
@@ -9,56 +9,18 @@ from typing import Any
 import pytest
 
 from treadle.models.base import complete
-from treadle.models.openai import OpenAIModel
-from treadle.models.openai_wire import is_strict
 from treadle.types.errors import (
     BadReplyError,
-    ConfigError,
     ContentFilteredError,
     ContextOverflowError,
-    MissingKeyError,
-    ModelError,
     RequestRefusedError,
     TransientModelError,
 )
-from treadle.types.messages import AssistantMessage, ImagePart, Message, SystemMessage, TextPart, ToolCall, ToolMessage, UserMessage
-from treadle.types.request import CallDelta, Delta, OutputFormat, RawCall, ReasoningDelta, Reply, Request, TextDelta, ToolSchema, WireCache
+from treadle.types.request import CallDelta, RawCall, ReasoningDelta, Reply, TextDelta
 
+from .chat import ASK, chunk, model, piece, read, whole
 from .contract import event
-from .loopback import Answer, Loopback, reply, stream
-
-ASK = Request([UserMessage("hi")])
-TOOLS = (ToolSchema("f", "Does.", {"type": "object"}),)
-
-
-def model(**options: Any) -> OpenAIModel:
-    return OpenAIModel(options.pop("name", "gpt-4o"), base_url=options.pop("base_url", "http://127.0.0.1:9/v1"), **options)
-
-
-def read(*documents: Any, end: bool = True, **options: Any) -> tuple[Reply, list[Delta]]:
-    """What the reader makes of these payloads."""
-    reader = model(**options)._reader(ASK)
-    payloads = [document if isinstance(document, bytes) else json.dumps(document).encode() for document in documents]
-    deltas = [delta for payload in [*payloads, *([b"[DONE]"] if end else [])] for delta in reader.feed(payload)]
-    return reader.reply(), deltas
-
-
-def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
-    return {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-
-
-def whole(finish: Any = "stop", **message: Any) -> dict[str, Any]:
-    return {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
-
-
-def piece(arguments: Any = None, name: str | None = None, call_id: str | None = None, index: int | None = None) -> dict[str, Any]:
-    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    fragment: dict[str, Any] = {"function": function}
-    if call_id is not None:
-        fragment["id"] = call_id
-    if index is not None:
-        fragment["index"] = index
-    return fragment
+from .loopback import Loopback, stream
 
 
 def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
@@ -345,11 +307,6 @@ def test_nesting_without_end_is_a_typed_error():
         read(b'{"a":' * 200_000 + b"1" + b"}" * 200_000)
 
 
-def test_half_a_character_does_not_stop_a_request():
-    sent = body(Request([UserMessage("a\udce4b"), AssistantMessage("", (ToolCall("x", "f", {"k\ud800": ["\udfff"]}),))]))
-    assert sent["messages"][0]["content"] == "a\ufffdb"
-
-
 def test_unknown_events_are_ignored():
     assert read({"type": "ping"}, chunk(content="a"), {"event": "x"}, chunk("stop"))[0].text == "a"
 
@@ -413,241 +370,3 @@ def test_senseless_numbers_count_as_none():
 def test_the_cost_with_ones_own_key():
     usage = {"prompt_tokens": 1, "cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}}
     assert read({**whole(content="a"), "usage": usage}, end=False)[0].usage.cost == 0.75
-
-
-# What goes out
-
-
-def body(request: Request, streaming: bool = False, **options: Any) -> dict[str, Any]:
-    return json.loads(model(**options)._body(request, streaming))
-
-
-def test_the_body_is_minimal_and_messages_come_last():
-    raw = model()._body(ASK, False)
-    assert json.loads(raw) == {"model": "gpt-4o", "stream": False, "messages": [{"role": "user", "content": "hi"}]}
-    assert raw.endswith(b'"messages":[{"role":"user","content":"hi"}]}')
-
-
-def test_a_longer_conversation_begins_like_the_shorter_one():
-    cache = WireCache()
-    messages: list[Message] = [SystemMessage("s"), UserMessage("q")]
-    adapter = model()
-    first = adapter._body(Request(messages, TOOLS, temperature=0.5, cache=cache), False)
-    messages += [AssistantMessage("a"), UserMessage("r")]
-    second = adapter._body(Request(messages, TOOLS, temperature=0.5, cache=cache), False)
-    assert second.startswith(first[:-2])
-
-
-def test_settings():
-    request = ASK.replace(temperature=0.0, max_tokens=5, stop=("X",), seed=3)
-    sent = body(request)
-    assert (sent["temperature"], sent["max_tokens"], sent["stop"], sent["seed"]) == (0.0, 5, ["X"], 3)
-    sent = body(request, name="gpt-5")
-    assert "temperature" not in sent
-    assert "stop" not in sent
-    assert sent["max_completion_tokens"] == 5
-    assert body(request, provider="mistral", name="mistral-large-latest")["random_seed"] == 3
-
-
-def test_streaming_asks_for_usage_where_that_is_understood():
-    assert body(ASK, streaming=True)["stream_options"] == {"include_usage": True}
-    assert "stream_options" not in body(ASK, streaming=True, provider="mistral")
-
-
-def test_extra_body():
-    assert body(ASK, extra_body={"reasoning_effort": "low"})["reasoning_effort"] == "low"
-
-
-def test_tool_choice():
-    def choice(wanted: str, **options: Any) -> Any:
-        return body(ASK.replace(tools=TOOLS, tool_choice=wanted), **options).get("tool_choice")
-
-    assert choice("auto") is None
-    assert choice("none") == "none"
-    assert choice("required") == "required"
-    assert choice("required", provider="mistral", name="mistral-large-latest") == "any"
-    assert choice("f") == {"type": "function", "function": {"name": "f"}}
-    assert choice("f", abilities={"forced_tool": False}) is None
-    assert choice("f", abilities={"reasoning": True, "forced_tool_while_thinking": False}) is None
-    assert "tool_choice" not in body(ASK.replace(tool_choice="required"))
-
-
-def test_formats():
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
-    sent = body(ASK.replace(format=OutputFormat("schema", schema, name="n")))["response_format"]
-    assert sent == {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
-    assert body(ASK.replace(format=OutputFormat("json")))["response_format"] == {"type": "json_object"}
-    weak = body(ASK.replace(format=OutputFormat("schema", schema)), abilities={"json_schema": False})
-    assert weak["response_format"] == {"type": "json_object"}
-    assert "response_format" not in body(ASK.replace(format=OutputFormat("json")), abilities={"json_mode": False, "json_schema": False})
-    assert body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")), provider="llamacpp")["grammar"] == "root ::= x"
-    with pytest.raises(RequestRefusedError, match="grammar"):
-        body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")))
-
-
-@pytest.mark.parametrize(
-    ("schema", "strict"),
-    [
-        ({"type": "object", "properties": {}, "additionalProperties": False}, True),
-        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, False),
-        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
-        ({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"a": {}}}]}, False),
-        ({"type": "array", "items": {"enum": [{"type": "object"}]}}, True),
-    ],
-)
-def test_strict_schemas(schema: dict[str, Any], strict: bool):
-    assert is_strict(schema) is strict
-
-
-def test_system_roles():
-    messages = [SystemMessage("s"), UserMessage("q")]
-    assert body(Request(messages), name="gpt-5")["messages"][0] == {"role": "developer", "content": "s"}
-    alone = body(Request(messages), abilities={"system_role": "user"})["messages"]
-    assert alone == [{"role": "user", "content": "s\n\nq"}]
-    unanswered = body(Request([SystemMessage("s"), AssistantMessage("a")]), abilities={"system_role": "user"})["messages"]
-    assert unanswered == [{"role": "user", "content": "s"}, {"role": "assistant", "content": "a"}]
-
-
-def test_images():
-    parts = (TextPart("what?"), ImagePart(url="http://x/y.png"), ImagePart(data="QUJD", mime="image/gif"))
-    assert body(Request([UserMessage(parts)]))["messages"][0]["content"] == [
-        {"type": "text", "text": "what?"},
-        {"type": "image_url", "image_url": {"url": "http://x/y.png"}},
-        {"type": "image_url", "image_url": {"url": "data:image/gif;base64,QUJD"}},
-    ]
-
-
-def test_images_of_results_follow_the_last_result():
-    messages = [
-        UserMessage("q"),
-        AssistantMessage("", (ToolCall("a", "shot"), ToolCall("b", "now"))),
-        ToolMessage("a", "shot", (TextPart("done"), ImagePart(data="QUJD"))),
-        ToolMessage("b", "now", "noon"),
-        AssistantMessage("ok"),
-    ]
-    sent = body(Request(messages))["messages"]
-    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool", "user", "assistant"]
-    assert sent[2]["content"] == "done"
-    assert sent[4]["content"][0] == {"type": "text", "text": "From shot:"}
-    assert sent[4]["content"][1]["type"] == "image_url"
-
-
-def test_call_ids_of_mistral():
-    messages = [UserMessage("q"), AssistantMessage("", (ToolCall("call_long_id", "f"), ToolCall("abcDEF123", "f")))]
-    messages += [ToolMessage("call_long_id", "f", "1"), ToolMessage("abcDEF123", "f", "2")]
-    sent = body(Request(messages), provider="mistral")["messages"]
-    first, second = (call["id"] for call in sent[1]["tool_calls"])
-    assert (len(first), first.isalnum(), second) == (9, True, "abcDEF123")
-    assert [sent[2]["tool_call_id"], sent[3]["tool_call_id"]] == [first, second]
-
-
-def test_reasoning_goes_back_in_the_field_it_came_in():
-    found, _ = read(whole(content="4", reasoning_content="hm"), end=False, provider="deepseek", name="deepseek-v4-flash")
-    assert found.opaque is not None
-    said = AssistantMessage(found.text, (), found.reasoning, opaque=found.opaque)
-    sent = body(Request([UserMessage("q"), said]), provider="deepseek", name="deepseek-v4-flash")["messages"]
-    assert sent[1] == {"role": "assistant", "content": "4", "reasoning_content": "hm"}
-    assert "reasoning_content" not in body(Request([UserMessage("q"), said]))["messages"][1]
-    # A call that another model made has no thoughts, but DeepSeek wants the field.
-    other = AssistantMessage("", (ToolCall("a", "f"),))
-    sent = body(Request([UserMessage("q"), other, ToolMessage("a", "f", "x")]), provider="deepseek", name="deepseek-v4-flash")["messages"]
-    assert sent[1]["reasoning_content"] == ""
-
-
-def test_reasoning_details_are_joined_and_go_back_whole():
-    details = [
-        {"type": "reasoning.text", "text": "a", "index": 0, "format": "x"},
-        {"type": "reasoning.text", "text": "b", "index": 0},
-        {"type": "reasoning.text", "signature": "sig", "index": 0},
-        {"type": "reasoning.encrypted", "data": "zz", "index": 1},
-    ]
-    options = {"provider": "openrouter", "name": "anthropic/claude-sonnet-4.5"}
-    found, _ = read(*(chunk(reasoning=detail.get("text"), reasoning_details=[detail]) for detail in details), chunk("stop"), **options)
-    assert found.reasoning == "ab"
-    said = AssistantMessage("x", reasoning=found.reasoning, opaque=found.opaque)
-    sent = body(Request([UserMessage("q"), said]), **options)["messages"][1]
-    assert sent["reasoning_details"] == [
-        {"type": "reasoning.text", "text": "ab", "index": 0, "format": "x", "signature": "sig"},
-        {"type": "reasoning.encrypted", "data": "zz", "index": 1},
-    ]
-    assert "reasoning_details" not in body(Request([UserMessage("q"), said]), provider="together", name="x")["messages"][1]
-
-
-# Keys and addresses
-
-
-def test_keys(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
-
-    def header(**options: Any) -> str | None:
-        return OpenAIModel("m", **options)._connection.headers.get("authorization")
-
-    assert header() == "Bearer from-environment"
-    assert header(api_key="given") == "Bearer given"
-    assert header(base_url="http://localhost:1/v1") is None
-    assert header(base_url="http://localhost:1/v1", api_key="given") == "Bearer given"
-    assert header(api_key="") is None
-    assert header(provider="ollama") is None
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(MissingKeyError, match="OPENAI_API_KEY"):
-        header()
-    monkeypatch.delenv("GROQ_API_KEY", raising=False)
-    with pytest.raises(MissingKeyError, match="GROQ_API_KEY"):
-        header(provider="groq")
-
-
-def test_headers_are_added_and_masked():
-    adapter = model(headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"})
-    assert adapter._connection.headers["x-team-token"] == "team-token-1"
-    assert adapter._origin.redact("blue team-token-1 a-very-long-value-of-a-header") == "blue *** ***"
-
-
-@pytest.mark.parametrize("url", ["nonsense", "ftp://host/v1", "http://", "localhost:8000"])
-def test_a_bad_address_names_the_fix(url: str):
-    with pytest.raises(ConfigError, match="base_url"):
-        model(base_url=url)
-
-
-def test_credentials_in_an_address_are_not_shown():
-    adapter = model(base_url="http://user:password123@127.0.0.1:9/v1?token=abcdefgh")
-    assert adapter._origin.address == "http://127.0.0.1:9/v1"
-
-
-def test_addresses_from_the_environment(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OLLAMA_HOST", "0.0.0.0")
-    assert OpenAIModel("m", provider="ollama")._connection.base_url == "http://127.0.0.1:11434/v1"
-    monkeypatch.setenv("OLLAMA_HOST", "https://box.example:8443")
-    assert OpenAIModel("m", provider="ollama")._connection.base_url == "https://box.example:8443/v1"
-    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
-    with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT"):
-        OpenAIModel("m", provider="azure", api_key="k")
-    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
-    azure = OpenAIModel("m", provider="azure", api_key="kkk")
-    assert azure._connection.base_url == "https://me.openai.azure.com/openai/v1"
-    assert azure._connection.headers["api-key"] == "kkk"
-
-
-def test_an_unknown_ability_is_an_error():
-    with pytest.raises(ValueError, match="unknown ability 'tools'"):
-        model(abilities={"tools": True})
-
-
-def test_over_a_connection_with_everything():
-    async def main() -> None:
-        async with Loopback([reply(whole("tool_calls", content=None, tool_calls=[piece('{"a":1}', "f", "x")]))]) as server:
-            found = await complete(model(base_url=server.url + "/v1"), Request([UserMessage("q")], TOOLS))
-            assert found.calls == (RawCall("x", "f", '{"a":1}'),)
-            assert server.received[0].path == "/v1/chat/completions"
-            assert server.received[0].headers["content-type"] == "application/json"
-
-    asyncio.run(main())
-
-
-def test_a_typed_error_for_every_status():
-    async def main() -> None:
-        for status in range(300, 600):
-            async with Loopback([Answer(status, [b"x"], length=True)]) as server:
-                with pytest.raises(ModelError):
-                    await complete(model(base_url=server.url), ASK)
-
-    asyncio.run(main())

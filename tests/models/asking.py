@@ -1,0 +1,66 @@
+"""One exchange with an adapter over a real connection, and what must be true of it: shared by the contract tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from treadle.models.base import Model, complete
+from treadle.types.errors import ModelError
+from treadle.types.messages import SystemMessage, UserMessage
+from treadle.types.request import Delta, Reply, Request, ToolSchema
+
+from .contract import KEY, Said, Wire
+from .loopback import Answer, Loopback
+
+HELLO = Said("Grüße, 世界 😀! How are you?")
+CALLS = Said(calls=(("call_a", "add", {"a": 1, "b": [2, "ü"]}), ("call_b", "now", {})), finish="calls")
+THOUGHT = Said("So: 4.", reasoning="Two and two… is four.")
+BOTH = Said("Let me look.", calls=(("call_c", "search", {"q": "x"}),), finish="calls")
+CUT = Said("And then", finish="length")
+SAYINGS = [HELLO, CALLS, THOUGHT, BOTH, CUT]
+TOOLS = (
+    ToolSchema("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
+    ToolSchema("now", "The time.", {"type": "object", "properties": {}}),
+)
+ASK = Request([SystemMessage("Be brief."), UserMessage("hi")])
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+async def ask(model: Model, request: Request = ASK) -> tuple[Reply, list[Delta]]:
+    deltas: list[Delta] = []
+    return await complete(model, request, deltas.append), deltas
+
+
+def exchange(wire: Wire, answer: Answer, request: Request = ASK, **options: Any) -> tuple[Reply, list[Delta]]:
+    async def main() -> tuple[Reply, list[Delta]]:
+        async with Loopback([answer]) as server:
+            return await ask(wire.model(server.url, **options), request)
+
+    return run(main())
+
+
+def fails(wire: Wire, answer: Answer, *, streaming: bool, **options: Any) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        exchange(wire, answer, ASK.replace(stream=streaming), **options)
+    assert KEY not in repr(caught.value)
+    assert KEY not in str(caught.value)
+    assert caught.value.usage.requests == 1
+    assert caught.value.provider
+    return caught.value
+
+
+def check(reply: Reply, said: Said, wire: Wire) -> None:
+    assert (reply.text, reply.reasoning, reply.finish) == (said.text, said.reasoning, said.finish)
+    assert [call.name for call in reply.calls] == [name for _, name, _ in said.calls]
+    assert [json.loads(call.arguments) for call in reply.calls] == [arguments for _, _, arguments in said.calls]
+    assert len({call.id for call in reply.calls} - {""}) == len(said.calls)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cached_tokens) == wire.usage
+    assert reply.usage.requests == 1
