@@ -7,8 +7,9 @@ model's own call markup, is read as one. An answer that merely shows JSON stays 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import msgspec
 from msgspec import Struct
 
 from treadle.dialects.base import Decision, Encoding, Prompts
@@ -61,6 +62,10 @@ def _native_calls(raw: Sequence[RawCall], tools: Tools, cut: bool) -> tuple[tupl
     seen: set[str] = set()
     any_repaired = False
     for index, call in enumerate(raw):
+        if not cut and call.id and call.id not in seen and (args := _plain_arguments(call, tools)) is not None:
+            seen.add(call.id)
+            calls.append(ToolCall(call.id, call.name, args))
+            continue
         found = read_arguments(encodable(call.arguments), clean_name(encodable(call.name), tools), tools, cut=cut)
         identity = call.id if call.id and call.id not in seen else _free_id(index, used)
         seen.add(identity)
@@ -68,6 +73,21 @@ def _native_calls(raw: Sequence[RawCall], tools: Tools, cut: bool) -> tuple[tupl
         any_repaired = any_repaired or (found.repaired and not found.problem)
         calls.append(ToolCall(identity, found.name, found.args, call.arguments if found.problem or found.repaired else "", found.problem))
     return tuple(calls), any_repaired
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _plain_arguments(call: RawCall, tools: Tools) -> dict[str, Any] | None:
+    """The arguments of a call that is just what it should be, as nearly all are: a known tool, valid JSON, known names."""
+    tool = tools.get(call.name)
+    if tool is None:
+        return None
+    try:
+        args = _decode(call.arguments)
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        return None
+    return args if args and args.keys() <= tool.parameters.get("properties", {}).keys() else None
 
 
 def _free_id(index: int, used: set[str]) -> str:

@@ -52,11 +52,12 @@ class Log:
 
     async def emit(self, *events: Event) -> None:
         """Store events, fold them, show them. A journal that fails stops the run; a display that fails is dropped."""
+        if self.journal is None:
+            for event in events:
+                self._keep(event)
+            return
         if self._redact is not None:
             events = tuple(self._redact(event) for event in events)
-        if self.journal is None:
-            self._commit([self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)])
-            return
         storing = self._store(self.journal, events)
         if self._inline:
             try:
@@ -69,13 +70,27 @@ class Log:
     async def defer(self, event: Event) -> None:
         """Fold an event now and store it together with the next one. Only for an event on which nothing is done or shown
         before that: a crash in between is a crash before the event."""
-        if self.journal is None or self._lock.locked():
+        if self.journal is None:
+            self._keep(event)
+            return
+        if self._lock.locked():
             await self.emit(event)
             return
         record = self._record(event if self._redact is None else self._redact(event), self.state.seq + 1)
         self.deferred.append(record)
         self.records.append(record)
         self.state.apply(record)
+
+    def _keep(self, event: Event) -> None:
+        """Without a journal there is nothing to wait for."""
+        if self._redact is not None:
+            event = self._redact(event)
+        self._offset = 0
+        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent)
+        self.records.append(record)
+        self.state.apply(record)
+        if self._sinks:
+            self.forward(record)
 
     async def _store(self, journal: Journal, events: Sequence[Event]) -> None:
         async with self._lock:

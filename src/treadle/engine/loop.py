@@ -75,7 +75,8 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
         await recover(run, error)
         return
     run.overflows = 0
-    run.estimator.learn(request, reply.usage)
+    if run.sized:
+        run.estimator.learn(request, reply.usage)
     decision = read(run, reply, iteration)
     if not decision.calls or reply.finish == "length":
         run.eager.discard()

@@ -78,6 +78,9 @@ class Run:
         self.depth = 0 if parent is None else parent.depth + 1
         self.conversation, self.user = conversation, user
         self.log = Log(run_id, parent=parent.id if parent else "", journal=journal, redact=blueprint.redact, records=records)
+        self.emit = self.log.emit
+        self.defer = self.log.defer
+        self.show = self.log.show
         self.inbox = Inbox(run_id, journal)
         self.settings = blueprint.settings
         self.toolkit = blueprint.toolkit
@@ -90,6 +93,8 @@ class Run:
         self.model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
         self.renderer = self.new_renderer()
         self.estimator = Estimator()
+        self.sized = self.purse.bounded or self.room is not None
+        """Whether anybody wants to know how many tokens a request has."""
         self.limits = self.settings.limits
         self.extras: dict[str, Any] = {}
         self.eager = Eager(self)
@@ -228,19 +233,10 @@ class Run:
             await asyncio.sleep(0)
             raise asyncio.CancelledError
 
-    async def emit(self, *events: Event) -> None:
-        await self.log.emit(*events)
-
-    async def defer(self, event: Event) -> None:
-        await self.log.defer(event)
-
     async def flush(self) -> None:
         """Store what was deferred, before something slow or visible happens."""
         if self.log.deferred:
             await self.log.emit()
-
-    def show(self, event: Event) -> None:
-        self.log.show(event)
 
     @property
     def watched(self) -> bool:

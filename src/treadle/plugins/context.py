@@ -159,6 +159,8 @@ def tokens_of(run: Run) -> int:
 def room_of(run: Run) -> int | None:
     """The room as it is known, or as an overflow has taught it."""
     learnt = last_note(run.state, ContextGuard.name, "room")
+    if learnt is None:
+        return run.room
     rooms = [room for room in (run.room, learnt) if isinstance(room, int)]
     return min(rooms) if rooms else None
 

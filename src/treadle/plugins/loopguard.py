@@ -68,6 +68,8 @@ def stale_rounds(steps: Sequence[Step], allow: frozenset[str] = frozenset()) -> 
     """The latest rounds in a row in which every call was a repetition, newest first."""
     recent = steps[-_LOOK_BACK:]
     found: list[list[Step]] = []
+    if not recent or not _repeats(recent[-1], recent[:-1]):  # nearly always: the latest call is a new one
+        return found
     start = len(recent)
     for _, group in groupby(reversed(recent), key=lambda step: step.iteration):
         made = list(group)

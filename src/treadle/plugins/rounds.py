@@ -16,4 +16,5 @@ def last_round(state: RunState) -> list[Step]:
 
 def last_note(state: RunState, component: str, key: str) -> object:
     """What the component noted last under this key; None when it never did."""
-    return next((note[key] for note in reversed(state.notes.get(component, [])) if note.get(key) is not None), None)
+    notes = state.notes.get(component)
+    return next((note[key] for note in reversed(notes) if note.get(key) is not None), None) if notes else None
