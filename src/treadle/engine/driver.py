@@ -65,7 +65,8 @@ async def drive(run: Run) -> RunResult:
 
 async def _start(run: Run) -> None:
     state = run.state
-    if state.started is None:
+    resumed = state.started is not None
+    if not resumed:
         run.purse.require_prices(run.model.profile, run.model.name)
         blueprint = run.blueprint
         await run.emit(
@@ -86,6 +87,8 @@ async def _start(run: Run) -> None:
         await run_hooks(run, "on_start")
         if state.seq != before:  # hooks that recorded nothing may run again after a crash
             await run.emit(PhaseChanged("loop"))
+    elif resumed and state.finished is None and run.hooks.on_resume:
+        await run_hooks(run, "on_resume")
 
 
 async def _wind_down(run: Run) -> None:

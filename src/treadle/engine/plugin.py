@@ -29,9 +29,14 @@ class Plugin:
     name = ""
     tools: tuple[Tool, ...] = ()
     """Tools of its own, which it may offer with `run.set_tools`."""
+    brings_tools = False
+    """Its start adds tools to the run: an agent applies it before those that choose among them."""
 
     async def on_start(self, run: Run) -> None:
         """Once, before the first round."""
+
+    async def on_resume(self, run: Run) -> None:
+        """When a run that was started before goes on, in place of `on_start`."""
 
     async def before_round(self, run: Run) -> None:
         """Before each model call of the loop."""
@@ -67,8 +72,8 @@ class Plugin:
 
 
 HOOKS = (
-    "on_start", "before_round", "after_decision", "before_tool", "after_tool", "after_round", "before_finish", "on_answer", "on_overflow",
-    "on_end",
+    "on_start", "on_resume", "before_round", "after_decision", "before_tool", "after_tool", "after_round", "before_finish", "on_answer",
+    "on_overflow", "on_end",
 )  # fmt: skip
 
 
@@ -78,6 +83,7 @@ class Hooks:
     __slots__ = (*HOOKS,)
 
     on_start: list[Callable[..., Awaitable[Any]]]
+    on_resume: list[Callable[..., Awaitable[Any]]]
     before_round: list[Callable[..., Awaitable[Any]]]
     after_decision: list[Callable[..., Awaitable[Any]]]
     before_tool: list[Callable[..., Awaitable[Any]]]

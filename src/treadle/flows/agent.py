@@ -60,6 +60,9 @@ class Agent:
         secrets: Iterable[str] = (),
         **settings: Any,
     ) -> None:
+        plugins = list(plugins)
+        if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
+            tools = None
         if tools is _NOT_GIVEN or (tools is not None and not isinstance(tools, Toolkit) and not (tools := list(tools))):
             raise ConfigError("an agent needs tools: pass tools=[...]; for one that only talks, say so with tools=None")
         self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))

@@ -125,4 +125,6 @@ def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -
                 found[place] = other
                 others.remove(other)
                 break
-    return [*found, *others]
+    # Whoever chooses among the tools must have seen them all.
+    bringers = [plugin for plugin in others if getattr(plugin, "brings_tools", False)]
+    return [*bringers, *found, *(plugin for plugin in others if plugin not in bringers)]

@@ -13,6 +13,8 @@ from treadle.types.messages import Message, SystemMessage, UserMessage
 from treadle.types.request import ToolSchema
 
 MORE = "more_tools"
+BROUGHT = "tools brought by a plug-in"
+"""The reason for a change of tools before there is anything to choose from."""
 _CATALOGUE_WIDTH = 80
 
 
@@ -54,7 +56,7 @@ class ToolSelection(Plugin):
     async def on_start(self, run: Run) -> None:
         threshold = run.settings.selection_threshold
         tools = list(run.toolkit)
-        if threshold is None or len(tools) <= threshold or run.state.breaks:
+        if threshold is None or len(tools) <= threshold or _selected(run):
             return
         await run.emit(PhaseChanged("selecting_tools", {"total_tools": len(tools)}))
         chosen = await _choose(run, tools)
@@ -62,6 +64,11 @@ class ToolSelection(Plugin):
             return
         pinned = [tool.name for tool in tools if tool.pinned and tool.name not in chosen]
         await run.set_tools([*chosen, *pinned, MORE], "selection")
+
+
+def _selected(run: Run) -> bool:
+    """Whether it was done before a crash, or the log went on without it. Tools that just came from elsewhere do not count."""
+    return any(why != "tools changed: " + BROUGHT for _, why in run.state.breaks)
 
 
 async def _choose(run: Run, tools: list[Tool]) -> list[str]:
