@@ -11,9 +11,10 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
+from treadle.flows.conversation import history_of
 from treadle.journal.base import RunInfo
 from treadle.server import bodies as b
-from treadle.server.conversations import group, history_after
+from treadle.server.conversations import group
 from treadle.server.errors import ApiError, bad_request, conflict, not_found
 from treadle.server.following import Follower, follow
 from treadle.server.operations import Call, Operation, answer
@@ -27,6 +28,8 @@ from treadle.types.state import fold
 ARTIFACT_CSP = (
     "sandbox; default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 )
+_ANSWERED = ("answer", "final_tool", "limit", "stuck")
+"""A turn that failed or was cancelled is not part of what those after it know."""
 _SHOWN_INLINE = ("text/", "image/", "audio/", "video/", "application/json", "application/pdf")
 
 
@@ -75,7 +78,8 @@ async def _conversation_so_far(call: Call, conversation: str) -> list[Any] | Non
         return None
     if runs[0].status != "finished":
         raise conflict(f"run {runs[0].run_id} of this conversation is not finished: send it a message, or cancel it first")
-    return list(history_after(await call.hub.records(runs[0].run_id)))
+    answered = next((info for info in runs if info.stop_reason in _ANSWERED), None)
+    return list(history_of(fold(await call.hub.records(answered.run_id)))) if answered else []
 
 
 async def _conversation_runs(call: Call, name: str) -> list[RunInfo]:

@@ -1,17 +1,12 @@
-"""Conversations: runs under one id. The next question sees what the last run saw and said."""
+"""Conversations as a list shows them: runs under one id."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from treadle.journal.base import RunInfo
-from treadle.types.events import Record
-from treadle.types.messages import AssistantMessage, Message, UserMessage
-from treadle.types.state import fold
-
-_ANSWERED = ("answer", "final_tool", "limit", "budget", "stuck")
 
 
 class Conversation(Struct, frozen=True):
@@ -47,22 +42,3 @@ def group(infos: Iterable[RunInfo]) -> list[Conversation]:
         for name, runs in groups.items()
     ]
     return sorted(found, key=lambda conversation: -conversation.updated)
-
-
-def history_after(records: Sequence[Record]) -> list[Message]:
-    """What a run leaves for the next one: its whole conversation, without the engine's own asides, and the answer it gave."""
-    state = fold(records)
-    messages: list[Message] = []
-    for message in state.messages():
-        if isinstance(message, UserMessage) and message.kind in ("note", "reformat"):
-            if message.kind == "reformat" and messages and isinstance(messages[-1], AssistantMessage) and not messages[-1].calls:
-                messages.pop()  # the reply that could not be read
-            continue
-        messages.append(UserMessage(message.content, kind="history") if isinstance(message, UserMessage) else message)
-    finished = state.finished
-    if finished is not None and finished.stop_reason in _ANSWERED and finished.answer:
-        last = messages[-1] if messages else None
-        if isinstance(last, AssistantMessage) and not last.calls:
-            messages.pop()  # the loop's draft of the same answer
-        messages.append(AssistantMessage(finished.answer))
-    return messages

@@ -264,11 +264,8 @@ class Hub:
         tasks = [run.task for run in self.runs.values() if run.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=self.settings.grace)
-        left = list(self.runs.values())
-        for run in left:
-            _let_go(run)
-        if left:
-            await asyncio.wait([run.task for run in left if run.task is not None], timeout=self.settings.grace)
+        for run in list(self.runs.values()):
+            await run.abandon()
 
 
 def _with_journal(agent: Agent, name: str, journal: Journal) -> Agent:
@@ -284,21 +281,3 @@ def _cancel_when_resumed(run: Run) -> Callable[[Record], None]:
             run.cancel()
 
     return sink
-
-
-class _Closed:
-    """Stands in for the journal of a run that is let go: nothing more is recorded, as if the process had died here."""
-
-    async def append(self, records: Sequence[Record]) -> None:
-        raise JournalError("the server is stopping")
-
-    def __getattr__(self, name: str) -> Any:
-        raise JournalError("the server is stopping")
-
-
-def _let_go(run: Run) -> None:
-    for child in tuple(run.children):
-        _let_go(child)
-    run.log.journal = _Closed()  # pyright: ignore[reportAttributeAccessIssue] - it refuses everything a journal does
-    if run.task is not None:
-        run.task.cancel()

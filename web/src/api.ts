@@ -1,0 +1,73 @@
+// Calls to the server. Paths are relative to the page, so it works behind any prefix.
+
+import type { AgentLine, ConversationLine, LogRecord, Run, RunLine, SentRequest } from "./types";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const root = new URL(".", document.baseURI).pathname.replace(/\/$/, "");
+
+export function url(path: string): string {
+  return root + path;
+}
+
+async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const init: RequestInit = { method, credentials: "same-origin" };
+  if (body !== undefined) {
+    init.headers = { "content-type": "application/json" };
+    init.body = JSON.stringify(body);
+  }
+  let response: Response;
+  try {
+    response = await fetch(url(path), init);
+  } catch {
+    throw new ApiError(0, "The server cannot be reached.");
+  }
+  const data = await response.json().catch(() => null);
+  if (!response.ok) throw new ApiError(response.status, data?.error?.message ?? `The server answered ${response.status}.`);
+  return data as T;
+}
+
+const part = encodeURIComponent;
+
+export interface Created {
+  run_id: string;
+  conversation: string;
+}
+
+export const api = {
+  session: () => call<{ user: string; needs_token: boolean }>("GET", "/api/session"),
+  logIn: (token: string) => call<{ user: string }>("POST", "/api/session", { token }),
+  logOut: () => call("DELETE", "/api/session"),
+  agents: () => call<{ agents: AgentLine[] }>("GET", "/api/agents").then((found) => found.agents),
+  conversations: (limit = 200) =>
+    call<{ conversations: ConversationLine[] }>("GET", `/api/conversations?limit=${limit}`).then((found) => found.conversations),
+  conversation: (id: string) => call<{ runs: RunLine[] }>("GET", `/api/conversations/${part(id)}`).then((found) => found.runs),
+  deleteConversation: (id: string) => call("DELETE", `/api/conversations/${part(id)}`),
+  run: (id: string) => call<Run>("GET", `/api/runs/${part(id)}`),
+  start: (body: { question: string; agent?: string; conversation?: string; run_id?: string }) =>
+    call<Created>("POST", "/api/runs", { ...body, settings: { stream_thoughts: true } }),
+  send: (run: string, text: string) => call<{ id: string }>("POST", `/api/runs/${part(run)}/messages`, { text }),
+  recall: (run: string, message: string) =>
+    call<{ recalled: boolean }>("DELETE", `/api/runs/${part(run)}/messages/${part(message)}`).then((answer) => answer.recalled),
+  cancel: (run: string) => call("POST", `/api/runs/${part(run)}/cancel`),
+  resume: (run: string) => call("POST", `/api/runs/${part(run)}/resume`),
+  decide: (run: string, call_id: string, allow: boolean, note: string) =>
+    call("POST", `/api/runs/${part(run)}/approvals`, { call_id, allow, note }),
+  fork: (run: string, at: number, message: string) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { at, message }),
+  records: (run: string, after: number) =>
+    call<{ records: LogRecord[]; more: boolean }>("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),
+  request: (run: string, seq: number) => call<SentRequest>("GET", `/api/runs/${part(run)}/requests/${seq}`),
+};
+
+export function artifactUrl(run: string, call_id: string, name: string, download = false): string {
+  const query = new URLSearchParams({ call_id });
+  if (download) query.set("download", "true");
+  return url(`/api/runs/${part(run)}/artifacts/${name.split("/").map(part).join("/")}?${query}`);
+}

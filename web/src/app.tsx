@@ -1,0 +1,91 @@
+// The frame: conversations on the left, the talk in the middle, the inspector on the right when it is wanted.
+
+import { useEffect } from "preact/hooks";
+import { current, go, stop, store } from "./model";
+import { Composer } from "./parts/composer";
+import { Inspector } from "./parts/inspector";
+import { Login } from "./parts/login";
+import { Sidebar } from "./parts/sidebar";
+import { Talk } from "./parts/talk";
+import { useStore } from "./store";
+
+export function App() {
+  const door = useStore(store, (now) => now.door);
+  useEffect(() => {
+    window.addEventListener("keydown", shortcuts);
+    return () => window.removeEventListener("keydown", shortcuts);
+  }, []);
+  if (door === "unknown") return <Notice />;
+  if (door === "token") return <Login />;
+  return <Frame />;
+}
+
+function Frame() {
+  const inspected = useStore(store, (now) => now.inspected);
+  const sidebar = useStore(store, (now) => now.sidebar);
+  return (
+    <div class={`frame${sidebar ? " with-sidebar" : ""}${inspected ? " with-inspector" : ""}`}>
+      <a class="skip" href="#composer">
+        Skip to the message box
+      </a>
+      <Sidebar />
+      {sidebar && <button type="button" class="scrim" aria-label="Close the list of conversations" onClick={() => store.set({ sidebar: false })} />}
+      <main class="main" aria-label="Conversation">
+        <Talk />
+        <Composer />
+      </main>
+      {inspected && <Inspector key={inspected} run={inspected} />}
+      <Notice />
+      <Announcer />
+    </div>
+  );
+}
+
+function Notice() {
+  const notice = useStore(store, (now) => now.notice);
+  return (
+    <div class="notice-place" role="alert">
+      {notice && <div class="notice">{notice}</div>}
+    </div>
+  );
+}
+
+/** Says what happens to those who do not see it; not every word, only the turns. */
+function Announcer() {
+  const words = useStore(store, (now) => {
+    const last = now.turns.at(-1);
+    if (!last) return "";
+    if (last.view.error) return `The run failed: ${last.view.error.message}`;
+    if (last.view.done) return last.view.done.stop_reason === "cancelled" ? "Stopped." : "The answer is ready.";
+    if (last.view.waiting.length) return `Waiting for your approval of ${last.view.waiting[0]?.tool_name}.`;
+    return last.view.activity;
+  });
+  return (
+    <div class="visually-hidden" role="status" aria-live="polite">
+      {words}
+    </div>
+  );
+}
+
+function shortcuts(event: KeyboardEvent): void {
+  const state = store.get();
+  if (state.door !== "open") return;
+  const command = event.ctrlKey || event.metaKey;
+  if (event.key === "Escape") {
+    if (document.querySelector("dialog[open]")) return;
+    if (state.sidebar) store.set({ sidebar: false });
+    else if (state.inspected) store.set({ inspected: "" });
+    else document.getElementById("composer")?.focus();
+  } else if (command && event.key === ".") {
+    event.preventDefault();
+    void stop();
+  } else if (event.altKey && event.code === "KeyN") {
+    event.preventDefault();
+    go("");
+    document.getElementById("composer")?.focus();
+  } else if (event.altKey && event.code === "KeyI") {
+    event.preventDefault();
+    const run = current(state)?.run ?? state.turns.at(-1)?.run ?? "";
+    store.set({ inspected: state.inspected ? "" : run });
+  }
+}

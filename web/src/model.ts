@@ -1,0 +1,265 @@
+// What the page knows, and everything a person can do with it.
+
+import { api, ApiError } from "./api";
+import { follow, type Connection } from "./follow";
+import { createStore } from "./store";
+import type { AgentLine, ConversationLine, ServerEvent } from "./types";
+import { EMPTY, reduce, type RunView } from "./view";
+
+export interface Turn {
+  run: string;
+  agent: string;
+  question: string;
+  created: number;
+  view: RunView;
+  connection: Connection;
+}
+
+export interface Unread {
+  id: string;
+  run: string;
+  text: string;
+}
+
+export interface State {
+  door: "unknown" | "open" | "token";
+  user: string;
+  agents: AgentLine[];
+  agent: string;
+  conversations: ConversationLine[];
+  conversation: string;
+  turns: Turn[];
+  unread: Unread[];
+  inspected: string;
+  sidebar: boolean;
+  notice: string;
+  loading: boolean;
+}
+
+export const store = createStore<State>({
+  door: "unknown",
+  user: "",
+  agents: [],
+  agent: "",
+  conversations: [],
+  conversation: "",
+  turns: [],
+  unread: [],
+  inspected: "",
+  sidebar: false,
+  notice: "",
+  loading: false,
+});
+
+const followed = new Map<string, () => void>();
+let noticeTimer = 0;
+
+export function say(notice: string): void {
+  store.set({ notice });
+  window.clearTimeout(noticeTimer);
+  if (notice) noticeTimer = window.setTimeout(() => store.set({ notice: "" }), 6000);
+}
+
+/** Runs an action; what goes wrong is said, never thrown away. */
+async function attempt(action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) store.set({ door: "token" });
+    else say(error instanceof Error ? error.message : String(error));
+  }
+}
+
+// ---- coming in
+
+export const enter = () =>
+  attempt(async () => {
+    const session = await api.session();
+    if (session.needs_token) return store.set({ door: "token" });
+    store.set({ door: "open", user: session.user });
+    const [agents] = await Promise.all([api.agents(), refresh()]);
+    store.set({ agents, agent: agents[0]?.name ?? "" });
+    await visit();
+  });
+
+export const logIn = (token: string) =>
+  attempt(async () => {
+    try {
+      await api.logIn(token);
+    } catch (error) {
+      return say(error instanceof Error ? error.message : String(error));
+    }
+    await enter();
+  });
+
+export const logOut = () =>
+  attempt(async () => {
+    await api.logOut();
+    leave();
+    store.set({ door: "token", user: "", conversations: [], turns: [], conversation: "" });
+  });
+
+export async function refresh(): Promise<void> {
+  store.set({ conversations: await api.conversations() });
+}
+
+// ---- going from conversation to conversation
+
+/** Shows what the address names: `#/c/<conversation>`, or a new conversation. */
+export const visit = () =>
+  attempt(async () => {
+    const id = decodeURIComponent(/^#\/c\/(.+)$/.exec(location.hash)?.[1] ?? "");
+    if (id === store.get().conversation && (id || !store.get().turns.length)) return;
+    leave();
+    store.set({ conversation: id, turns: [], inspected: "", sidebar: false, unread: [], loading: !!id });
+    if (!id) return;
+    try {
+      const runs = await api.conversation(id);
+      if (store.get().conversation !== id) return;
+      store.set({ turns: runs.map((run) => turn(run.run_id, run.agent, run.question, run.created)), loading: false });
+      for (const run of runs) watch(run.run_id);
+    } catch (error) {
+      store.set({ loading: false });
+      if (error instanceof ApiError && error.status === 404) {
+        location.hash = "#/";
+        say("That conversation is not here any more.");
+      } else throw error;
+    }
+  });
+
+export function go(conversation: string): void {
+  location.hash = conversation ? `#/c/${encodeURIComponent(conversation)}` : "#/";
+  store.set({ sidebar: false });
+}
+
+function leave(): void {
+  for (const stop of followed.values()) stop();
+  followed.clear();
+}
+
+function turn(run: string, agent: string, question: string, created: number): Turn {
+  return { run, agent, question, created, view: EMPTY, connection: "connecting" };
+}
+
+function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
+  store.set((now) => ({ turns: now.turns.map((one) => (one.run === run ? { ...one, ...change(one) } : one)) }));
+}
+
+function watch(run: string): void {
+  let arrived: ServerEvent[] = [];
+  let drawing = 0;
+  const draw = () => {
+    drawing = 0;
+    const events = arrived;
+    arrived = [];
+    update(run, (one) => ({ view: events.reduce(reduce, one.view) }));
+    forget(run);
+    if (events.some((event) => event.event === "done")) void ended(run);
+  };
+  const stop = follow(run, {
+    event(event) {
+      arrived.push(event);
+      // Many events a second are drawn at once, once a frame; a hidden page has no frames.
+      drawing ||= document.hidden ? window.setTimeout(draw, 100) : requestAnimationFrame(draw);
+    },
+    connection: (connection) => update(run, () => ({ connection })),
+    refused: (status) => (status === 401 ? store.set({ door: "token" }) : say("This run cannot be followed.")),
+  });
+  followed.set(run, stop);
+}
+
+function forget(run: string): void {
+  const read = new Set(store.get().turns.find((one) => one.run === run)?.view.read);
+  if (store.get().unread.some((message) => read.has(message.id))) {
+    store.set((now) => ({ unread: now.unread.filter((message) => !read.has(message.id)) }));
+  }
+}
+
+/** What was said too late for a run to read becomes the next question. */
+const ended = (run: string) =>
+  attempt(async () => {
+    const late = store.get().unread.filter((message) => message.run === run);
+    store.set((now) => ({ unread: now.unread.filter((message) => message.run !== run) }));
+    const unheard: string[] = [];
+    for (const message of late) if (await api.recall(run, message.id)) unheard.push(message.text);
+    await refresh();
+    const stopped = store.get().turns.find((one) => one.run === run)?.view.done?.stop_reason === "cancelled";
+    if (unheard.length && !stopped) await ask(unheard.join("\n\n"));
+  });
+
+// ---- talking
+
+export function current(state: State): Turn | undefined {
+  const last = state.turns.at(-1);
+  return last && !last.view.done ? last : undefined;
+}
+
+export const submit = (words: string) => attempt(() => (current(store.get()) ? interrupt(words) : ask(words)));
+
+async function ask(question: string): Promise<void> {
+  const { conversation, turns } = store.get();
+  const agent = turns.at(-1)?.agent || store.get().agent;
+  const run = newId();
+  const shown = turn(run, agent, question, Date.now() / 1000);
+  store.set((now) => ({ turns: [...now.turns, shown], conversation: now.conversation || run }));
+  try {
+    const created = await api.start({ question, run_id: run, agent, ...(conversation ? { conversation } : {}) });
+    if (!conversation) history.replaceState(null, "", `#/c/${encodeURIComponent(created.conversation)}`);
+    watch(run);
+    await refresh();
+  } catch (error) {
+    store.set((now) => ({ turns: now.turns.filter((one) => one.run !== run), conversation }));
+    throw error;
+  }
+}
+
+async function interrupt(words: string): Promise<void> {
+  const run = current(store.get())?.run;
+  if (!run) return;
+  try {
+    const { id } = await api.send(run, words);
+    const read = current(store.get())?.view.read.includes(id);
+    if (!read) store.set((now) => ({ unread: [...now.unread, { id, run, text: words }] }));
+  } catch (error) {
+    // It ended in the same moment: then these words are the next question.
+    if (error instanceof ApiError && error.status === 409) await ask(words);
+    else throw error;
+  }
+}
+
+export const recall = (message: Unread) =>
+  attempt(async () => {
+    const taken = await api.recall(message.run, message.id);
+    store.set((now) => ({ unread: now.unread.filter((one) => one.id !== message.id) }));
+    if (!taken) say("It has been read already.");
+  });
+
+export const stop = () =>
+  attempt(async () => {
+    const run = current(store.get())?.run;
+    if (run) await api.cancel(run);
+  });
+
+export const decide = (run: string, call: string, allow: boolean, note: string) =>
+  attempt(async () => {
+    await api.decide(run, call, allow, note);
+    update(run, (one) => ({ view: { ...one.view, waiting: one.view.waiting.filter((waiting) => waiting.call_id !== call) } }));
+  });
+
+export const fork = (run: string, at: number, message: string) =>
+  attempt(async () => {
+    const created = await api.fork(run, at, message);
+    await refresh();
+    go(created.conversation);
+  });
+
+export const remove = (conversation: string) =>
+  attempt(async () => {
+    await api.deleteConversation(conversation);
+    if (store.get().conversation === conversation) go("");
+    await refresh();
+  });
+
+function newId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,135 @@
+// The plan as a picture: steps as boxes, what waits for what as lines, drawn again as they go on.
+
+import { Graph, layout } from "@dagrejs/dagre";
+import { useMemo, useState } from "preact/hooks";
+import { seconds } from "../format";
+import { store } from "../model";
+import type { DagStep } from "../view";
+import { Lens } from "./icons";
+
+const WIDTH = 190;
+const HEIGHT = 62;
+const STATES: Record<DagStep["state"], string> = {
+  waiting: "waits",
+  running: "works",
+  completed: "done",
+  failed: "failed",
+  skipped: "skipped",
+  reused: "kept from before",
+};
+
+interface Picture {
+  width: number;
+  height: number;
+  places: Map<string, { x: number; y: number }>;
+  lines: { key: string; from: string; path: string }[];
+}
+
+export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
+  const shape = steps.map((step) => `${step.id}<${step.dependencies.join(",")}`).join(";");
+  const picture = useMemo(() => draw(steps), [shape]);
+  const [chosen, setChosen] = useState("");
+  const step = steps.find((one) => one.id === chosen);
+  const done = steps.filter((one) => one.state === "completed" || one.state === "reused").length;
+  return (
+    <section class="dag" aria-label="Plan">
+      <header>
+        <strong>Plan</strong>
+        <span class="quiet">
+          {done} of {steps.length} steps done{round > 1 ? `, round ${round}` : ""}
+        </span>
+      </header>
+      <div class="dag-scroll" tabIndex={0} role="group" aria-label="Picture of the plan">
+        <svg width={picture.width} height={picture.height} viewBox={`0 0 ${picture.width} ${picture.height}`}>
+          {picture.lines.map((line) => (
+            <path key={line.key} d={line.path} class={`line ${steps.find((one) => one.id === line.from)?.state ?? ""}`} />
+          ))}
+          {steps.map((one) => (
+            <Box key={one.id} step={one} place={picture.places.get(one.id)} chosen={one.id === chosen} choose={() => setChosen(one.id === chosen ? "" : one.id)} />
+          ))}
+        </svg>
+      </div>
+      {step && <Detail step={step} />}
+    </section>
+  );
+}
+
+function Box({ step, place, chosen, choose }: { step: DagStep; place: { x: number; y: number } | undefined; chosen: boolean; choose: () => void }) {
+  if (!place) return null;
+  return (
+    <g
+      class={`box ${step.state}${chosen ? " chosen" : ""}`}
+      transform={`translate(${place.x - WIDTH / 2} ${place.y - HEIGHT / 2})`}
+      role="button"
+      tabIndex={0}
+      aria-pressed={chosen}
+      aria-label={`Step ${step.id}: ${step.task}. ${STATES[step.state]}`}
+      onClick={choose}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" || event.key === " ") {
+          event.preventDefault();
+          choose();
+        }
+      }}
+    >
+      <rect width={WIDTH} height={HEIGHT} rx="10" />
+      <circle class="light" cx="16" cy="19" r="4.5" />
+      <text class="box-id" x="28" y="23">
+        {step.id}
+      </text>
+      <text class="box-state" x={WIDTH - 12} y="23" text-anchor="end">
+        {step.elapsed ? seconds(step.elapsed) : STATES[step.state]}
+      </text>
+      <text class="box-task" x="14" y="45">
+        {step.task.length > 27 ? `${step.task.slice(0, 26)}…` : step.task}
+      </text>
+    </g>
+  );
+}
+
+function Detail({ step }: { step: DagStep }) {
+  return (
+    <div class="dag-detail">
+      <p>
+        <strong>{step.id}</strong> {step.task}
+      </p>
+      {step.hint && <p class="quiet">Hint: {step.hint}</p>}
+      {(step.error || step.result) && <pre tabIndex={0}>{step.error || step.result}</pre>}
+      {step.run && (
+        <button type="button" class="link" onClick={() => store.set({ inspected: step.run })}>
+          <Lens size={14} /> Inspect its run
+        </button>
+      )}
+    </div>
+  );
+}
+
+function draw(steps: DagStep[]): Picture {
+  const graph = new Graph();
+  graph.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 44, marginx: 6, marginy: 6 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const known = new Set(steps.map((step) => step.id));
+  for (const step of steps) graph.setNode(step.id, { width: WIDTH, height: HEIGHT });
+  for (const step of steps) for (const before of step.dependencies) if (known.has(before)) graph.setEdge(before, step.id);
+  layout(graph);
+  const places = new Map(steps.map((step) => [step.id, graph.node(step.id) as { x: number; y: number }]));
+  const lines = graph.edges().map((edge) => {
+    const points = (graph.edge(edge) as { points: { x: number; y: number }[] }).points;
+    return { key: `${edge.v}>${edge.w}`, from: edge.v, path: curve(points) };
+  });
+  const size = graph.graph() as { width?: number; height?: number };
+  return { width: Math.ceil(size.width ?? WIDTH), height: Math.ceil(size.height ?? HEIGHT), places, lines };
+}
+
+function curve(points: { x: number; y: number }[]): string {
+  const [first, ...rest] = points;
+  if (!first) return "";
+  let path = `M${first.x} ${first.y}`;
+  let before = first;
+  for (const point of rest) {
+    const middle = (before.x + point.x) / 2;
+    path += ` C${middle} ${before.y} ${middle} ${point.y} ${point.x} ${point.y}`;
+    before = point;
+  }
+  return path;
+}

@@ -1,0 +1,87 @@
+import { useEffect, useState } from "preact/hooks";
+import { api } from "../api";
+import { plural, pretty } from "../format";
+import { say } from "../model";
+import type { Json, SentRequest } from "../types";
+import { Check, Chevron, Cross } from "./icons";
+
+export function RequestView({ run, seq, back }: { run: string; seq: number; back: () => void }) {
+  const [request, setRequest] = useState<SentRequest | null>(null);
+  useEffect(() => {
+    api.request(run, seq).then(setRequest, (error: Error) => {
+      say(error.message);
+      back();
+    });
+  }, [run, seq]);
+  return (
+    <div class="inspector-body request">
+      <button type="button" class="link back" onClick={back}>
+        <Chevron size={15} /> Timeline
+      </button>
+      {request && <Sent request={request} />}
+    </div>
+  );
+}
+
+function Sent({ request }: { request: SentRequest }) {
+  const options = Object.entries(request.options).filter(([, value]) => value !== null && !(Array.isArray(value) && !value.length));
+  return (
+    <>
+      <h3>
+        Request of {request.component}, iteration {request.iteration}
+      </h3>
+      <p class={request.verified ? "verified" : "verified not"}>
+        {request.verified ? <Check size={14} /> : <Cross size={14} />}
+        {request.verified ? "Byte for byte what was sent" : "Not what was sent: it was rendered by another version"}
+        <code>{request.digest.slice(0, 12)}</code>
+      </p>
+      <ol class="messages">
+        {request.messages.map((message, place) => (
+          <Message key={place} message={message} />
+        ))}
+      </ol>
+      {request.tools.length > 0 && (
+        <details>
+          <summary>{plural(request.tools.length, "tool")}</summary>
+          {request.tools.map((tool) => (
+            <details key={tool.name}>
+              <summary>
+                <code>{tool.name}</code> <span class="quiet">{tool.description}</span>
+              </summary>
+              <pre tabIndex={0}>{pretty(tool.parameters)}</pre>
+            </details>
+          ))}
+        </details>
+      )}
+      <details>
+        <summary>Options</summary>
+        <pre tabIndex={0}>{options.map(([name, value]) => `${name}: ${pretty(value)}`).join("\n")}</pre>
+      </details>
+    </>
+  );
+}
+
+function Message({ message }: { message: Record<string, Json> }) {
+  const records = (message.records as number[] | undefined) ?? [];
+  return (
+    <li class={`message ${pretty(message.role)}`}>
+      <header>
+        <span class="role">{pretty(message.role)}</span>
+        <span class="quiet">
+          from {pretty(message.from)}
+          {records.length > 0 && `, record ${records.join(", ")}`}
+        </span>
+      </header>
+      <pre tabIndex={0}>{words(message)}</pre>
+    </li>
+  );
+}
+
+function words(message: Record<string, Json>): string {
+  const parts: string[] = [];
+  if (typeof message.reasoning === "string" && message.reasoning) parts.push(`(reasoning)\n${message.reasoning}`);
+  const content = message.content ?? message.text;
+  if (content !== undefined && content !== "") parts.push(typeof content === "string" ? content : pretty(content));
+  for (const call of (message.calls as { name: string; args?: Json }[] | undefined) ?? []) parts.push(`${call.name}(${pretty(call.args ?? {})})`);
+  return parts.join("\n\n");
+}

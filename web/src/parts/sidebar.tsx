@@ -1,0 +1,98 @@
+import { useMemo, useState } from "preact/hooks";
+import { when } from "../format";
+import { go, logOut, remove, store } from "../model";
+import { useStore } from "../store";
+import { nextTheme, theme, type Theme } from "../theme";
+import type { ConversationLine } from "../types";
+import { Out, Plus, Search, Sun, Trash } from "./icons";
+import { Mark } from "./mark";
+
+export function Sidebar() {
+  const conversations = useStore(store, (now) => now.conversations);
+  const chosen = useStore(store, (now) => now.conversation);
+  const open = useStore(store, (now) => now.sidebar);
+  const [wanted, setWanted] = useState("");
+  const groups = useMemo(() => grouped(conversations, wanted), [conversations, wanted]);
+  return (
+    <nav class="sidebar" aria-label="Conversations" data-open={open}>
+      <div class="brand">
+        <Mark />
+        <span>Treadle</span>
+      </div>
+      <button type="button" class="new" onClick={() => go("")} title="New conversation (Alt+N)">
+        <Plus /> New conversation
+      </button>
+      <label class="search">
+        <Search size={16} />
+        <span class="visually-hidden">Search conversations</span>
+        <input type="search" placeholder="Search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+      </label>
+      <div class="conversations">
+        {groups.map(([name, lines]) => (
+          <section key={name}>
+            <h2>{name}</h2>
+            <ul>
+              {lines.map((line) => (
+                <Line key={line.id} line={line} chosen={line.id === chosen} />
+              ))}
+            </ul>
+          </section>
+        ))}
+        {!groups.length && <p class="quiet empty">{wanted ? "Nothing found." : "What you ask appears here."}</p>}
+      </div>
+      <Foot />
+    </nav>
+  );
+}
+
+function Line({ line, chosen }: { line: ConversationLine; chosen: boolean }) {
+  const busy = line.status !== "finished";
+  return (
+    <li class="conversation">
+      <button type="button" class="open" aria-current={chosen ? "page" : undefined} onClick={() => go(line.id)}>
+        {busy && <span class={`dot ${line.status}`} role="img" aria-label={line.status === "paused" ? "waits for you" : "working"} />}
+        <span class="title">{line.title || "(no text)"}</span>
+        <time>{when(line.updated)}</time>
+      </button>
+      <button
+        type="button"
+        class="icon delete"
+        aria-label={`Delete “${line.title}”`}
+        disabled={line.status === "running"}
+        onClick={() => window.confirm(`Delete “${line.title}” for good?`) && void remove(line.id)}
+      >
+        <Trash size={16} />
+      </button>
+    </li>
+  );
+}
+
+function Foot() {
+  const user = useStore(store, (now) => now.user);
+  const [now, setNow] = useState<Theme>(theme());
+  return (
+    <div class="foot">
+      <button type="button" class="icon" onClick={() => setNow(nextTheme())} aria-label={`Colours: ${now}. Change`} title={`Colours: ${now}`}>
+        <Sun />
+      </button>
+      <span class="quiet">{user || "On this machine"}</span>
+      {user && (
+        <button type="button" class="icon" onClick={() => void logOut()} aria-label="Log out" title="Log out">
+          <Out />
+        </button>
+      )}
+    </div>
+  );
+}
+
+function grouped(lines: ConversationLine[], wanted: string): [string, ConversationLine[]][] {
+  const words = wanted.trim().toLowerCase();
+  const today = new Date().setHours(0, 0, 0, 0) / 1000;
+  const groups = new Map<string, ConversationLine[]>();
+  for (const line of lines) {
+    if (words && !line.title.toLowerCase().includes(words)) continue;
+    const name = line.updated >= today ? "Today" : line.updated >= today - 86_400 ? "Yesterday" : line.updated >= today - 6 * 86_400 ? "This week" : "Earlier";
+    groups.set(name, [...(groups.get(name) ?? []), line]);
+  }
+  return [...groups];
+}

@@ -1,0 +1,137 @@
+import { useEffect, useState } from "preact/hooks";
+import { artifactUrl } from "../api";
+import { brief, bytes, pretty, readable, seconds } from "../format";
+import { store } from "../model";
+import type { Artifact } from "../types";
+import type { ToolUse } from "../view";
+import { Check, Chevron, Cross, Download, File, Lens } from "./icons";
+
+const ERRORS: Record<string, string> = {
+  unknown_tool: "There is no such tool",
+  invalid_args: "The arguments do not fit",
+  timeout: "Took too long",
+  exception: "Failed",
+  denied: "Refused",
+  cancelled: "Not run: stopped",
+  unknown_outcome: "Outcome unknown",
+  rejected: "Not run",
+  lost_extras: "Not run",
+};
+
+export function ToolCard({ use, run }: { use: ToolUse; run: string }) {
+  const [open, setOpen] = useState(false);
+  const running = use.state === "running";
+  return (
+    <details class={`tool ${use.state}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span class="state" role="img" aria-label={running ? "running" : use.state === "failed" ? "failed" : "done"}>
+          {running ? <span class="spinner" /> : use.state === "failed" ? <Cross size={14} /> : <Check size={14} />}
+        </span>
+        <span class="tool-name">{use.name}</span>
+        <span class="tool-brief">{brief(use.args)}</span>
+        {use.error && <span class="tool-error">{ERRORS[use.error] ?? use.error}</span>}
+        <span class="tool-time">{running ? <Clock since={use.began} /> : seconds(use.elapsed)}</span>
+        <span class="chevron">
+          <Chevron size={15} />
+        </span>
+      </summary>
+      <div class="tool-body">
+        {open && <Body use={use} run={run} />}
+      </div>
+      {!open && use.state === "running" && use.output && <LiveLine text={use.output} />}
+      {use.artifacts.map((artifact) => (
+        <ArtifactView key={artifact.name} artifact={artifact} run={run} call={use.call} />
+      ))}
+    </details>
+  );
+}
+
+function Body({ use, run }: { use: ToolUse; run: string }) {
+  const child = useChild(run, use);
+  return (
+    <>
+      <h4>Arguments</h4>
+      {Object.keys(use.args).length ? <Arguments use={use} /> : <p class="quiet">None</p>}
+      {use.output && (
+        <>
+          <h4>{use.state === "running" ? "Output so far" : "Output while it ran"}</h4>
+          <pre tabIndex={0} class="live">
+            {use.output}
+          </pre>
+        </>
+      )}
+      {use.state !== "running" && (
+        <>
+          <h4>{use.state === "failed" ? "Error" : "Observation"}</h4>
+          <pre tabIndex={0} class={use.state === "failed" ? "bad" : ""}>
+            {readable(use.observation)}
+          </pre>
+          {use.truncated && <p class="quiet">Cut for the model; the journal has it whole.</p>}
+        </>
+      )}
+      {child && (
+        <button type="button" class="link" onClick={() => store.set({ inspected: child })}>
+          <Lens size={14} /> Inspect the run it started
+        </button>
+      )}
+    </>
+  );
+}
+
+function Arguments({ use }: { use: ToolUse }) {
+  return (
+    <dl class="arguments">
+      {Object.entries(use.args).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{pretty(value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** An agent that was used as a tool has a run of its own, under the run and the call. */
+function useChild(run: string, use: ToolUse): string {
+  const keys = Object.keys(use.args);
+  return keys.includes("reasoning") && keys.includes("context") ? `${run}.${use.call}` : "";
+}
+
+function LiveLine({ text }: { text: string }) {
+  const lines = text.trimEnd().split("\n");
+  return <pre class="live-line">{lines.slice(-3).join("\n")}</pre>;
+}
+
+function Clock({ since }: { since: number }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = window.setInterval(() => tick((count) => count + 1), 500);
+    return () => window.clearInterval(timer);
+  }, []);
+  const passed = (Date.now() - since) / 1000;
+  return <>{passed < 1 ? "" : seconds(passed)}</>;
+}
+
+function ArtifactView({ artifact, run, call }: { artifact: Artifact; run: string; call: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <div class="artifact">
+      <div class="artifact-head">
+        <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <File size={16} />
+          <span class="artifact-name">{artifact.name}</span>
+          <span class="quiet">
+            {artifact.mime}, {bytes(artifact.size)}
+          </span>
+          <span class="quiet">{open ? "Hide" : "Preview"}</span>
+        </button>
+        <a class="icon" href={artifactUrl(run, call, artifact.name, true)} download={artifact.name} aria-label={`Download ${artifact.name}`} title="Download">
+          <Download size={16} />
+        </a>
+      </div>
+      {artifact.summary && <p class="quiet">{artifact.summary}</p>}
+      {/* No permission at all: what a tool made can be looked at, it cannot act. The server says the same in its headers. */}
+      {open && <iframe sandbox="" title={`Preview of ${artifact.name}`} src={artifactUrl(run, call, artifact.name)} loading="lazy" referrerpolicy="no-referrer" />}
+    </div>
+  );
+}

@@ -1,0 +1,222 @@
+// One question and everything that came of it, on a thread with a knot for each step.
+
+import { memo } from "../memo";
+import { useMemo, useState } from "preact/hooks";
+import { count, money, plural, seconds } from "../format";
+import { blocks } from "../markdown";
+import { say, store, type Turn } from "../model";
+import type { Compaction, Item, Note, RunView, Thought } from "../view";
+import { Approvals } from "./approvals";
+import { Dag } from "./dag";
+import { Check, Copy, Lens } from "./icons";
+import { ToolCard } from "./tool";
+
+export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
+  const { view } = turn;
+  const working = !view.done;
+  return (
+    <article class="turn" aria-label={`Question: ${turn.question.slice(0, 80)}`} aria-busy={working}>
+      <div class="question">
+        <p>{turn.question}</p>
+      </div>
+      {view.dag.length > 0 && <Dag steps={view.dag} round={view.round} />}
+      {view.checklist.length > 0 && <Checklist steps={view.checklist} />}
+      <Steps turn={turn} />
+      {view.waiting.length > 0 && <Approvals run={turn.run} calls={view.waiting} />}
+      {working && !view.waiting.length && <Activity turn={turn} />}
+      {view.error && <Failure view={view} />}
+      {view.answer && <Answer text={view.answer} open={view.answering} />}
+      {view.done && <Foot turn={turn} />}
+    </article>
+  );
+});
+
+function Steps({ turn }: { turn: Turn }) {
+  if (!turn.view.items.length) return null;
+  return (
+    <ol class="thread" aria-label="Steps">
+      {turn.view.items.map((item) => (
+        <li key={item.key} class={`knot ${item.kind}`}>
+          <Step item={item} run={turn.run} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const Step = memo(function Step({ item, run }: { item: Item; run: string }) {
+  switch (item.kind) {
+    case "tool":
+      return <ToolCard use={item} run={run} />;
+    case "thought":
+      return <ThoughtView thought={item} />;
+    case "interrupt":
+      return (
+        <div class="interrupt">
+          <span class="quiet">You added</span>
+          <p>{item.text}</p>
+        </div>
+      );
+    case "compaction":
+      return <Divider compaction={item} />;
+    case "note":
+      return <Aside note={item} />;
+  }
+});
+
+/** Replies that are written for the engine, not for people. */
+const MACHINE = /^\s*(\{|\[|```|Action\s*:)/;
+
+function ThoughtView({ thought }: { thought: Thought }) {
+  const [whole, setWhole] = useState(false);
+  if (thought.open && MACHINE.test(thought.text)) return <p class="thought quiet">Writing…</p>;
+  const text = thought.text.split(/\n?Action\s*:/)[0] ?? "";
+  const long = text.length > 320 && !thought.open;
+  return (
+    <div class={`thought${long && !whole ? " cut" : ""}`}>
+      <p>{text}</p>
+      {long && (
+        <button type="button" class="link" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+          {whole ? "Less" : "More"}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Divider({ compaction }: { compaction: Compaction }) {
+  return (
+    <details class="divider">
+      <summary>
+        <span>
+          Earlier steps were summarised: {plural(compaction.original, "message")} became {compaction.kept}
+        </span>
+      </summary>
+      {compaction.summary && <p>{compaction.summary}</p>}
+    </details>
+  );
+}
+
+function Aside({ note }: { note: Note }) {
+  if (!note.text) return <p class="note quiet">{note.title}</p>;
+  return (
+    <details class="note quiet">
+      <summary>{note.title}</summary>
+      <p>{note.text}</p>
+    </details>
+  );
+}
+
+function Checklist({ steps }: { steps: RunView["checklist"] }) {
+  const done = steps.filter((step) => step.done).length;
+  return (
+    <section class="checklist" aria-label="Plan">
+      <header>
+        <strong>Plan</strong>
+        <span class="quiet">
+          {done} of {steps.length}
+        </span>
+        <progress value={done} max={steps.length} aria-label="Plan" />
+      </header>
+      <ol>
+        {steps.map((step, place) => (
+          <li key={place} class={step.done ? "done" : ""}>
+            <span class="box" role="img" aria-label={step.done ? "done" : "open"}>
+              {step.done && <Check size={13} />}
+            </span>
+            {step.text}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Activity({ turn }: { turn: Turn }) {
+  const away = turn.connection === "waiting";
+  return (
+    <p class={`activity${away ? " away" : ""}`}>
+      <span class="shuttle" aria-hidden="true" />
+      <span>{away ? "Connection lost. Trying again; nothing is lost" : turn.view.activity || "Working"}</span>
+    </p>
+  );
+}
+
+function Failure({ view }: { view: RunView }) {
+  if (!view.error) return null;
+  return (
+    <section class="failure" role="group" aria-label="The run failed">
+      <strong>This did not work</strong>
+      <p>{view.error.message}</p>
+      {view.error.partial && view.error.partial !== view.error.message && (
+        <details>
+          <summary>What was found before</summary>
+          <p class="pre">{view.error.partial}</p>
+        </details>
+      )}
+    </section>
+  );
+}
+
+function Answer({ text, open }: { text: string; open: boolean }) {
+  const shown = useMemo(() => blocks(text), [text]);
+  return (
+    <section class={`answer markdown${open ? " open" : ""}`} aria-label="Answer" onClick={copyCode}>
+      {shown.map((html, place) => (
+        <div key={place} class="block" dangerouslySetInnerHTML={{ __html: html }} />
+      ))}
+    </section>
+  );
+}
+
+function copyCode(event: MouseEvent): void {
+  const button = (event.target as Element).closest("button.copy");
+  const code = button?.closest(".code")?.querySelector("code")?.textContent;
+  if (code) void copy(code.replace(/\n$/, ""));
+}
+
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied.");
+  } catch {
+    say("The browser does not allow copying here.");
+  }
+}
+
+const ENDS: Record<string, string> = {
+  cancelled: "Stopped",
+  limit: "Reached its limit of steps",
+  budget: "Used up its budget",
+  stuck: "Went in circles",
+  error: "Failed",
+};
+
+function Foot({ turn }: { turn: Turn }) {
+  const done = turn.view.done;
+  const inspected = store.get().inspected === turn.run;
+  if (!done) return null;
+  const facts = [
+    ENDS[done.stop_reason],
+    plural(done.iterations, "iteration"),
+    done.usage.tool_calls ? plural(done.usage.tool_calls, "tool call") : "",
+    `${count(done.usage.total_tokens)} tokens`,
+    money(done.usage.cost),
+    seconds(done.elapsed),
+  ].filter(Boolean);
+  return (
+    <footer class="turn-foot">
+      <span class={done.success ? "" : "warn"}>{facts.join(" · ")}</span>
+      <span class="actions">
+        {turn.view.answer && (
+          <button type="button" class="icon" aria-label="Copy the answer" title="Copy" onClick={() => void copy(turn.view.answer)}>
+            <Copy size={16} />
+          </button>
+        )}
+        <button type="button" class="icon" aria-label="Inspect this run" title="Inspect (Alt+I)" aria-pressed={inspected} onClick={() => store.set({ inspected: turn.run })}>
+          <Lens size={16} />
+        </button>
+      </span>
+    </footer>
+  );
+}

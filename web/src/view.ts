@@ -1,0 +1,298 @@
+// A run as the page shows it: what its events add up to. Pure, so that a reload shows exactly what was there before.
+
+import type { Artifact, Json, ServerEvent, Usage, WaitingCall } from "./types";
+
+export interface Thought {
+  kind: "thought";
+  key: string;
+  iteration: number;
+  text: string;
+  open: boolean;
+}
+
+export interface ToolUse {
+  kind: "tool";
+  key: string;
+  call: string;
+  name: string;
+  args: Record<string, Json>;
+  iteration: number;
+  state: "running" | "done" | "failed";
+  output: string;
+  observation: string;
+  error: string;
+  elapsed: number;
+  began: number;
+  artifacts: Artifact[];
+  truncated: boolean;
+}
+
+export interface Interrupt {
+  kind: "interrupt";
+  key: string;
+  text: string;
+  ids: string[];
+}
+
+export interface Compaction {
+  kind: "compaction";
+  key: string;
+  original: number;
+  kept: number;
+  summary: string;
+}
+
+export interface Note {
+  kind: "note";
+  key: string;
+  title: string;
+  text: string;
+}
+
+export type Item = Thought | ToolUse | Interrupt | Compaction | Note;
+
+export interface DagStep {
+  id: string;
+  task: string;
+  dependencies: string[];
+  hint: string;
+  state: "waiting" | "running" | "completed" | "failed" | "skipped" | "reused";
+  run: string;
+  result: string;
+  error: string;
+  elapsed: number;
+}
+
+export interface Done {
+  answer: string;
+  iterations: number;
+  usage: Usage;
+  elapsed: number;
+  stop_reason: string;
+  success: boolean;
+}
+
+export interface RunView {
+  items: Item[];
+  activity: string;
+  checklist: { text: string; done: boolean }[];
+  dag: DagStep[];
+  round: number;
+  waiting: WaitingCall[];
+  waitingFor: string;
+  answer: string;
+  answering: boolean;
+  error: { type: string; message: string; partial: string } | null;
+  done: Done | null;
+  read: string[];
+}
+
+export const EMPTY: RunView = {
+  items: [],
+  activity: "Starting",
+  checklist: [],
+  dag: [],
+  round: 0,
+  waiting: [],
+  waitingFor: "",
+  answer: "",
+  answering: false,
+  error: null,
+  done: null,
+  read: [],
+};
+
+type Data = Record<string, Json>;
+const text = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+const number = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
+const list = <T>(value: Json | undefined): T[] => (Array.isArray(value) ? (value as unknown as T[]) : []);
+
+export function reduce(view: RunView, event: ServerEvent): RunView {
+  const reducer = REDUCERS[event.event];
+  return reducer ? { ...view, ...reducer(view, event.data, event.id) } : view;
+}
+
+const REDUCERS: Record<string, (view: RunView, data: Data, id: string) => Partial<RunView>> = {
+  step,
+  thought,
+  output,
+  phase,
+  activity: (view, data) => (data.status === "start" ? { activity: doing(text(data.component)) } : { activity: view.activity }),
+  inject: (view, data, id) => ({
+    items: [...view.items, { kind: "interrupt", key: id, text: text(data.content), ids: list<string>(data.ids) }],
+    read: [...view.read, ...list<string>(data.ids)],
+  }),
+  compact: (view, data, id) => ({
+    items: [
+      ...view.items,
+      {
+        kind: "compaction",
+        key: id,
+        original: number(data.original_messages),
+        kept: number(data.kept_messages),
+        summary: text(data.summary),
+      },
+    ],
+  }),
+  answer: (view, data) => {
+    if (data.status === "start") return { answer: "", answering: true, activity: "Writing" };
+    if (data.status === "delta") return { answer: view.answer + text(data.content) };
+    return { answering: false };
+  },
+  reset: (view, data, id) => ({
+    answer: "",
+    items: [
+      ...view.items.filter((item) => !(item.kind === "thought" && item.open)),
+      { kind: "note", key: id, title: "Trying again", text: text(data.error) },
+    ],
+  }),
+  step_progress: progress,
+  error: (_, data) => ({ error: { type: text(data.type), message: text(data.message), partial: text(data.partial) } }),
+  done: (view, data) => {
+    const done = data as unknown as Done;
+    return { done, answer: done.answer, answering: false, waiting: [], activity: "", items: view.items.map(closed) };
+  },
+};
+
+function closed(item: Item): Item {
+  return item.kind === "thought" && item.open ? { ...item, open: false } : item;
+}
+
+function step(view: RunView, data: Data, id: string): Partial<RunView> {
+  const iteration = number(data.iteration);
+  if (data.type === "thinking" && data.status === "start") return { activity: "Thinking", waiting: [] };
+  if (data.type === "thinking") {
+    const reasoning = text(data.reasoning);
+    const items = view.items.filter((item) => !(item.kind === "thought" && item.open));
+    if (reasoning) items.push({ kind: "thought", key: `t${id}`, iteration, text: reasoning, open: false });
+    return { items };
+  }
+  if (data.type === "iteration" && data.status === "start") return started(view, data, iteration);
+  if (data.type === "iteration") return finished(view, data);
+  return {};
+}
+
+function started(view: RunView, data: Data, iteration: number): Partial<RunView> {
+  const call = text(data.call_id);
+  const name = text(data.tool_name);
+  const use: ToolUse = {
+    kind: "tool",
+    key: `c${call}`,
+    call,
+    name,
+    args: data.tool_args as Record<string, Json>,
+    iteration,
+    state: "running",
+    output: "",
+    observation: "",
+    error: "",
+    elapsed: 0,
+    began: Date.now(),
+    artifacts: [],
+    truncated: false,
+  };
+  // A call that is run again after a restart is the same card.
+  return { items: [...view.items.filter((item) => item.key !== use.key), use], activity: `Using ${name}`, waiting: [] };
+}
+
+function change(view: RunView, call: string, make: (use: ToolUse) => Partial<ToolUse>): Item[] {
+  return view.items.map((item) => (item.kind === "tool" && item.call === call ? { ...item, ...make(item) } : item));
+}
+
+function finished(view: RunView, data: Data): Partial<RunView> {
+  const error = text(data.error);
+  const items = change(view, text(data.call_id), () => ({
+    state: error ? "failed" : "done",
+    observation: text(data.observation),
+    error,
+    elapsed: number(data.iter_elapsed),
+    artifacts: list<Artifact>(data.artifacts),
+    truncated: data.truncated === true,
+  }));
+  return { items };
+}
+
+function output(view: RunView, data: Data): Partial<RunView> {
+  return { items: change(view, text(data.call_id), (use) => ({ output: use.output + text(data.content) })) };
+}
+
+function thought(view: RunView, data: Data, id: string): Partial<RunView> {
+  const open = view.items.find((item): item is Thought => item.kind === "thought" && item.open);
+  if (open) {
+    return { items: view.items.map((item) => (item === open ? { ...open, text: open.text + text(data.content) } : item)) };
+  }
+  const fresh: Thought = { kind: "thought", key: `o${id}`, iteration: number(data.iteration), text: text(data.content), open: true };
+  return { items: [...view.items, fresh] };
+}
+
+const PHASES: Record<string, string> = {
+  selecting_tools: "Choosing tools",
+  planning: "Planning",
+  executing: "Working on the plan",
+  analyzing: "Checking the results",
+  answer_only: "Answering with what is known",
+};
+
+function doing(component: string): string {
+  const known: Record<string, string> = { planner: "Planning", plan: "Planning", observer: "Looking back", reflection: "Reflecting" };
+  return known[component] ?? component.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+}
+
+function phase(view: RunView, data: Data, id: string): Partial<RunView> {
+  const name = text(data.phase);
+  const note = (title: string, words: string): Partial<RunView> => ({ items: [...view.items, { kind: "note", key: id, title, text: words }] });
+  switch (name) {
+    case "paused":
+      return { waiting: list<WaitingCall>(data.calls), waitingFor: text(data.reason), activity: "Waiting for you" };
+    case "resumed":
+      return { activity: "Going on", ...(data.reason === "restarted" ? note("Went on after a restart", "") : {}) };
+    case "approved":
+      return { waiting: view.waiting.filter((call) => call.call_id !== text(data.call_id)) };
+    case "checklist":
+      return { checklist: list(data.steps) };
+    case "plan":
+      return { dag: planned(data), round: number(data.round) || view.round + 1, activity: "Working on the plan" };
+    case "selecting_tools":
+      return { activity: `Choosing among ${number(data.total_tools)} tools` };
+    case "reflected":
+      return note("Reflection", text(data.text));
+    case "observed":
+      return text(data.correction) ? note("Course corrected", text(data.correction)) : {};
+    case "model_switched":
+      return note(`Went on with ${text(data.model)}`, text(data.reason));
+    case "dialect_demoted":
+      return note(`Now speaking ${text(data.dialect)}`, text(data.reason));
+    case "tools_changed":
+      return note("Tools changed", list<string>(data.tools).join(", "));
+    default:
+      return { activity: PHASES[name] ?? doing(name) };
+  }
+}
+
+function planned(data: Data): DagStep[] {
+  return list<Data>(data.steps).map((step) => ({
+    id: text(step.id),
+    task: text(step.task),
+    dependencies: list<string>(step.dependencies),
+    hint: text(step.tool_hint) || text(step.model_hint),
+    state: "waiting",
+    run: "",
+    result: "",
+    error: "",
+    elapsed: 0,
+  }));
+}
+
+function progress(view: RunView, data: Data): Partial<RunView> {
+  const status = text(data.status);
+  const id = text(data.step);
+  const known = view.dag.some((step) => step.id === id);
+  const dag = known ? view.dag : [...view.dag, ...planned({ steps: [{ id, task: data.task ?? id }] })];
+  const changed = dag.map((step) => {
+    if (step.id !== id) return step;
+    if (status === "started") return { ...step, state: "running" as const, run: text(data.run) };
+    const state = status as DagStep["state"];
+    return { ...step, state, result: text(data.result), error: text(data.error), elapsed: number(data.elapsed) };
+  });
+  return { dag: changed };
+}
