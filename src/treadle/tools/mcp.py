@@ -134,13 +134,13 @@ class McpConnection:
     async def call(self, name: str, args: dict[str, Any], context: ToolContext | None = None, effect: Effect = "unsafe") -> ToolResponse:
         """Call a tool of the server. What the server's tool reports as an error is a response; `ToolError` is for all else."""
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             if context is not None:
-                share = f"{done:g}/{total:g}" if total else f"{done:g}"
+                share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
                 context.output(f"{message} ({share})\n" if message else f"{share}\n")
 
         async def work(client: Client) -> Any:
-            return await client.call_tool(name, args, progress_callback=progress)
+            return await client.call_tool(name, args, progress_callback=on_progress)
 
         return to_response(await self._ask(work, again=effect != "unsafe"))
 
