@@ -17,8 +17,9 @@ from treadle.types.messages import AssistantMessage, Message, SystemMessage, Too
 logger = logging.getLogger("treadle")
 
 SUMMARISE = (
-    "You shorten a record so that work can go on without the original. Keep every fact, figure, name, identifier, date and exact value "
-    "that may still be needed, what was decided and why, what failed, and what is still open. Leave out pleasantries and repetition. "
+    "You shorten a record so that work on a task can go on without the original. Keep every fact, figure, name, identifier, date and exact "
+    "value that may still be needed, first of all what the task asks for, what was decided and why, what failed, and what is still open. "
+    "Leave out pleasantries and repetition. "
     "If the record begins with an earlier summary, carry what it says over into yours. {hint} Write at most {words} words."
 )
 HINTS = {
@@ -47,9 +48,12 @@ async def summarise(run: Run, text: str, *, hint: str, tokens: int) -> str:
         return ""
     # The request must fit as well: what is said above the text, and the answer, are the other part of the room.
     source = text if room is None else cut(text, chars_for(run, text, int(room * 0.6)))
+    task = cut(run.state.question, 1_000 if room is None else room // 4)
     words = run.prompts.get("context_summary", SUMMARISE).replace("{hint}", HINTS.get(hint, hint)).replace("{words}", str(tokens * 2 // 3))
     try:
-        reply = await run.ask("compaction", [SystemMessage(words), UserMessage(source)], max_tokens=max(64, tokens))
+        reply = await run.ask(
+            "compaction", [SystemMessage(words), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")], max_tokens=max(64, tokens)
+        )
     except (ModelError, BudgetExhaustedError):
         logger.warning("a summary could not be had", exc_info=True)
         return ""
