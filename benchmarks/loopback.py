@@ -24,10 +24,18 @@ def head(kind: bytes, size: int) -> bytes:
 
 @lru_cache(4096)
 def whole(step: int, steps: int) -> bytes:
-    call = {"id": f"call_{step}", "type": "function", "function": {"name": "calculator", "arguments": json.dumps({"expression": f"{step + 1}*7"})}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]} if step < steps else {"role": "assistant", "content": "".join(WORDS)}
+    call = {
+        "id": f"call_{step}",
+        "type": "function",
+        "function": {"name": "calculator", "arguments": json.dumps({"expression": f"{step + 1}*7"})},
+    }
+    message = (
+        {"role": "assistant", "content": None, "tool_calls": [call]} if step < steps else {"role": "assistant", "content": "".join(WORDS)}
+    )
     reason = "tool_calls" if step < steps else "stop"
-    body = json.dumps({"id": "x", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": USAGE}).encode()
+    body = json.dumps(
+        {"id": "x", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": USAGE}
+    ).encode()
     return head(b"application/json", len(body)) + body
 
 
@@ -69,7 +77,11 @@ class Server(asyncio.Protocol):
         write = self.transport.write
         write(head(b"text/event-stream", -1))
         if step < steps:
-            call = {"index": 0, "id": f"call_{step}", "function": {"name": "calculator", "arguments": json.dumps({"expression": f"{step + 1}*7"})}}
+            call = {
+                "index": 0,
+                "id": f"call_{step}",
+                "function": {"name": "calculator", "arguments": json.dumps({"expression": f"{step + 1}*7"})},
+            }
             write(event({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}))
         for word in WORDS if step >= steps else ():
             write(event({"choices": [{"index": 0, "delta": {"content": word}}]}))

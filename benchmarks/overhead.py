@@ -15,59 +15,16 @@ import json
 import subprocess
 import sys
 import time
-import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from bare import DESCRIPTION, QUESTION, SCHEMA, SYSTEM, WIRE_TOOL, Bare, bare_http, calculator, encode, peak_memory
 
 from treadle import Agent, OpenAIModel, ScriptedModel, Tool
 
-SCHEMA = {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"], "additionalProperties": False}
-DESCRIPTION = "Evaluate an arithmetic expression."
-SYSTEM = "You are a careful assistant. Use the calculator."
-QUESTION = "Work it out."
-
-
-async def calculator(expression: str) -> str:
-    left, _, right = expression.partition("*")
-    return str(int(left) * int(right))
-
-
 TOOL = Tool("calculator", DESCRIPTION, SCHEMA, calculator, effect="pure")
-WIRE_TOOL = {"type": "function", "function": {"name": "calculator", "description": DESCRIPTION, "parameters": SCHEMA}}
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-
-
-class Bare:
-    """The least a loop can be: a list of messages, a post, a tool."""
-
-    def __init__(self, post: Callable[[bytes], Awaitable[bytes]]) -> None:
-        self.post = post
-
-    async def run(self) -> str:
-        messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
-        while True:
-            body = _encode({"model": "m", "messages": messages, "tools": [WIRE_TOOL]}).encode()
-            message = json.loads(await self.post(body))["choices"][0]["message"]
-            calls = message.get("tool_calls")
-            if not calls:
-                return message["content"]
-            messages.append({"role": "assistant", "content": message["content"], "tool_calls": calls})
-            for call in calls:
-                result = await calculator(**json.loads(call["function"]["arguments"]))
-                messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-
-
-def bare_http(session: aiohttp.ClientSession, url: str) -> Bare:
-    headers = {"authorization": "Bearer k", "content-type": "application/json"}
-
-    async def post(body: bytes) -> bytes:
-        async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
-            return await response.read()
-
-    return Bare(post)
 
 
 def agent_for(url: str, **settings: Any) -> Agent:
@@ -120,7 +77,7 @@ async def http_rows(base: str, repeats: int) -> dict[str, float]:
             await asyncio.gather(*(bare.run() for _ in range(200)))
 
         rows["200 runs at once"] = (await ratio(many, many_bare, max(2, repeats // 2)))[2]
-        rows["memory, 200 runs at once"] = await memory(many) / await memory(many_bare)
+        rows["memory, 200 runs at once"] = memory_of(url, "overhead.py") / memory_of(url, "bare.py")
         rows["first token, ms later than bare"] = await first_token(session, f"{base}/k1-i5/v1")
         rows.update(await journal_row(url, repeats))
     return rows
@@ -148,13 +105,16 @@ async def journal_row(url: str, repeats: int) -> dict[str, float]:
     return {"10 steps with a SQLite journal, beside Treadle without": row}
 
 
-async def memory(work: Callable[[], Awaitable[Any]]) -> float:
-    gc.collect()
-    tracemalloc.start()
-    await work()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+def memory_of(url: str, script: str) -> int:
+    """The most memory a fresh process had that did nothing but 200 runs at once, in bytes."""
+    command = [sys.executable, Path(__file__).with_name(script), *(["--memory"] if script == "overhead.py" else []), url]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+async def only_many(url: str) -> None:
+    agent = agent_for(url)
+    await asyncio.gather(*(agent.run(QUESTION) for _ in range(200)))
+    print(peak_memory())
 
 
 async def first_token(session: aiohttp.ClientSession, url: str) -> float:
@@ -178,7 +138,7 @@ async def first_token(session: aiohttp.ClientSession, url: str) -> float:
         messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
         found = 0.0
         for step in range(2):
-            data = _encode({**body, "messages": messages}).encode()
+            data = encode({**body, "messages": messages}).encode()
             async with session.post(f"{url}/chat/completions", data=data, headers=headers) as response:
                 async for line in response.content:
                     if line.startswith(b"data: {") and b'"content"' in line and not found:
@@ -186,7 +146,10 @@ async def first_token(session: aiohttp.ClientSession, url: str) -> float:
                         found = time.perf_counter() - began
             if step == 0:
                 call = {"id": "call_0", "type": "function", "function": {"name": "calculator", "arguments": '{"expression": "1*7"}'}}
-                messages += [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "call_0", "content": "7"}]
+                messages += [
+                    {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "call_0", "content": "7"},
+                ]
         return found
 
     mine, theirs = 9e9, 9e9
@@ -223,8 +186,12 @@ async def in_process(repeats: int) -> dict[str, float]:
 
 
 def import_cpu() -> float:
-    code = "import time; t = time.process_time(); import treadle; from treadle import Agent, tool, OpenAIModel; print(time.process_time() - t)"
-    return min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5)) * 1000
+    code = (
+        "import time; t = time.process_time(); import treadle; from treadle import Agent, tool, OpenAIModel; print(time.process_time() - t)"
+    )
+    return (
+        min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5)) * 1000
+    )
 
 
 def construction() -> float:
@@ -239,7 +206,9 @@ def construction() -> float:
 
 
 async def measure(repeats: int) -> dict[str, float]:
-    server = subprocess.Popen([sys.executable, Path(__file__).with_name("loopback.py")], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(  # noqa: ASYNC220 - before anything is measured
+        [sys.executable, Path(__file__).with_name("loopback.py")], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert server.stdout is not None
         base = f"http://127.0.0.1:{int(server.stdout.readline())}"
@@ -259,7 +228,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--memory", metavar="URL", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.memory:
+        asyncio.run(only_many(args.memory))
+        return
     rows = asyncio.run(measure(3 if args.short else 9))
     if args.json:
         print(json.dumps(rows))

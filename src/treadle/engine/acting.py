@@ -144,7 +144,8 @@ async def _act(
     run: Run, open_call: OpenCall, gated: ToolCall | ToolOutcome, extras: dict[str, Any], collected: dict[str, ToolOutcome]
 ) -> None:
     """One call from start to recorded result."""
-    await run.check()
+    if run.stopping:
+        await run.check()
     asked = open_call.call
     iteration = run.state.iteration
     reservation = None

@@ -34,7 +34,8 @@ async def drive(run: Run) -> RunResult:
             if run.exhausted is not None and not state.open:
                 await out_of_budget(run, run.exhausted)
             else:
-                await run.check()
+                if run.stopping:
+                    await run.check()
                 await turn(run)
     except asyncio.CancelledError:
         if run.abandoned:

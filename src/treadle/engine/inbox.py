@@ -20,6 +20,11 @@ class Inbox:
         self.approvals: list[tuple[str, bool, str, str]] = []
         self.cancelled = False
 
+    @property
+    def open(self) -> bool:
+        """Whether looking into it may find something: a journal's inbox can be filled from elsewhere at any time."""
+        return bool(self._waiting) or self._journal is not None
+
     def send(self, text: str) -> str:
         item_id = uuid.uuid4().hex
         with self._lock:

@@ -36,6 +36,7 @@ class Log:
         self.state = RunState()
         self._redact = redact
         self._sinks: list[Sink] = []
+        self._quiet: list[Sink] = []
         self._lock = asyncio.Lock()
         self._offset = 0
         self.deferred: list[Record] = []
@@ -45,10 +46,20 @@ class Log:
             self.records.append(record)
             self.state.apply(record)
 
-    def subscribe(self, sink: Sink) -> Callable[[], None]:
-        """Have every later record (and transient event) shown to `sink`; returns what ends it."""
+    def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
+        """Have every later record (and transient event) shown to `sink`; returns what ends it.
+
+        Nothing is streamed for the sake of a sink that is not `live`: it looks on without changing how models are called.
+        """
         self._sinks.append(sink)
-        return lambda: self._sinks.remove(sink) if sink in self._sinks else None
+        if not live:
+            self._quiet.append(sink)
+        return lambda: self._drop(sink)
+
+    def _drop(self, sink: Sink) -> None:
+        for sinks in (self._sinks, self._quiet):
+            if sink in sinks:
+                sinks.remove(sink)
 
     async def emit(self, *events: Event) -> None:
         """Store events, fold them, show them. A journal that fails stops the run; a display that fails is dropped."""
@@ -115,11 +126,11 @@ class Log:
                 sink(record)
             except Exception:
                 logger.exception("a display failed and is dropped")
-                self._sinks.remove(sink)
+                self._drop(sink)
 
     @property
     def watched(self) -> bool:
-        return bool(self._sinks)
+        return len(self._sinks) > len(self._quiet)
 
     def _record(self, event: Event, seq: int) -> Record:
         return Record(self.run_id, seq, time.time(), event, self.parent)

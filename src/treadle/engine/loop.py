@@ -35,7 +35,8 @@ async def turn(run: Run) -> None:
     state = run.state
     if state.open:
         await run_tools(run)
-        await run.drain()
+        if run.inbox.open:
+            await run.drain()
     elif state.final_call is not None:
         await conclude(run, state.final_call.full or text_of(state.final_call.content), "final_tool")
     elif state.candidate is not None:
@@ -57,8 +58,9 @@ async def turn(run: Run) -> None:
 async def think(run: Run, component: str = "loop", *, counted: bool = True) -> None:
     """Ask the model what to do, read its reply, and record both."""
     state = run.state
-    await run.apply_swap()
-    if component == "loop" and not state.thinking:
+    if run.swap is not None:
+        await run.apply_swap()
+    if component == "loop" and not state.thinking and run.hooks.before_round:
         await run_hooks(run, "before_round")
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
     stream = run.settings.stream_thoughts
@@ -96,7 +98,7 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
     )  # fmt: skip
     if run.hooks.after_decision:
         await run_hooks(run, "after_decision", decision)
-    if not (run.dialect.native and decision.calls):
+    if run.inbox.open and not (run.dialect.native and decision.calls):
         await run.drain()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
 from treadle.journal.redact import Redactor
@@ -12,17 +13,20 @@ _NOTHING_NEW = (ThinkStarted, ToolStarted, AnswerStarted)
 """Events that only repeat what is in the state already; advisers' requests are the exception, and looked at."""
 
 
-_made: dict[tuple[str, ...], tuple[dict[str, str], Callable[[Event], Event]]] = {}
+_LOOK_AGAIN = 1.0
+_made: dict[tuple[str, ...], tuple[float, dict[str, str], Callable[[Event], Event]]] = {}
 
 
 def event_redactor(secrets: tuple[str, ...] = ()) -> Callable[[Event], Event]:
-    """For the secrets given and those of the environment as it is now; made once for each."""
-    environment = dict(os.environ)
+    """For the secrets given and those of the environment, which is looked at again once a second at most."""
+    now = time.monotonic()
     known = _made.get(secrets)
-    if known is not None and known[0] == environment:
-        return known[1]
-    redact = _redactor(Redactor(secrets, env=environment))
-    _made[secrets] = (environment, redact)
+    if known is not None and now - known[0] < _LOOK_AGAIN:
+        return known[2]
+    environment = dict(os.environ)
+    same = known is not None and known[1] == environment
+    redact = known[2] if known is not None and same else _redactor(Redactor(secrets, env=environment))
+    _made[secrets] = (now, environment, redact)
     return redact
 
 

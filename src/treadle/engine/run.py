@@ -115,7 +115,7 @@ class Run:
         self.abandoned = False
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {key: list(value) for key, value in self.state.replies.items()}
         self.owner = uuid.uuid4().hex
-        self._swap: Toolkit | None = None
+        self.swap: Toolkit | None = None
         self._caches: dict[str, WireCache] = {}
         self.task: asyncio.Task[RunResult] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -270,11 +270,11 @@ class Run:
 
     def swap_toolkit(self, toolkit: Toolkit) -> None:
         """Offer other tools from the next round on. Safe from any thread."""
-        self._swap = toolkit
+        self.swap = toolkit
 
     async def apply_swap(self) -> None:
-        if self._swap is not None:
-            self.toolkit, self._swap = self._swap, None
+        if self.swap is not None:
+            self.toolkit, self.swap = self.swap, None
             own = [tool.name for tool in self.state.tools if tool.name in self.own_tools and tool.name not in self.toolkit]
             await self.set_tools([*self.toolkit.names, *own], "toolkit swapped")
 
