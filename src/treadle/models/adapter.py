@@ -9,6 +9,7 @@ import msgspec
 
 from treadle.models.failures import ATTEMPT, Origin, dropped, unreadable
 from treadle.models.http import Endpoint, Exchange, Timeouts
+from treadle.models.known import as_probed
 from treadle.models.limiter import limiter_for
 from treadle.models.profiles import profile_for
 from treadle.models.providers import Provider, connect, provider_named
@@ -70,7 +71,8 @@ class HttpModel:
         self._connection = connect(self._provider, base_url, api_key, headers)
         self._origin: Origin = self._connection.origin
         self._name = name
-        self._profile = (profile or profile_for(self._provider, name)).with_abilities(dict(abilities or {}))
+        found = profile or as_probed(profile_for(self._provider, name), self._provider.name, name, self.address)
+        self._profile = found.with_abilities(dict(abilities or {}))
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
         self._extra = dict(extra_body or {})
         self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
@@ -83,6 +85,11 @@ class HttpModel:
     @property
     def provider(self) -> str:
         return self._provider.name
+
+    @property
+    def address(self) -> str:
+        """Where requests go, fit to be shown: without credentials."""
+        return self._origin.address
 
     @property
     def profile(self) -> Profile:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from treadle.models import weights
+from treadle.models.known import as_probed
 from treadle.models.local_prompt import ExactReader, flat, grammar_of
 from treadle.models.local_runtime import ORIGIN, Options, Runtime
 from treadle.models.local_shared import load
@@ -61,7 +62,8 @@ class LocalModel:
         named = not weights.is_path(self._source)
         self._name = weights.known(self._source).name if named else Path(self._source).stem
         free = Profile(json_mode=True, json_schema=True, grammar=True, window=n_ctx, prices=FREE)
-        self._profile = free.with_abilities(dict(abilities or {}))
+        self.address = "" if named else str(Path(self._source).expanduser().resolve())
+        self._profile = as_probed(free, "local", self._name, self.address).with_abilities(dict(abilities or {}))
         self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
         self._temperature = temperature
         self._seed = seed

@@ -61,6 +61,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
         if unknown:
             known = ", ".join(ABILITIES)
             raise ValueError(f"unknown ability {unknown[0]!r}; known are: {known}")
+        if "tool_call" in abilities:  # what a probe chose rested on what is overridden now
+            abilities = {"dialect": None, **abilities}
         if abilities.get("tool_call") is False:
             abilities = {"forced_tool": False, "parallel_calls": False, **abilities}
         return msgspec.structs.replace(self, **abilities)
