@@ -25,6 +25,7 @@ from treadle.journal.base import Journal
 from treadle.models.base import Model
 from treadle.models.registry import resolve_model
 from treadle.plugins.approval import Approval
+from treadle.plugins.telemetry import watch
 from treadle.tools.base import Tool
 from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import ConfigError, RunNotFoundError
@@ -224,6 +225,7 @@ class Agent:
 
     def begin(self, run: Run, driver: Callable[[Run], Coroutine[Any, Any, RunResult]]) -> Run:
         run.begin(driver)
+        watch(run)
         self._active.add(run)
         assert run.task is not None
         run.task.add_done_callback(lambda _: self._ended(run))
