@@ -110,6 +110,8 @@ async def polished(run: Run, answer: str) -> str:
     for hook in run.hooks.on_answer:
         try:
             answer = await hook(run, answer)
+        except BudgetExhaustedError:
+            logger.warning("the budget does not cover what %s does with the answer", plugin_name(hook), exc_info=True)
         except PASSED_ON:
             raise
         except Exception:

@@ -10,7 +10,7 @@ from treadle.engine.answering import force_answer, polished, progress, salvage, 
 from treadle.engine.hooks import PASSED_ON, plugin_name, run_hooks
 from treadle.engine.output import typed_answer
 from treadle.engine.result import metadata_of, result_of
-from treadle.types.errors import BudgetExhaustedError, MaxIterationsError, ModelError, StructuredCallError, TreadleError
+from treadle.types.errors import BudgetExhaustedError, LimitError, MaxIterationsError, ModelError, StructuredCallError, TreadleError
 from treadle.types.events import AnswerDelta, AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ async def conclude(run: Run, answer: str, reason: StopReason) -> None:
     for hook in run.hooks.before_finish:
         try:
             verdict = await hook(run, answer)
+        except BudgetExhaustedError:
+            logger.warning("the budget does not cover what %s does before the answer", plugin_name(hook), exc_info=True)
+            continue
         except PASSED_ON:
             raise
         except Exception:
@@ -35,7 +38,7 @@ async def conclude(run: Run, answer: str, reason: StopReason) -> None:
         elif may_go_on:
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
-    if await run.drain():
+    if await run.drain(at_once=True):
         return
     stopped = run.state.answer_only
     if stopped and reason == "answer":
@@ -76,7 +79,10 @@ async def finish(run: Run, brief: str, reason: StopReason, *, success: bool = Tr
 async def end(run: Run, finished: RunFinished) -> None:
     if run.hooks.on_end:
         preview = result_of(run.state, run.id, error=run.error, output=run.output, finished=finished)
-        await run_hooks(run, "on_end", preview)
+        try:
+            await run_hooks(run, "on_end", preview)
+        except LimitError:
+            logger.warning("a limit does not allow what plug-ins do at the end: the answer stands", exc_info=True)
     await run.emit(finished)
 
 

@@ -79,7 +79,7 @@ async def _start(run: Run) -> None:
         )  # fmt: skip
     elif state.finished is None:
         await run.emit(Resumed("paused" if state.paused else "restarted"))
-        await run.inbox.fetch()
+        await run.inbox.fetch(at_once=True)
         for call_id, allow, by, note in run.inbox.approvals:
             await run.emit(Approved(call_id, allow, by, note))
         run.inbox.approvals.clear()

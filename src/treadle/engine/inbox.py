@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections import OrderedDict
 
 from treadle.journal.base import InboxItem, Journal
+
+
+_LOOK_EVERY = 0.05
 
 
 class Inbox:
@@ -19,6 +23,7 @@ class Inbox:
         self._waiting: OrderedDict[str, str] = OrderedDict()
         self.approvals: list[tuple[str, bool, str, str]] = []
         self.cancelled = False
+        self._looked = 0.0
 
     @property
     def open(self) -> bool:
@@ -43,10 +48,12 @@ class Inbox:
             self._waiting.clear()
         return items
 
-    async def fetch(self) -> None:
-        """Take over what other processes left in the journal's inbox."""
-        if self._journal is None:
+    async def fetch(self, *, at_once: bool = False) -> None:
+        """Take over what other processes left in the journal's inbox; quick steps do not look more often than is useful."""
+        now = time.monotonic()
+        if self._journal is None or (not at_once and now - self._looked < _LOOK_EVERY):
             return
+        self._looked = now
         for item in await self._journal.take(self._run_id):
             self._accept(item)
 

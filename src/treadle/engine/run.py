@@ -32,7 +32,7 @@ from treadle.types.errors import BudgetExhaustedError
 from treadle.types.events import AnswerDelta, Event, Injected, Record, TextStreamed, ThinkDone, ToolsChanged
 from treadle.types.messages import AssistantMessage, Content, Message
 from treadle.types.request import ReasoningDelta, Reply, Request, TextDelta, WireCache
-from treadle.types.state import RunState
+from treadle.types.state import CONVERSATION, RunState
 from treadle.types.usage import NO_USAGE, Usage
 
 MAX_EXTRA_ITERATIONS = 10
@@ -255,9 +255,9 @@ class Run:
         """A recorded model call outside the conversation."""
         return await ask(self, component, messages, **options)
 
-    async def drain(self) -> bool:
+    async def drain(self, *, at_once: bool = False) -> bool:
         """Bring what arrived meanwhile into the conversation. True if there was something."""
-        await self.inbox.fetch()
+        await self.inbox.fetch(at_once=at_once)
         if self.inbox.cancelled and not self.stopping:
             self.cancel()
         if self.state.answer_pending and self.state.extra_iterations >= MAX_EXTRA_ITERATIONS:
@@ -298,6 +298,10 @@ class Run:
 
     def kept_share(self, request: Request) -> Usage:
         """What must stay in the purse for a last answer when the budget forces one."""
-        if self.settings.on_budget != "force_answer" or request.component != "loop":
+        state = self.state
+        if self.settings.on_budget != "force_answer" or request.component in ANSWERING or state.answer_pending or state.answered:
             return NO_USAGE
+        if request.component not in CONVERSATION:  # an adviser must leave what the loop's own last request will need
+            messages, tools = self.renderer.prepare(state), self.renderer.encoding(state).tools
+            request = request.replace(messages=messages, tools=tools, component=CONVERSATION[0])
         return worst_case(self, request)
