@@ -240,11 +240,12 @@ def napping(request, question):
 
 def test_six_independent_steps_take_the_time_of_one():
     model = brain([[step(f"s{n}") for n in range(6)]], [GOOD], napping)
-    began = time.perf_counter()
-    result = go(DagAgent(model, [half], max_steps_at_once=6).run("q"))
-    elapsed = time.perf_counter() - began
-    assert result.success
-    assert elapsed < 0.8
+    best = 9.0
+    for _ in range(3):  # the least of three: other work on the machine is not ours
+        began = time.perf_counter()
+        assert go(DagAgent(model, [half], max_steps_at_once=6).run("q")).success
+        best = min(best, time.perf_counter() - began)
+    assert best < 0.8
 
 
 def test_a_diamond_takes_its_critical_path():
