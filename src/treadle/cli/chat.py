@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from treadle.engine.run import Run
     from treadle.flows.agent import Agent
     from treadle.journal import Journal
+    from treadle.models.base import Model
     from treadle.types.messages import Message
 
 
@@ -81,8 +82,7 @@ class Chat:
         interrupted = False
         while True:
             try:
-                text = self.reader.read(self.conductor.left_over)
-                self.conductor.left_over = ""
+                text = self._next()
                 interrupted = False
                 if text is None:
                     return exits.OK
@@ -99,6 +99,13 @@ class Chat:
             except TreadleError as error:
                 print(f"treadle: {clean(str(error))}", file=sys.stderr)
 
+    def _next(self) -> str | None:
+        """What to do next: a command that was typed while a run worked, else what is typed now."""
+        if self.conductor.commands:
+            return self.conductor.commands.pop(0)
+        begun, self.conductor.left_over = self.conductor.left_over, ""
+        return self.reader.read(begun)
+
     async def ask(self, text: str) -> None:
         """One question, and whatever was said too late for the run to read."""
         waiting = [text]
@@ -111,18 +118,16 @@ class Chat:
         from treadle.cli.runs.again import fork_of
 
         run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
-        if words:
-            run.send(words)
-        if left := await self._drive(run):
+        if left := await self._drive(run, say=words):
             await self.ask("\n".join(left))
 
-    async def _drive(self, run: Run) -> list[str]:
+    async def _drive(self, run: Run, say: str = "") -> list[str]:
         from treadle.cli.display import open_display
         from treadle.cli.run import make_ready, tell_end
 
         await make_ready(self.agent)
-        display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal)
-        result = await self.conductor.drive(self.agent, run, display)
+        display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
+        result = await self.conductor.drive(self.agent, run, display, say=say)
         tell_end(result, run)
         self.history, self.last_run = list(result.messages), run.id
         self.turns += 1
@@ -131,18 +136,19 @@ class Chat:
 
     def rebuild(self, launch: Launch) -> None:
         """Another agent from the next question on; a launch that cannot be used changes nothing."""
-        self.agent, self.launch = self._agent(launch), launch
+        model = self.agent.model if launch.model == self.launch.model else None
+        self.agent, self.launch = self._agent(launch, model), launch
 
     def forget(self) -> None:
         import uuid
 
         self.conversation, self.history, self.last_run = uuid.uuid4().hex, [], ""
 
-    def _agent(self, launch: Launch) -> Agent:
+    def _agent(self, launch: Launch, model: Model | None = None) -> Agent:
         from treadle.cli.launch import build_agent
 
-        streaming = sys.stdout.isatty()
-        return build_agent(launch, journal=self.journal, approval=self.conductor.approval(), yes=self.yes, streaming=streaming)
+        streaming, approval = sys.stdout.isatty(), self.conductor.approval()
+        return build_agent(launch, journal=self.journal, approval=approval, yes=self.yes, streaming=streaming, model=model)
 
     async def close(self) -> None:
         from treadle.cli.run import close

@@ -29,15 +29,16 @@ async def run_command(chat: Chat, line: str) -> bool:
 
 async def _help(chat: Chat, rest: str) -> None:
     for name, (_, usage, line) in COMMANDS.items():
-        print(f"  /{(name + ' ' + usage).strip():16} {line}")
-    print("  /quit            leave (Ctrl-D does, too)")
-    print("  A line that ends with \\ goes on in the next one. While it works, what you type is sent to it; Ctrl-C stops it.")
+        print(f"  /{(name + ' ' + usage).strip():17} {line}")
+    print("  /quit              leave (Ctrl-D does, too)")
+    print("A line that ends with \\ goes on in the next one.")
+    print("While it works, what you type is sent to it, and Ctrl-C stops it.")
 
 
 async def _tools(chat: Chat, rest: str) -> None:
     for tool in chat.agent.toolkit:
         asks = " (asks first)" if tool.approval == "ask" else ""
-        print(f"  {tool.name}: {one_line(tool.description, 90)}{asks}")
+        print(f"  {tool.name}: {one_line(tool.description, 70)}{asks}")
     if not len(chat.agent.toolkit):
         print("  no tools; start with --tools NAME")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 import msgspec
@@ -50,8 +51,8 @@ class PlainDisplay:
 
     live = False
 
-    def __init__(self, run_id: str, *, steps: TextIO | None, answer: TextIO | None) -> None:
-        self.story = Story(run_id)
+    def __init__(self, run_id: str, *, steps: TextIO | None, answer: TextIO | None, past: Sequence[Record] = ()) -> None:
+        self.story = Story(run_id, past)
         self._steps = steps
         self._answer = answer
 
@@ -132,21 +133,19 @@ class JsonDisplay:
         pass
 
 
-def open_display(run_id: str, *, json: bool = False, quiet: bool = False, prompt: bool = False) -> Display:
+def open_display(run_id: str, *, json: bool = False, quiet: bool = False, prompt: bool = False, past: Sequence[Record] = ()) -> Display:
     """The display that suits where the output goes; with `prompt` it has room for a line that is typed."""
     if json:
         return JsonDisplay()
-    if quiet:
-        return PlainDisplay(run_id, steps=None, answer=sys.stdout)
-    if rich_terminal(sys.stdout):
+    if not quiet and rich_terminal(sys.stdout):
         from treadle.cli.live import LiveDisplay
 
-        return LiveDisplay(run_id, sys.stdout, prompt=prompt)
-    if rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, and somebody watches
+        return LiveDisplay(run_id, sys.stdout, prompt=prompt, past=past)
+    if not quiet and rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, and somebody watches
         from treadle.cli.live import LiveDisplay
 
-        return LiveDisplay(run_id, sys.stderr, answer=sys.stdout, prompt=prompt)
-    return PlainDisplay(run_id, steps=sys.stderr, answer=sys.stdout)
+        return LiveDisplay(run_id, sys.stderr, answer=sys.stdout, prompt=prompt, past=past)
+    return PlainDisplay(run_id, steps=None if quiet else sys.stderr, answer=sys.stdout, past=past)
 
 
 def rich_terminal(stream: TextIO) -> bool:

@@ -56,7 +56,7 @@ class CtrlC:
 class Conductor:
     """Puts a run, its display and the person at the keyboard together.
 
-    With `talk`, a line typed while the run works is sent to it.
+    With `talk`, a line typed while the run works is sent to it; one with a slash is kept for afterwards.
     """
 
     def __init__(self, *, talk: bool = False, can_ask: bool | None = None) -> None:
@@ -64,6 +64,8 @@ class Conductor:
         self.can_ask = sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty()) if can_ask is None else can_ask
         self.left_over = ""
         """What had been typed, but not sent, when the run ended."""
+        self.commands: list[str] = []
+        """Lines with a slash that were typed meanwhile."""
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
@@ -75,9 +77,13 @@ class Conductor:
         """The plug-in that asks here, or lets the run pause where nobody can be asked."""
         return Approval(self._ask if self.can_ask else None)
 
-    async def drive(self, agent: Agent, run: Run, display: Display) -> RunResult:
+    async def drive(self, agent: Agent, run: Run, display: Display, *, say: str = "") -> RunResult:
+        """Show and drive a run to its end or its next pause. A stored run is told `say` before it goes on."""
         self._display, self._run = display, run
         run.subscribe(display.feed)
+        if say and run.state.finished is None:
+            run.send(say)
+            await run.drain()
         with CtrlC(self._stop, self._tidy):
             try:
                 if self.talk:
@@ -116,15 +122,19 @@ class Conductor:
 
     def _on_keys(self, keys: str) -> None:
         if self._decision is not None:
-            key = keys.strip()[:1].lower()
-            if key and key in "ynal" and not self._decision.done():
+            key = next((key for key in keys.lower() if key in "ynal"), "")
+            if key and not self._decision.done():
                 self._decision.set_result(key)
             return
         assert self._display is not None
         assert self._run is not None
         for line in self._line.feed(keys):
-            self._run.send(line)
-            self._display.say(f"sent: {line}")
+            if line.startswith("/"):
+                self.commands.append(line)
+                self._display.say(f"{line}: when this is done")
+            else:
+                self._run.send(line)
+                self._display.say(f"sent: {line}")
         self._display.typed(self._line.text)
 
     async def _ask(self, call: ToolCall) -> bool | None:

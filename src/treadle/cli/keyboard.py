@@ -30,6 +30,8 @@ class LineBuffer:
                 self.text = ""
             elif key in "\x7f\b":
                 self.text = self.text[:-1]
+            elif key == "\x04" and not self.text:  # Ctrl-D
+                lines.append("/quit")
             elif key == "\x15":  # Ctrl-U
                 self.text = ""
             elif key == "\x17":  # Ctrl-W

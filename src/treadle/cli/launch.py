@@ -25,6 +25,7 @@ from treadle.engine.run import Run
 from treadle.flows.agent import Agent
 from treadle.journal import Journal, open_journal
 from treadle.journal.paths import state_folder
+from treadle.models.base import Model
 from treadle.models.default import Choice, choose, model_named, model_of
 from treadle.plugins.approval import Approval
 from treadle.tools.toolkit import Toolkit
@@ -32,6 +33,8 @@ from treadle.types.errors import ConfigError
 from treadle.types.events import Noted, Record
 
 COMPONENT = "launch"
+AGENT = "terminal"
+"""What agents of the terminal are called in the log."""
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -101,20 +104,32 @@ def journal_from(args: argparse.Namespace) -> Journal | None:
 
 
 def build_agent(
-    launch: Launch, *, journal: Journal | None, approval: Approval, yes: bool = False, skip: int = 0, streaming: bool = False
+    launch: Launch,
+    *,
+    journal: Journal | None,
+    approval: Approval,
+    yes: bool = False,
+    skip: int = 0,
+    streaming: bool = False,
+    note: bool = True,
+    model: Model | None = None,
 ) -> Agent:
-    """The agent a launch describes. `skip` replies of a scripted model were used up before."""
-    plugins: list[Any] = [LaunchNote(launch), approval]
+    """The agent a launch describes. `skip` replies of a scripted model were used up before; a `model` that is open already
+    is used as it is."""
+    plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
     if launch.plan:
         from treadle.plugins.planner import Planner
 
         plugins.append(Planner())
-    agent = _from_file(launch) if launch.file else None
-    if agent is None:
+    if model is None and launch.model:
         model = model_named(launch.model, skip=skip) if skip else model_of(Choice(launch.model, ""))
+    if launch.file:
+        agent = _from_file(launch, model)
+    else:
+        assert model is not None, "without a document a launch names its model"
         tools = toolbox.find_tools(launch.tools, launch.folder)
         try:
-            agent = Agent(model, tools or None, preset=launch.preset or "default", system=launch.system, **launch.settings)
+            agent = Agent(model, tools or None, preset=launch.preset or "default", system=launch.system, name=AGENT, **launch.settings)
         except TypeError as error:
             raise ConfigError(str(error)) from None
     agent.toolkit = _with_policy(agent.toolkit, launch.ask, yes)
@@ -125,16 +140,11 @@ def build_agent(
     return agent
 
 
-def _from_file(launch: Launch) -> Agent:
+def _from_file(launch: Launch, model: Model | None) -> Agent:
     """The agent a document describes, with the model, tools and settings of the command line in place of its own."""
     from treadle import config
 
-    load: Any = getattr(config, "load", None)
-    if load is None:
-        raise ConfigError("agents from files are not part of this installation: pass --model and --tools instead of -f")
-    agent: Agent = load(launch.file)
-    if launch.model:
-        agent.models = (model_named(launch.model),)
+    agent = config.load(launch.file, model=model)
     if launch.tools:
         agent.toolkit = Toolkit(toolbox.find_tools(launch.tools, launch.folder))
     agent.settings = agent.settings.with_changes(launch.settings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -20,6 +22,7 @@ from treadle.engine.result import RunResult
 from treadle.types.events import Record
 from treadle.types.messages import ToolCall
 
+REFRESH_SECONDS = 0.1
 _OUTPUT_LINES = 4
 _WRITING_LINES = 12
 _STYLES = {"note": "dim", "warning": "yellow", "you": "bold green"}
@@ -31,8 +34,10 @@ class LiveDisplay:
 
     live = True
 
-    def __init__(self, run_id: str, stream: TextIO, *, answer: TextIO | None = None, prompt: bool = False) -> None:
-        self.story = Story(run_id)
+    def __init__(
+        self, run_id: str, stream: TextIO, *, answer: TextIO | None = None, prompt: bool = False, past: Sequence[Record] = ()
+    ) -> None:
+        self.story = Story(run_id, past)
         self.console = Console(file=stream, highlight=False, markup=False)
         self._answer = answer
         self._prompt = prompt
@@ -42,12 +47,19 @@ class LiveDisplay:
         self._live = Live(
             console=self.console,
             get_renderable=self._now,
-            refresh_per_second=10,
+            auto_refresh=False,
             transient=True,
             redirect_stdout=answer is None,
             redirect_stderr=answer is None,
         )
         self._live.start()
+        # Not rich's own thread: two that draw at once erase each other's lines.
+        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            self._live.refresh()
 
     def feed(self, record: Record) -> None:
         for item in self.story.feed(record):
@@ -73,11 +85,13 @@ class LiveDisplay:
         self.console.print(Text.assemble(("✓ " if good else "✗ ", "green" if good else "red"), (line, "dim")))
 
     def close(self) -> None:
+        self._ticking.cancel()
         self._live.stop()
 
     # ---- what is done
 
     def _show(self, item: Item) -> None:
+        self._live.refresh()  # what is done must not stay below itself as what is going on
         if isinstance(item, Answer):
             self._show_answer(item)
             return

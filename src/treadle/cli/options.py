@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned")
+"""Written out: asking `treadle.flows.presets` would import the engine."""
+
 
 def add_agent_options(parser: argparse.ArgumentParser) -> None:
     agent = parser.add_argument_group("the agent")
@@ -20,7 +23,7 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
     )
-    agent.add_argument("-p", "--preset", metavar="NAME", help="default, two_phase, streaming, strict, reflective or planned")
+    agent.add_argument("-p", "--preset", choices=PRESETS, help="how it works: settings that belong together")
     agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")
     agent.add_argument("--system", metavar="TEXT", help="the system prompt")
     agent.add_argument("--plan", action="store_true", help="make a plan first and keep it up to date")

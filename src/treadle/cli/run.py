@@ -60,7 +60,7 @@ async def _answer(args: argparse.Namespace, question: str) -> int:
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
     finally:
         await close(agent, journal)
-    tell_end(result, run, journaled=journal is not None)
+    tell_end(result, run, journaled=journal is not None, file=args.file)
     return exits.code_of(result)
 
 
@@ -77,7 +77,7 @@ async def close(agent: Agent, journal: Journal | None) -> None:
         await journal.aclose()
 
 
-def tell_end(result: RunResult, run: Run, *, journaled: bool = True) -> None:
+def tell_end(result: RunResult, run: Run, *, journaled: bool = True, file: str | None = None) -> None:
     """On stderr, what a person can do about a run that did not end with an answer."""
     from treadle.cli.words import clean, one_line, plain_json
 
@@ -86,8 +86,8 @@ def tell_end(result: RunResult, run: Run, *, journaled: bool = True) -> None:
         case "paused":
             for call in run.state.paused.calls if run.state.paused else ():
                 print(f"waiting for approval: {clean(call.name)} {one_line(plain_json(call.args), 300)}", file=sys.stderr)
-            how = f"treadle runs resume {short} --yes   (or --deny)" if journaled else "not possible: it was not recorded (--journal none)"
-            print(f"go on: {how}", file=sys.stderr)
+            again = f"treadle runs resume {short}{f' -f {file}' if file else ''}"
+            print(f"go on: {again} --yes   (or --deny)" if journaled else "it was not recorded (--journal none)", file=sys.stderr)
         case "error" | "limit" | "budget" | "stuck" if result.error is not None:
             print(f"treadle: {clean(str(result.error))}", file=sys.stderr)
         case _:

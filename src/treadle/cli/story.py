@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -61,9 +61,9 @@ Item = Line | Card | Answer
 class Story:
     """Feed it records; it gives items. Its attributes say what the run is doing."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, past: Iterable[ev.Record] = ()) -> None:
+        """`past` has happened before and is not told again."""
         self.run_id = run_id
-        self.began = time.time()
         self.activity = "starting"
         self.iteration = 0
         self.usage = NO_USAGE
@@ -71,15 +71,18 @@ class Story:
         self.streamed = ""
         """What the model is writing."""
         self._asked: dict[tuple[str, str], ToolCall] = {}
+        self._early: dict[tuple[str, str], str] = {}
         self._depths: dict[str, int] = {run_id: 0}
+        for record in past:
+            for _ in self.feed(record):
+                pass
+        self.began = time.time()
 
     def feed(self, record: ev.Record) -> Iterator[Item]:
         event, depth = record.event, self._depths.get(record.run, 1)
         match event:
             case ev.RunStarted():
                 self._depths[record.run] = event.depth
-                if record.run == self.run_id:
-                    self.began = record.time
             case ev.TextStreamed() | ev.AnswerDelta():
                 self.streamed += event.text
             case ev.Reset():
@@ -88,6 +91,10 @@ class Story:
                 yield from self._thinking(event, record.run, depth)
             case ev.ToolStarted() | ev.ToolOutput() | ev.ToolDone():
                 yield from self._acting(event, record, depth)
+            case ev.Approved():
+                call = self._asked.get((record.run, event.call_id))
+                decision = "allowed" if event.allow else "refused"
+                yield Line("note", f"{call.name if call else event.call_id} {decision}{f' by {event.by}' if event.by else ''}", depth)
             case ev.AnswerStarted():
                 self.activity, self.streamed = "writing the answer", ""
             case ev.AnswerDone() if record.run == self.run_id:
@@ -109,6 +116,7 @@ class Story:
         if isinstance(event, ev.ThinkStarted):
             self.activity = _ADVICE.get(event.component, "thinking")
             self.streamed = ""
+            self._early.clear()
             if run == self.run_id:
                 self.iteration = max(self.iteration, event.iteration)
             return
@@ -130,17 +138,26 @@ class Story:
     def _acting(self, event: ev.ToolStarted | ev.ToolOutput | ev.ToolDone, record: ev.Record, depth: int) -> Iterator[Item]:
         if isinstance(event, ev.ToolStarted):
             self.activity = "working"
-            self.running[record.run, event.call.id] = Card(event.call, depth, record.time)
+            early = self._early.pop((record.run, event.call.name), "")
+            self.running[record.run, event.call.id] = Card(event.call, depth, record.time, early)
             return
         key = (record.run, event.call_id)
         if isinstance(event, ev.ToolOutput):
-            if key in self.running:
-                self.running[key].output += event.text
+            self._hear(event, record.run)
             return
         asked = self._asked.pop(key, None) or ToolCall(event.call_id, event.name)
         card = self.running.pop(key, None) or Card(asked, depth, record.time)
         card.done = event
         yield card
+
+    def _hear(self, event: ev.ToolOutput, run: str) -> None:
+        """Output of a call under way; one that runs before the model has finished its reply has no id yet, only a name."""
+        named = (card for (of, _), card in self.running.items() if of == run and card.call.name == event.name)
+        card = self.running.get((run, event.call_id)) or next(named, None)
+        if card is not None:
+            card.output += event.text
+        else:
+            self._early[run, event.name] = self._early.get((run, event.name), "") + event.text
 
 
 def _told(event: ev.Event, depth: int) -> Iterator[Item]:

@@ -22,7 +22,7 @@ DEFAULT = ("calculator", "datetime")
 """What an agent at the terminal has when no tools are named: useful, quick, harmless, no network."""
 HERE = {"datetime": "Tell the date and the time, here or in a time zone"}
 """Tools of the terminal itself, beside the built-in ones."""
-_PARAMS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
+PARAMS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
 """Without being told otherwise, files are those of the current folder, and they are only read."""
 
 
@@ -39,7 +39,7 @@ def find_tools(specs: Iterable[str], folder: str = "") -> list[Any]:
         elif name in HERE:
             found.append(now.replace(name=name))
         else:
-            made = builtin(name, **{**_PARAMS.get(name, {}), **params})
+            made = builtin(name, **{**PARAMS.get(name, {}), **params})
             found += made if isinstance(made, list) else [made]
     return found
 
@@ -113,4 +113,5 @@ def now(timezone: str = "") -> str:
         moment = datetime.now(ZoneInfo(timezone)) if timezone.strip() else datetime.now().astimezone()
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ToolError(f"there is no time zone {timezone!r}: use a name such as Europe/Paris or UTC") from None
-    return f"{moment:%A, %Y-%m-%d %H:%M:%S} ({moment.tzname()}, UTC{moment:%z})"
+    # No seconds: a model that asks again gets the same answer, and the loop guard can tell it so.
+    return f"{moment:%A, %Y-%m-%d %H:%M} ({moment.tzname()}, UTC{moment:%z})"

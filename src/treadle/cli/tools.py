@@ -12,25 +12,36 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from treadle.cli import toolbox
+    from treadle.cli.table import table
+    from treadle.tools.builtin import BUILTINS
+
+    if args.tools:
+        return _describe(args.tools)
+    rows = [[name, "yes" if name in toolbox.DEFAULT else "", line] for name, line in sorted({**BUILTINS, **toolbox.HERE}.items())]
+    print(table(("TOOL", "DEFAULT", "WHAT IT DOES"), rows))
+    print("\ntreadle tools NAME shows its parameters; your own tools: --tools module:name or --tools file.py:name")
+    return 0
+
+
+def _describe(names: list[str]) -> int:
     import inspect
     from importlib import import_module
 
     from treadle.cli import toolbox
-    from treadle.cli.table import table
     from treadle.cli.words import clean, plain_json
     from treadle.tools.builtin import BUILTINS
     from treadle.tools.toolkit import Toolkit
 
-    if args.tools:
-        for tool in Toolkit(toolbox.find_tools(args.tools)):
-            print(f"{tool.name} ({tool.effect}, {'asks first' if tool.approval == 'ask' else tool.approval})\n  {clean(tool.description)}")
-            print(f"  {clean(plain_json(tool.parameters))}")
-        return 0
-    rows: list[list[str]] = []
-    for name, line in sorted({**BUILTINS, **toolbox.HERE}.items()):
-        factory = None if name in toolbox.HERE else getattr(import_module(f"treadle.tools.builtin.{name}"), name)
-        params = ", ".join(inspect.signature(factory).parameters) if factory else ""
-        rows.append([name, "yes" if name in toolbox.DEFAULT else "", params, line])
-    print(table(("TOOL", "DEFAULT", "PARAMETERS", "WHAT IT DOES"), rows, stretch=2))
-    print('\nwith parameters: --tools "sql,url=sqlite:///shop.db"; your own: --tools module:name or --tools file.py:name')
+    for name in names:
+        if name in BUILTINS:
+            factory = getattr(import_module(f"treadle.tools.builtin.{name}"), name)
+            print(f'--tools "{name},PARAMETER=VALUE"\n  {name}{inspect.signature(factory)}')
+            if any(
+                p.default is p.empty and p.name not in toolbox.PARAMS.get(name, {}) for p in inspect.signature(factory).parameters.values()
+            ):
+                continue  # cannot be made without being told more
+        for tool in Toolkit(toolbox.find_tools([name])):
+            policy = "asks first" if tool.approval == "ask" else "denied" if tool.approval == "deny" else "runs without asking"
+            print(f"{tool.name}: {clean(tool.description)}\n  {tool.effect}, {policy}\n  {clean(plain_json(tool.parameters))}")
     return 0

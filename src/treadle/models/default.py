@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 from collections.abc import Iterator
 from contextlib import closing
@@ -98,6 +97,8 @@ def found_servers() -> Iterator[tuple[Provider, list[str]]]:
 
 def served_models(base_url: str) -> list[str]:
     """What a server lists under /models; nothing if it does not answer quickly or is no model server."""
+    import http.client  # 50 ms that only this search needs
+
     parts = urlsplit(base_url)
     if parts.scheme != "http" or not parts.hostname:
         return []

@@ -36,6 +36,7 @@ def _register_looking(actions: Any) -> None:
     action.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="how many (20)")
     action.add_argument("--status", choices=("running", "paused", "finished"), help="only those")
     action.add_argument("--all", action="store_true", help="runs of sub-agents, too")
+    action.add_argument("--ids", action="store_true", help="ids only")
     action.add_argument("--json", action="store_true", help="as JSON lines")
     action = _action(actions, "show", "look:show_run", "one run: question, steps, answer, cost")
     action.add_argument("run", help=RUN_HELP)

@@ -25,7 +25,7 @@ from treadle.engine.run import Run
 from treadle.flows.replay import fork, replay
 from treadle.journal import Journal
 from treadle.types.errors import ConfigError
-from treadle.types.events import DialectDemoted, ModelSwitched, Record, RunStarted, ThinkDone, ThinkFailed
+from treadle.types.events import DialectDemoted, ModelSwitched, Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle.types.state import fold
 
 LONGEST_WAIT = 2.0
@@ -42,7 +42,8 @@ async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
     if records[0].parent:
         raise ConfigError(f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent}, and it goes on with it")
     launch = relaunch(args, records)
-    used = sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
+    # A script goes on where it was; one that is named now begins at its beginning.
+    used = 0 if args.model else sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
     agent = build_agent(launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming)
@@ -50,12 +51,11 @@ async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
         await make_ready(agent)
         run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserFile()))
         await switch_model(run)
-        if args.say:
-            run.send(args.say)
-        result = await conductor.drive(agent, run, open_display(run_id, json=args.json, quiet=args.quiet))
+        display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)
+        result = await conductor.drive(agent, run, display, say=args.say or "")
     finally:
         await close(agent, None)
-    tell_end(result, run)
+    tell_end(result, run, file=args.file)
     return exits.code_of(result)
 
 
@@ -79,11 +79,10 @@ def _named_again(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
     """A run that was started elsewhere or by a program: harmless tools are found by name, the others must be named."""
     started = records[0].event
     wanted = [tool.name for tool in started.tools] if isinstance(started, RunStarted) else []
-    if not args.tools and not args.file and (missing := [name for name in wanted if name not in toolbox.DEFAULT]):
-        raise ConfigError(
-            f"this run was not started here with `treadle run`, and it has the tools {', '.join(missing)}: "
-            "name them with --tools (and the model with --model)"
-        )
+    steps = any(isinstance(record.event, StepStarted) for record in records)
+    if not args.file and (steps or not (args.tools or set(wanted) <= set(toolbox.DEFAULT))):
+        needed = "the document it came from with -f" if steps else f"its tools ({', '.join(wanted)}) with --tools, its model with --model"
+        raise ConfigError(f"how this run was started is not known here: name {needed}")
     args.tools = args.tools or wanted or ["none"]
     return launch_from(args)[0]
 

@@ -24,6 +24,9 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         for info in infos:
             sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
         return 0
+    if args.ids:
+        print("".join(f"{info.run_id}\n" for info in infos), end="")
+        return 0
     if not infos:
         print("no runs" + (f" that are {args.status}" if args.status else "") + '; treadle run "question" makes one')
         return 0
