@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit import add, echo, go, user_texts
-from treadle import Agent, RetryPolicy, ScriptedModel
+from treadle import Agent, Budget, RetryPolicy, ScriptedModel
 from treadle.plugins.analysis import TaskAnalysis
 from treadle.plugins.observer import Observer
 from treadle.plugins.planner import Planner
@@ -278,3 +278,21 @@ def test_a_plan_for_a_task_that_needs_no_tool():
     result, _ = run_of(Agent(model, [echo], plugins=[Planner(), Observer(), Reflection()]))
     assert components(model) == ["planner", "loop", "planner", "planner"]
     assert result.answer == "42"
+
+
+def test_a_budget_that_pays_for_the_answer_but_not_for_the_aids():
+    """An answer that was found is never lost because a plan could not be brought up to date."""
+    for on_budget, requests in (("raise", 2), ("force_answer", 3)):
+        model = ScriptedModel(cast("native", 0))
+        result, _ = run_of(Agent(model, [echo], plugins=[Planner()], budget=Budget(requests=requests), on_budget=on_budget))
+        assert components(model) == ["planner", "loop", "planner"][:requests]
+        assert result.answer == "42"
+        assert result.stop_reason == "answer"
+
+
+def test_an_adviser_leaves_what_the_last_answer_needs():
+    model = ScriptedModel(cast("native", 9))
+    result, _ = run_of(Agent(model, [echo], plugins=[Reflection()], budget=Budget(requests=4), on_budget="force_answer"))
+    assert components(model) == ["loop", "reflection", "loop", "final"]
+    assert result.stop_reason == "budget"
+    assert result.answer == "final says so"
