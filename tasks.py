@@ -3,13 +3,15 @@
     python3 tasks.py run "question"   answers a question with tools, on a model that runs on this machine
     python3 tasks.py test             installs what the tests need and passes them all
 
-Each makes its own virtual environment under `.venv/` first. Other tasks: lock, docs, bench, page (see `python3 tasks.py help`).
+Each makes its own virtual environment under `.venv/` first. Other tasks: page (build it), docs (build them), bench (measure),
+lock (write the lock files again).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -51,7 +53,34 @@ def run(arguments: list[str]) -> int:
 
 def test(arguments: list[str]) -> int:
     python = environment("test")
+    find_browser()
     return call(python, "-m", "pytest", *arguments)
+
+
+def find_browser() -> None:
+    """The page is tested in a real browser. On a build machine that is Debian and ours alone, fetch one; elsewhere those tests
+    say what they miss."""
+    if shutil.which("chromium") or os.environ.get("CI") != "true" or not shutil.which("apt-get") or os.geteuid() != 0:
+        return
+    say("installing chromium for the tests of the page")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
+        subprocess.run(command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, **quiet)
+
+
+def page(arguments: list[str]) -> int:
+    """Build the page the server shows."""
+    return call(environment("test"), "web/build.py", *arguments)
+
+
+def docs(arguments: list[str]) -> int:
+    """Build the documentation into site/."""
+    return call(environment("test"), "-m", "mkdocs", "build", "--strict", *arguments)
+
+
+def bench(arguments: list[str]) -> int:
+    """Measure what Treadle adds to a model's time."""
+    return call(environment("test"), "benchmarks/overhead.py", *arguments)
 
 
 def lock(arguments: list[str]) -> int:
@@ -67,7 +96,7 @@ def lock(arguments: list[str]) -> int:
     return 0
 
 
-TASKS = {"run": run, "test": test, "lock": lock}
+TASKS = {"run": run, "test": test, "page": page, "docs": docs, "bench": bench, "lock": lock}
 
 
 def main() -> int:
