@@ -1,0 +1,226 @@
+"""Write the reference pages from the code itself: events, settings, errors, providers, the command line, the picture of the layers.
+
+    python scripts/gen_reference.py            # writes docs/reference/*.md and docs/reference/layers.svg
+    python scripts/gen_reference.py --check    # says which pages are not what the code says
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import html
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from layers import picture
+from msgspec import Struct
+
+from treadle.cli.main import available, build_parser
+from treadle.engine import settings as settings_module
+from treadle.flows import presets
+from treadle.models import providers as providers_module
+from treadle.models import retry as retry_module
+from treadle.server import settings as server_module
+from treadle.types import errors as errors_module
+from treadle.types import events as events_module
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+NOTE = "<!-- Written by scripts/gen_reference.py; do not edit. -->\n\n"
+
+
+class Field:
+    def __init__(self, name: str, kind: str, default: str, words: str) -> None:
+        self.name, self.kind, self.default, self.words = name, kind, default, words
+
+
+def fields_of(kind: type[Any], module: ModuleType) -> list[Field]:
+    """The fields of a value as its source says them, with the docstring under each."""
+    tree = ast.parse(inspect.getsource(module))
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    found: list[Field] = []
+    for place, node in enumerate(body):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        after = body[place + 1] if place + 1 < len(body) else None
+        words = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            words = " ".join(after.value.value.split())
+        default = ast.unparse(node.value) if node.value is not None else ""
+        found.append(Field(node.target.id, ast.unparse(node.annotation), default, words))
+    return found
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def code(text: str) -> str:
+    if "|" in text:  # the two readers of these tables disagree about an escaped bar inside a code span
+        return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+    return f"`{text}`" if text else ""
+
+
+def table(kind: type[Any], module: ModuleType) -> str:
+    rows = fields_of(kind, module)
+    if not rows:
+        return "No fields.\n"
+    lines = ["| field | type | default | |", "|---|---|---|---|"]
+    lines += [f"| {code(row.name)} | {code(row.kind)} | {code(row.default)} | {cell(row.words)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def doc(kind: type[Any]) -> str:
+    text = (kind.__dict__.get("__doc__") or "").strip()
+    return "" if not text or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text) + "\n\n"
+
+
+def events_page() -> str:
+    kinds: tuple[type[Struct], ...] = events_module.Event.__args__  # pyright: ignore[reportAttributeAccessIssue]
+    parts = [
+        NOTE + "# Events\n\n"
+        "A run is a list of records; a record is an event in its place. This page is written from `treadle/types/events.py`.\n\n"
+        f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
+        "## Record\n\n" + doc(events_module.Record) + table(events_module.Record, events_module)
+    ]
+    for title, words, chosen in (
+        ("Stored events", "They are in the log, and the state is what they fold to.", False),
+        ("Transient events", "They are shown to whoever watches and never stored.", True),
+    ):
+        parts.append(f"\n## {title}\n\n{words}\n")
+        for kind in kinds:
+            if (kind in events_module.TRANSIENT) is chosen:
+                tag = kind.__struct_config__.tag
+                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + table(kind, events_module))
+    parts.append("\n## Values inside events\n")
+    for kind in (events_module.Artifact, events_module.PlanStep, events_module.Sent):
+        parts.append(f"\n### {kind.__name__}\n\n" + doc(kind) + table(kind, events_module))
+    return "".join(parts)
+
+
+def settings_page() -> str:
+    parts = [
+        NOTE + "# Settings\n\n"
+        "Every setting is a keyword of `Agent(...)` and of one run: `agent.run(question, temperature=0.2)`. "
+        "An unknown name is an error that says which one was meant.\n\n"
+        "## Settings\n\n" + table(settings_module.Settings, settings_module)
+    ]
+    for kind, module in (
+        (settings_module.Budget, settings_module),
+        (settings_module.RepairPolicy, settings_module),
+        (retry_module.RetryPolicy, retry_module),
+    ):
+        parts.append(f"\n## {kind.__name__}\n\n" + doc(kind) + table(kind, module))
+    parts.append("\n## Presets\n\nWhat each preset changes, and the plug-ins it brings.\n\n" + presets_table())
+    parts.append("\n## ServerSettings\n\n" + doc(server_module.ServerSettings) + table(server_module.ServerSettings, server_module))
+    return "".join(parts)
+
+
+def presets_table() -> str:
+    lines = ["| preset | settings that differ from the defaults | plug-ins |", "|---|---|---|"]
+    plain = settings_module.Settings()
+    for name in presets.names():
+        preset = presets.get(name)
+        changed = [
+            f"{field}={getattr(preset.settings, field)!r}"
+            for field in plain.__struct_fields__
+            if getattr(preset.settings, field) != getattr(plain, field)
+        ]
+        aids = [type(plugin).__name__ for plugin in preset.plugins(preset.settings)]
+        lines.append(f"| `{name}` | {' '.join(map(code, changed))} | {', '.join(aids)} |")
+    return "\n".join(lines) + "\n"
+
+
+def errors_page() -> str:
+    tree = (errors_module.__doc__ or "").strip()
+    return f"{NOTE}# Errors\n\n```text\n{tree}\n```\n\nAll of them live in `treadle.types.errors`.\n"
+
+
+def providers_page() -> str:
+    lines = [
+        NOTE + "# Providers\n",
+        'A model is named `"provider:model"` or `"model@Provider"`. Case, spaces and underscores in the provider\'s name do not matter.\n',
+        "| provider | address | key | other address from | also called |",
+        "|---|---|---|---|---|",
+    ]
+    for name, provider in providers_module.PROVIDERS.items():
+        if name != provider.name:
+            continue
+        keys = " or ".join(f"`{variable}`" for variable in (provider.key_env, provider.also_key_env) if variable)
+        if keys and not provider.needs_key:
+            keys += " (optional)"
+        others = ", ".join(f"`{alias}`" for alias in provider.aliases)
+        lines.append(f"| `{provider.name}` | {code(provider.base_url)} | {keys or 'none'} | {code(provider.base_env)} | {others} |")
+    return "\n".join(lines) + "\n"
+
+
+def cli_page() -> str:
+    """From the parsers, not from their help text: that one depends on the terminal and on Python's version."""
+    parser, _modules = build_parser(available())
+    parts = [NOTE + "# The command line\n\n", f"```text\n{(parser.description or '').strip()}\n\n{(parser.epilog or '').strip()}\n```\n"]
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for name, command in commands.choices.items():
+        parts.append(command_text(f"treadle {name}", command, "##"))
+    return "".join(parts)
+
+
+def command_text(path: str, parser: argparse.ArgumentParser, level: str) -> str:
+    parts = [f"\n{level} {path}\n\n"]
+    if parser.description:
+        parts.append(parser.description.strip() + "\n\n")
+    rows: list[str] = []
+    inner = ""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            inner = "".join(command_text(f"{path} {name}", part, level + "#") for name, part in action.choices.items())
+        elif not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS:
+            rows.append(f"| {code(invocation(action))} | {cell(action.help or '')} |")
+    if rows:
+        parts.append("\n".join(["| | |", "|---|---|", *rows]) + "\n")
+    return "".join(parts) + inner
+
+
+def invocation(action: argparse.Action) -> str:
+    choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+    if not action.option_strings:
+        metavar = action.metavar if isinstance(action.metavar, str) else choices or action.dest
+        return f"[{metavar}]" if action.nargs in ("?", "*") else f"{metavar} ..." if action.nargs == "+" else metavar
+    names = ", ".join(action.option_strings)
+    if action.nargs == 0:
+        return names
+    return f"{names} {choices or action.metavar or action.dest.upper()}"
+
+
+def pages() -> dict[Path, str]:
+    return {
+        FOLDER / "events.md": events_page(),
+        FOLDER / "settings.md": settings_page(),
+        FOLDER / "errors.md": errors_page(),
+        FOLDER / "providers.md": providers_page(),
+        FOLDER / "cli.md": cli_page(),
+        FOLDER / "layers.svg": picture(),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not what the code says")
+    check = parser.parse_args().check
+    stale: list[str] = []
+    for path, text in pages().items():
+        if path.exists() and path.read_text("utf-8") == text:
+            continue
+        stale.append(path.relative_to(ROOT).as_posix())
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8", newline="\n")
+    for name in stale:
+        print(f"{'stale' if check else 'wrote'}: {name}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""The picture of the layers, as SVG: rooms from the lowest to the highest, imports only go down."""
+
+from __future__ import annotations
+
+LAYERS: list[list[tuple[str, str]]] = [
+    [("types", "values only: messages, events, state, errors")],
+    [("journal", "SQLite, Postgres, memory"), ("models", "adapters, retry, profiles, probe")],
+    [("dialects", "how an action is written and read")],
+    [("tools", "schemas, running, built-ins, MCP, sandbox")],
+    [("engine", "the run, the loop, acting, concluding, rendering")],
+    [("plugins", "one mechanism each, through hooks only")],
+    [("flows", "agent, presets, DAG, replay, conversations")],
+    [("config", "agents from files"), ("durable", "Temporal workers"), ("evals", "task files")],
+    [("server", "SSE, runs API, page")],
+    [("cli", "the terminal program")],
+]
+"""From the bottom up. The test of the site compares it with the table that holds the imports."""
+
+WIDTH, HEIGHT, GAP, EDGE = 720, 46, 12, 16
+
+
+def picture() -> str:
+    total = EDGE * 2 + len(LAYERS) * HEIGHT + (len(LAYERS) - 1) * GAP
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" role="img" aria-label="Layers of Treadle" '
+        'font-family="system-ui, sans-serif" font-size="14">',
+        "<style>rect{fill:#e8eaf6;stroke:#3f51b5}text{fill:#1a237e}.n{font-weight:700}.w{font-size:12px}path{stroke:#3f51b5}</style>",
+    ]
+    for place, rooms in enumerate(reversed(LAYERS)):
+        top = EDGE + place * (HEIGHT + GAP)
+        width = (WIDTH - 2 * EDGE - GAP * (len(rooms) - 1)) / len(rooms)
+        for column, (name, words) in enumerate(rooms):
+            left = EDGE + column * (width + GAP)
+            middle = left + width / 2
+            parts.append(f'<rect x="{left:.0f}" y="{top}" width="{width:.0f}" height="{HEIGHT}" rx="6"/>')
+            parts.append(f'<text class="n" x="{middle:.0f}" y="{top + 19}" text-anchor="middle">{name}/</text>')
+            parts.append(f'<text class="w" x="{middle:.0f}" y="{top + 36}" text-anchor="middle">{words}</text>')
+        if place:
+            parts.append(f'<path d="M{WIDTH / 2:.0f} {top - GAP + 1}v{GAP - 4}m-4 -4l4 4l4 -4" fill="none"/>')
+    return "\n".join([*parts, "</svg>"]) + "\n"

@@ -1,0 +1,81 @@
+"""The site: generated pages are what the code says, every page is reachable, every promised name is mapped, the build is strict."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from test_house import LAYERS
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md"))
+FOREIGN_NAMES = """stream_answer extract_json StructuredCallResult use_native_tools structured_llm_call ReActAgent AgentResult ToolRegistry
+ModelRegistry model_hint ContextGuard interrupt_queue InterruptQueue max_iterations TOOL_SELECTION_THRESHOLD pinned parse_fn regex_fallback
+default_value reasoning_content ReActConfig RetryPolicy max_parse_retries max_tool_errors backoff_sec max_new_tokens allow_input_pruning
+repair_with_llm skip_special_tokens specific_instructions stop_generation update_toolkit Toolkit BaseTool ToolSpec ToolParam ToolReturn
+ToolResponse check_inputs extras final_answer verbose react_loop PatternResult Provider ToolCallingProvider max_rounds max_cost TokenUsage
+tool_timeout max_history_messages max_observation_chars DEFAULT_RETRY MaxIterationsError BudgetExhaustedError analyze_task next_step reflect
+COMPLETE_TASK full_question rank_memories tool_call_summary add_memory get_useful_memory use_tools user_defined_prompt llm_id sys_prompt
+check_if_canceled AgentPlan ObserverResponse ReActChatMessage CodeActAgent create_plan update_plan observe salvage_response
+summarize_progress_on_failure MAX_RESPONSE_PARSING_ATTEMPTS task_successful""".split()
+
+
+def test_generated_pages_are_what_the_code_says():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "scripts")])}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "gen_reference.py"), "--check"], capture_output=True, text=True, timeout=120, env=env
+    )
+    assert done.returncode == 0, f"run: python scripts/gen_reference.py\n{done.stdout}{done.stderr}"
+
+
+def test_the_picture_shows_the_layers_that_are_held(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    drawn = importlib.import_module("layers").LAYERS
+    assert [{name for name, _ in rooms} for rooms in drawn] == [set(rooms) for rooms in LAYERS]
+
+
+@pytest.mark.parametrize("name", sorted(set(FOREIGN_NAMES)))
+def test_every_name_of_the_descriptions_is_mapped(name: str):
+    rows = [line for line in (DOCS / "names.md").read_text("utf-8").splitlines() if line.startswith("|")]
+    assert any(re.search(rf"(?<![A-Za-z_]){re.escape(name)}(?![A-Za-z_])", row.split("|")[1]) for row in rows)
+
+
+def test_every_page_is_in_the_navigation():
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert [path.relative_to(DOCS).as_posix() for path in PAGES if f" {path.relative_to(DOCS).as_posix()}\n" not in nav] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_links_lead_somewhere(page: Path):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_names_in_backticks_that_look_like_ours_exist():
+    """`treadle.x.y` in a page is a module, or a name in one."""
+    for page in PAGES:
+        for dotted in set(re.findall(r"`(treadle(?:\.[A-Za-z_]+)+)`", page.read_text("utf-8"))):
+            parts = dotted.split(".")
+            try:
+                importlib.import_module(dotted)
+            except ModuleNotFoundError:
+                assert hasattr(importlib.import_module(".".join(parts[:-1])), parts[-1]), f"{page.name}: {dotted}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path: Path):
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("material")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site" / "index.html").exists()
