@@ -1,0 +1,63 @@
+"""One question through plan, steps and judgement with a small model on this machine; keeps the log and its picture.
+
+    python benchmarks/dag_local.py qwen2.5-coder-1.5b --into docs
+
+Writes dag_example.jsonl (as `treadle runs export` does) and images/dag_example.svg into the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from treadle import DagAgent, LocalModel, tool
+from treadle.flows.dag.picture import mermaid, svg
+from treadle.journal.portable import export_run
+from treadle.journal.sqlite import SqliteJournal
+
+QUESTION = "Which city has more inhabitants, Oslo or Lyon, and by how many?"
+INHABITANTS = {"oslo": 709_037, "lyon": 522_228}
+
+
+@tool(effect="pure")
+async def population(city: str) -> str:
+    """How many inhabitants a city has."""
+    known = INHABITANTS.get(city.strip().lower())
+    return f"{city} has {known} inhabitants." if known else f"The city {city!r} is not in the table; known are Oslo and Lyon."
+
+
+@tool(effect="pure")
+async def subtract(a: float, b: float) -> str:
+    """a minus b."""
+    return f"{a - b:.12g}"
+
+
+async def ask(name: str, into: Path, limit: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        journal = SqliteJournal(Path(folder) / "journal.db")
+        model = LocalModel(name, max_tokens=400)
+        dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6)
+        run = dag.start(QUESTION, run_id="dag-example")
+        asyncio.get_running_loop().call_later(limit, run.cancel)
+        result = await run
+        (into / "dag_example.jsonl").write_bytes(await export_run(journal, "dag-example"))
+        picture = into / "images" / "dag_example.svg"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        picture.write_text(svg(run.records), "utf-8")
+        print(mermaid(run.records), result.answer, result.stop_reason, result.usage, f"{result.elapsed:.0f} s", sep="\n\n")
+        print(msgspec.json.format(msgspec.json.encode(result.metadata["dag"])).decode())
+        await journal.aclose()
+        await model.aclose()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", nargs="?", default="qwen2.5-coder-1.5b")
+    parser.add_argument("--into", type=Path, default=Path("docs"))
+    parser.add_argument("--limit", type=float, default=900, help="seconds")
+    given = parser.parse_args()
+    asyncio.run(ask(given.model, given.into, given.limit))
