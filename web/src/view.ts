@@ -150,7 +150,9 @@ const REDUCERS: Record<string, (view: RunView, data: Data, id: string) => Partia
   error: (_, data) => ({ error: { type: text(data.type), message: text(data.message), partial: text(data.partial) } }),
   done: (view, data) => {
     const done = data as unknown as Done;
-    return { done, answer: done.answer, answering: false, waiting: [], activity: "", items: view.items.map(closed) };
+    // Whoever has stopped it does not want to be told that there is no answer.
+    const answer = done.stop_reason === "cancelled" ? view.answer : done.answer;
+    return { done, answer, answering: false, waiting: [], activity: "", items: view.items.map(closed) };
   },
 };
 

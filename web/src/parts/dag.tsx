@@ -1,7 +1,6 @@
 // The plan as a picture: steps as boxes, what waits for what as lines, drawn again as they go on.
 
-import { Graph, layout } from "@dagrejs/dagre";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { seconds } from "../format";
 import { store } from "../model";
 import type { DagStep } from "../view";
@@ -27,7 +26,14 @@ interface Picture {
 
 export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
   const shape = steps.map((step) => `${step.id}<${step.dependencies.join(",")}`).join(";");
-  const picture = useMemo(() => draw(steps), [shape]);
+  const [picture, setPicture] = useState<Picture | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    void draw(steps).then((drawn) => wanted && setPicture(drawn));
+    return () => {
+      wanted = false;
+    };
+  }, [shape]);
   const [chosen, setChosen] = useState("");
   const step = steps.find((one) => one.id === chosen);
   const done = steps.filter((one) => one.state === "completed" || one.state === "reused").length;
@@ -40,14 +46,16 @@ export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
         </span>
       </header>
       <div class="dag-scroll" tabIndex={0} role="group" aria-label="Picture of the plan">
-        <svg width={picture.width} height={picture.height} viewBox={`0 0 ${picture.width} ${picture.height}`}>
-          {picture.lines.map((line) => (
-            <path key={line.key} d={line.path} class={`line ${steps.find((one) => one.id === line.from)?.state ?? ""}`} />
-          ))}
-          {steps.map((one) => (
-            <Box key={one.id} step={one} place={picture.places.get(one.id)} chosen={one.id === chosen} choose={() => setChosen(one.id === chosen ? "" : one.id)} />
-          ))}
-        </svg>
+        {picture && (
+          <svg width={picture.width} height={picture.height} viewBox={`0 0 ${picture.width} ${picture.height}`}>
+            {picture.lines.map((line) => (
+              <path key={line.key} d={line.path} class={`line ${steps.find((one) => one.id === line.from)?.state ?? ""}`} />
+            ))}
+            {steps.map((one) => (
+              <Box key={one.id} step={one} place={picture.places.get(one.id)} chosen={one.id === chosen} choose={() => setChosen(one.id === chosen ? "" : one.id)} />
+            ))}
+          </svg>
+        )}
       </div>
       {step && <Detail step={step} />}
     </section>
@@ -104,7 +112,8 @@ function Detail({ step }: { step: DagStep }) {
   );
 }
 
-function draw(steps: DagStep[]): Picture {
+async function draw(steps: DagStep[]): Promise<Picture> {
+  const { Graph, layout } = await import("@dagrejs/dagre");
   const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 44, marginx: 6, marginy: 6 });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -114,7 +123,11 @@ function draw(steps: DagStep[]): Picture {
   layout(graph);
   const places = new Map(steps.map((step) => [step.id, graph.node(step.id) as { x: number; y: number }]));
   const lines = graph.edges().map((edge) => {
-    const points = (graph.edge(edge) as { points: { x: number; y: number }[] }).points;
+    // From the middle of one side to the middle of the other; on the way through the points that go around boxes.
+    const [from, to] = [graph.node(edge.v), graph.node(edge.w)] as { x: number; y: number }[];
+    const between = (graph.edge(edge) as { points: { x: number; y: number }[] }).points.slice(1, -1);
+    const far = between.length > 1 ? between : [];
+    const points = [{ x: from!.x + WIDTH / 2, y: from!.y }, ...far, { x: to!.x - WIDTH / 2, y: to!.y }];
     return { key: `${edge.v}>${edge.w}`, from: edge.v, path: curve(points) };
   });
   const size = graph.graph() as { width?: number; height?: number };

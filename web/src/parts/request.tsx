@@ -64,7 +64,7 @@ function Sent({ request }: { request: SentRequest }) {
 function Message({ message }: { message: Record<string, Json> }) {
   const records = (message.records as number[] | undefined) ?? [];
   return (
-    <li class={`message ${pretty(message.role)}`}>
+    <li class={`message by-${pretty(message.role)}`}>
       <header>
         <span class="role">{pretty(message.role)}</span>
         <span class="quiet">

@@ -31,7 +31,7 @@ export function Timeline({ run, records, showRequest }: Props) {
               </button>
             )}
             {record.type !== "run_finished" && (
-              <button type="button" class="icon" aria-label={`Fork after record ${record.seq}`} title="Fork from here" onClick={() => setForking(forking === record.seq ? -1 : record.seq)}>
+              <button type="button" class="icon fork-here" aria-label={`Fork after record ${record.seq}`} title="Fork from here" onClick={() => setForking(forking === record.seq ? -1 : record.seq)}>
                 <Fork size={15} />
               </button>
             )}

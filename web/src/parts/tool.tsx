@@ -22,27 +22,31 @@ export function ToolCard({ use, run }: { use: ToolUse; run: string }) {
   const [open, setOpen] = useState(false);
   const running = use.state === "running";
   return (
-    <details class={`tool ${use.state}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span class="state" role="img" aria-label={running ? "running" : use.state === "failed" ? "failed" : "done"}>
-          {running ? <span class="spinner" /> : use.state === "failed" ? <Cross size={14} /> : <Check size={14} />}
-        </span>
-        <span class="tool-name">{use.name}</span>
-        <span class="tool-brief">{brief(use.args)}</span>
-        {use.error && <span class="tool-error">{ERRORS[use.error] ?? use.error}</span>}
-        <span class="tool-time">{running ? <Clock since={use.began} /> : seconds(use.elapsed)}</span>
-        <span class="chevron">
-          <Chevron size={15} />
-        </span>
-      </summary>
-      <div class="tool-body">
-        {open && <Body use={use} run={run} />}
-      </div>
-      {!open && use.state === "running" && use.output && <LiveLine text={use.output} />}
+    <div class={`tool ${use.state}`}>
+      <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          <span class="state" role="img" aria-label={running ? "running" : use.state === "failed" ? "failed" : "done"}>
+            {running ? <span class="spinner" /> : use.state === "failed" ? <Cross size={14} /> : <Check size={14} />}
+          </span>
+          <span class="tool-name">{use.name}</span>
+          <span class="tool-brief">{brief(use.args)}</span>
+          {use.error && <span class="tool-error">{ERRORS[use.error] ?? use.error}</span>}
+          <span class="tool-time">{running ? <Clock since={use.began} /> : use.elapsed > 0 && seconds(use.elapsed)}</span>
+          <span class="chevron">
+            <Chevron size={15} />
+          </span>
+        </summary>
+        {open && (
+          <div class="tool-body">
+            <Body use={use} run={run} />
+          </div>
+        )}
+      </details>
+      {!open && running && use.output && <LiveLine text={use.output} />}
       {use.artifacts.map((artifact) => (
         <ArtifactView key={artifact.name} artifact={artifact} run={run} call={use.call} />
       ))}
-    </details>
+    </div>
   );
 }
 

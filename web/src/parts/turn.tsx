@@ -23,7 +23,7 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
       {view.checklist.length > 0 && <Checklist steps={view.checklist} />}
       <Steps turn={turn} />
       {view.waiting.length > 0 && <Approvals run={turn.run} calls={view.waiting} />}
-      {working && !view.waiting.length && <Activity turn={turn} />}
+      {working && !view.waiting.length && !view.answer && <Activity turn={turn} />}
       {view.error && <Failure view={view} />}
       {view.answer && <Answer text={view.answer} open={view.answering} />}
       {view.done && <Foot turn={turn} />}
@@ -36,7 +36,7 @@ function Steps({ turn }: { turn: Turn }) {
   return (
     <ol class="thread" aria-label="Steps">
       {turn.view.items.map((item) => (
-        <li key={item.key} class={`knot ${item.kind}`}>
+        <li key={item.key} class={`knot of-${item.kind}`}>
           <Step item={item} run={turn.run} />
         </li>
       ))}

@@ -1,0 +1,124 @@
+"""The page by keyboard, on a phone, in the dark, and for those who listen to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from server.live import serving
+
+from .stage import Gates, guide
+from .test_page import SIZE, Shoot, Stage, stage
+
+__all__ = ["stage"]
+
+
+def test_everything_by_keyboard(stage: Stage):
+    page = stage.page
+    assert page.evaluate("document.activeElement.id") == "composer"
+    page.keyboard.type("Which is taller?")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("Eiffel or Empire State?")
+    page.keyboard.press("Enter")
+    stage.finish()
+    assert "Which is taller?\nEiffel" in page.locator(".question").inner_text()
+    page.locator(".tool summary").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".tool details").first.get_attribute("open") is not None
+    page.keyboard.press("Alt+i")
+    stage.see(".inspector .record")
+    page.get_by_role("tab", name="Timeline").focus()
+    page.keyboard.press("ArrowRight")
+    stage.see(".cost table")
+    page.keyboard.press("Escape")
+    stage.count(".inspector", 0)
+    page.keyboard.press("Alt+n")
+    stage.see(".welcome")
+    page.keyboard.type("Find a hotel.")
+    page.keyboard.press("Enter")
+    stage.see(".tool.running")
+    page.keyboard.press("Control+.")
+    stage.finish()
+    assert page.locator(".turn-foot").inner_text().startswith("Stopped")
+
+
+def test_everything_has_a_name_and_what_happens_is_said(stage: Stage):
+    stage.ask("Write Ann a mail.")
+    stage.see(".approval")
+    said = stage.page.locator("[role=status]")
+    assert said.inner_text() == "Waiting for your approval of send_mail."
+    stage.page.get_by_role("button", name="Allow").click()
+    stage.finish()
+    assert said.inner_text() == "The answer is ready."
+    stage.page.get_by_label("Inspect this run").click()
+    stage.see(".record")
+    nameless = stage.page.evaluate(
+        """() => [...document.querySelectorAll("button, a, input, textarea, iframe, summary, [role=button], [role=img]")]
+            .filter((one) => !(one.ariaLabel || one.title || one.innerText?.trim() || one.labels?.length))
+            .filter((one) => !one.querySelector("[aria-label]"))
+            .map((one) => one.outerHTML.slice(0, 120))"""
+    )
+    assert nameless == []
+    landmarks = stage.page.evaluate("() => ['nav', 'main', 'aside'].map((tag) => !!document.querySelector(tag + '[aria-label]'))")
+    assert landmarks == [True, True, True]
+
+
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
+
+
+def look(browser: Any, shoot: Shoot, scheme: str) -> list[str]:
+    gates = Gates()
+    with serving({"guide": guide(gates)}) as client:
+        context = browser.new_context(viewport=SIZE, color_scheme=scheme)
+        stage = Stage(context.new_page(), client, gates)
+        stage.page.goto(client.address)
+        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
+        stage.finish()
+        stage.ask("Where is Atlantis?")
+        stage.finish(2)
+        stage.ask("Write Ann a mail.")
+        stage.see(".approval")
+        stage.page.get_by_label("Inspect this run").first.click()
+        stage.see(".record")
+        stage.page.wait_for_timeout(400)
+        shoot(stage.page, f"everything-{scheme}")
+        poor: list[str] = stage.page.evaluate(CONTRAST)
+        context.close()
+        return poor
+
+
+def test_it_can_be_read_by_day(browser: Any, shoot: Shoot):
+    assert look(browser, shoot, "light") == []
+
+
+def test_it_can_be_read_by_night(browser: Any, shoot: Shoot):
+    assert look(browser, shoot, "dark") == []
+
+
+def test_on_a_phone(browser: Any, shoot: Shoot):
+    gates = Gates()
+    with serving({"guide": guide(gates)}) as client:
+        context = browser.new_context(viewport={"width": 390, "height": 844}, device_scale_factor=2, has_touch=True, is_mobile=True)
+        stage = Stage(context.new_page(), client, gates)
+        stage.page.goto(client.address)
+        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
+        stage.finish()
+        shoot(stage.page, "phone")
+        wide = stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        assert not wide, "the page is wider than the phone"
+        assert not stage.page.locator(".sidebar").is_visible()
+        stage.page.get_by_role("button", name="Conversations").tap()
+        stage.see(".conversation .open").tap()
+        stage.page.wait_for_timeout(300)
+        assert not stage.page.locator(".sidebar").is_visible()
+        stage.page.get_by_label("Inspect this run").tap()
+        stage.see(".record")
+        shoot(stage.page, "phone-inspector")
+        small = stage.page.evaluate(
+            """() => [...document.querySelectorAll(".inspector button, .composer button")].map((one) => one.getBoundingClientRect())
+                .filter((box) => box.width && (box.width < 24 || box.height < 24)).length"""
+        )
+        assert small == 0, "buttons too small for a finger"
+        stage.page.get_by_label("Close the inspector").tap()
+        stage.count(".inspector", 0)
+        context.close()
