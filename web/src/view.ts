@@ -143,7 +143,7 @@ const REDUCERS: Record<string, (view: RunView, data: Data, id: string) => Partia
     answer: "",
     items: [
       ...view.items.filter((item) => !(item.kind === "thought" && item.open)),
-      { kind: "note", key: id, title: "Trying again", text: text(data.error) },
+      { kind: "note", key: id, title: data.wait === null ? "The model call failed" : "Trying again", text: text(data.error) },
     ],
   }),
   step_progress: progress,

@@ -198,7 +198,7 @@ function Foot({ turn }: { turn: Turn }) {
   if (!done) return null;
   const facts = [
     ENDS[done.stop_reason],
-    plural(done.iterations, "iteration"),
+    turn.view.dag.length ? plural(turn.view.dag.length, "step") : plural(done.iterations, "iteration"),
     done.usage.tool_calls ? plural(done.usage.tool_calls, "tool call") : "",
     `${count(done.usage.total_tokens)} tokens`,
     money(done.usage.cost),
