@@ -3,35 +3,42 @@
 An agent reads a caretaker's log page by page in a small window. The turning of pages is scripted (a small model would need
 an hour for it); every summary, and the final answer, is the local model's own work. The fact stands on page 3.
 
-    python benchmarks/recall.py [--model qwen2.5-coder-1.5b] [--pages 44] [--window 2048] [--repeat 1]
+    python benchmarks/recall.py --model qwen2.5-coder-1.5b [--case known] [--journal recall.db]
 
-Prints a markdown table: with the question known from the start (the pinned question tells the summaries what matters), with
-the question asked only at the end, and with summaries switched off (old turns are left out).
+The cases: `known`, the question is asked at the start, so that the summaries know what matters; `late`, it is asked when all
+pages are read; `left_out`, no summaries are made, old turns are left out. Each run is kept in the journal: kill it when you
+need the machine, and it goes on where it was at the next call. Prints a row of a markdown table when a run is finished.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 
 from treadle import Agent, tool
+from treadle.engine.run import Run
+from treadle.journal import open_journal
 from treadle.models.base import Model
 from treadle.models.local import LocalModel
-from treadle.plugins.context import ContextGuard
+from treadle.plugins import ContextGuard
+from treadle.types.errors import RunNotFoundError
+from treadle.types.messages import AssistantMessage
 from treadle.types.profile import Profile
 from treadle.types.request import Reply, Request, StreamPart
 from treadle.types.usage import Usage
 
+PAGES = 44
 FACT = "The spare key of the archive is kept in locker 4817, behind the fire extinguisher."
 ANSWER = "4817"
-ASKED_FIRST = "Read the caretaker's log page by page to its end, then tell me: in which locker is the spare key of the archive kept?"
-ASKED_LAST = "Read the caretaker's log page by page to its end. I will then ask you one thing about it."
-LATE = "You have read it all. In which locker is the spare key of the archive kept? Answer from what you know."
+READ = "Read the caretaker's log page by page to its end."
+QUESTION = "In which locker is the spare key of the archive kept?"
+CASES = {"known": (False, True), "late": (True, True), "left_out": (False, False)}
+"""Whether the question is asked late, and whether old turns are summarised."""
+HEAD = "| model | question | old turns | fact in the window | answered | summaries | tokens in | tokens out | seconds |"
 
 _WHO = ("Berg", "Olsen", "Haug", "Lie", "Moe", "Dahl", "Strand")
 _WHAT = ("the lift was serviced", "a window was mended", "two lamps were changed", "the roof was swept", "the gate was oiled")
@@ -54,14 +61,10 @@ async def read_log(number: int) -> str:
 class Reader:
     """Turns the pages by script and leaves everything else to the model behind it."""
 
-    def __init__(self, model: Model, pages: int, late: str = "") -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
-        self.pages = pages
-        self.late = late
-        self.turned = 0
-        self.send: Any = None
-        self.largest = 0
-        self.answer_request: Request | None = None
+        self.late = ""
+        self.run: Run | None = None
 
     @property
     def name(self) -> str:
@@ -72,70 +75,75 @@ class Reader:
         return self.model.profile
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
-        if request.component == "loop" and self.turned < self.pages:
-            self.turned += 1
-            if self.turned == self.pages and self.late:
-                self.send(self.late)
-            step = {"thought": f"I read page {self.turned}.", "action": "read_log", "args": {"number": self.turned}}
-            yield Reply(text=msgspec.json.encode(step).decode(), usage=Usage(requests=1))
+        assert self.run is not None
+        turned = len(self.run.state.steps)
+        if request.component != "loop" or turned >= PAGES:
+            async for part in self.model.stream(request):
+                yield part
             return
-        if request.component == "loop":
-            self.answer_request = request
-        async for part in self.model.stream(request):
-            if isinstance(part, Reply):
-                self.largest = max(self.largest, part.usage.input_tokens)
-            yield part
+        if turned == PAGES - 1 and self.late:
+            self.run.send(self.late)
+        step = {"thought": f"I read page {turned + 1}.", "action": "read_log", "args": {"number": turned + 1}}
+        yield Reply(text=msgspec.json.encode(step).decode(), usage=Usage(requests=1))
 
     async def aclose(self) -> None:
         pass
 
 
-async def recall(model: Model, pages: int, *, late: bool, summarise: bool) -> dict[str, Any]:
-    """One run; whether the fact is in the answer, and what it took."""
-    reader = Reader(model, pages, LATE if late else "")
+async def recall(model: Model, case: str, *, journal: Any = None, run_id: str = "") -> dict[str, Any]:
+    """One run, begun or gone on with: whether the fact is in the answer, and what it took."""
+    late, summarise = CASES[case]
+    reader = Reader(model)
+    reader.late = f"You have read it all. {QUESTION} Answer from what you know." if late else ""
     agent = Agent(
-        reader, [read_log], dialect="schema", max_iterations=pages + 4, max_tokens=256, plugins=[ContextGuard(summarise=summarise)]
-    )
-    began = time.perf_counter()
-    run = agent.start(ASKED_LAST if late else ASKED_FIRST)
-    reader.send = run.send
-    result = await run
-    told = reader.answer_request.messages if reader.answer_request else ()
+        reader, [read_log], dialect="schema", max_iterations=PAGES + 4, max_tokens=256, journal=journal,
+        plugins=[ContextGuard(summarise=summarise)],
+    )  # fmt: skip
+    try:
+        if journal is None:
+            raise RunNotFoundError("there is no journal")
+        run = await agent.load(run_id)
+    except RunNotFoundError:
+        run = agent.prepare(READ if late else f"{READ} Then tell me: {QUESTION}", run_id=run_id)
+    reader.run = run
+    result = await agent.restart(run)
+    told = [entry.message for entry in run.state.window]
+    told = told[:-1] if isinstance(told[-1], AssistantMessage) else told
+    spent = [result.metadata["components"].get(name, {"elapsed": 0.0, "calls": 0}) for name in ("compaction", "loop")]
     return {
+        "finished": result.stop_reason == "answer",
         "answered": ANSWER in result.answer,
         "answer": result.answer,
         "in_window": any(ANSWER in str(message) for message in told),
-        "page_in_window": any(FACT in str(message) for message in told),
-        "compactions": result.metadata["compactions"],
-        "calls": result.metadata["components"].get("compaction", {}).get("calls", 0),
-        "largest": reader.largest,
-        "seconds": time.perf_counter() - began,
+        "page_in_window": any(FACT in str(message) and "Page 3." in str(message) for message in told),
+        "summaries": spent[0]["calls"],
+        "usage": result.usage,
+        "seconds": sum(part["elapsed"] for part in spent),
     }
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--pages", type=int, default=44)
+    parser.add_argument("--case", choices=list(CASES), default=None)
     parser.add_argument("--window", type=int, default=2048)
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--only", choices=["known", "late", "left_out"], default=None)
+    parser.add_argument("--journal", default="recall.db")
     options = parser.parse_args()
     model = LocalModel(options.model, n_ctx=options.window, slots=2)
-    rows = {"known": (False, True), "late": (True, True), "left_out": (False, False)}
-    print("| question | old turns | fact in the window | answered | summaries | largest request | seconds |")
-    print("|---|---|---|---|---|---|---|")
-    for name, (late, summarise) in rows.items():
-        if options.only not in (None, name):
+    print(HEAD + "\n" + "|---" * 9 + "|", flush=True)
+    for case, (late, summarise) in CASES.items():
+        if options.case not in (None, case):
             continue
-        runs = [await recall(model, options.pages, late=late, summarise=summarise) for _ in range(options.repeat)]
-        shown = [f"{sum(run[key] for run in runs)} of {len(runs)}" for key in ("in_window", "answered")]
-        asked, old = "asked at the end" if late else "known from the start", "summarised" if summarise else "left out"
-        seconds = sum(run["seconds"] for run in runs) / len(runs)
-        largest = max(run["largest"] for run in runs)
-        print(f"| {asked} | {old} | {shown[0]} | {shown[1]} | {runs[0]['calls']} | {largest} | {seconds:.0f} |", flush=True)
-        for run in runs:
-            print(f"<!-- {run['answer'][:200]!r} page still there: {run['page_in_window']} -->", flush=True)
+        journal = open_journal(options.journal)
+        found = await recall(model, case, journal=journal, run_id=f"{options.model}-{case}-{options.window}")
+        await journal.aclose()
+        cells = [
+            options.model, "asked at the end" if late else "known from the start", "summarised" if summarise else "left out",
+            "yes" if found["in_window"] else "no", "yes" if found["answered"] else "no", found["summaries"],
+            found["usage"].input_tokens, found["usage"].output_tokens, f"{found['seconds']:.0f}",
+        ]  # fmt: skip
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+        print(f"<!-- {found['answer'][:300]!r}; page 3 itself still there: {found['page_in_window']} -->", flush=True)
     await model.aclose()
 
 

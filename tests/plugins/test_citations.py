@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,19 @@ def test_checked_leaves_only_what_exists_and_every_other_word(parts: list[str]):
     fine, cited, removed = checked(text, {1, 2, 3}, 4)
     assert {int(number) for number in re.findall(r"\[ID:(\d+)\]", fine)} == set(cited) <= {1, 2, 3}
     assert without_citations(fine) == without_citations(text)
+    assert re.findall(r"\w+", re.sub(r"\[ID:[^\]]*\]", "", fine)) == re.findall(r"\w+", re.sub(r"\[ID:[^\]]*\]", "", text))
     assert checked(fine, {1, 2, 3}, 4)[0] == fine, "doing it again changes nothing"
     assert set(removed) <= {"7", "8", "x"}
+
+
+@pytest.mark.parametrize(
+    "text", [" " * 200_000, "\n" * 200_000, "[ID:" * 50_000 + "]" * 50_000, "." * 200_000, "[ID:" + "1," * 100_000 + "]"]
+)
+def test_a_hostile_answer_is_read_in_no_time(text: str):
+    began = time.process_time()
+    fine, cited, _ = checked(text + " word [ID:1]", {1}, 4)
+    assert time.process_time() - began < 1.0
+    assert not cited or "[ID:1]" in fine
 
 
 def base(path: Path, name: str = "base.db", texts: dict[str, str] | None = None) -> Path:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-_CITATION = re.compile(r"[ \t]*\[ID:([^\[\]\n]{0,200})\]", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?:[.!?][\"')\]]*\s|[。！？\n])\W*\w")  # noqa: RUF001 - full-width stops are meant
+_CITATION = re.compile(r"\[ID:([^\[\]\n]{0,200})\]", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?:[.!?][\"')\]]{0,5}\s|[。！？\n])\W{0,40}\w")  # noqa: RUF001 - full-width stops are meant
 _PARTS = re.compile(r"[,;\s]+|ID:", re.IGNORECASE)
+_PASSES = 10
 
 
 def checked(text: str, known: Container[int], most: int) -> tuple[str, list[int], list[str]]:
     """The text with only citations that exist, at most so many in a sentence; those it cites; those that were removed."""
     removed: dict[str, None] = {}
-    while True:
+    for _ in range(_PASSES):
         fine, cited, wrong = _once(text, known, most)
         removed.update(dict.fromkeys(wrong))
         if fine == text:
             return text, cited, list(removed)
         text = fine  # what stood around a removed citation may be one itself: "[ID:[ID:7]9]"
+    return _CITATION.sub("", text), [], list(removed)
+
+
+def without_citations(text: str) -> str:
+    """The words alone, without blanks, for comparing."""
+    return "".join(_CITATION.sub("", text).split())
 
 
 def _once(text: str, known: Container[int], most: int) -> tuple[str, list[int], list[str]]:
@@ -32,7 +39,6 @@ def _once(text: str, known: Container[int], most: int) -> tuple[str, list[int], 
         if _SENTENCE.search(tail + between):  # a citation may stand before the full stop or after it
             here = []
         tail = between.rstrip()[-1:] or tail
-        pieces.append(between)
         end = found.end()
         kept: list[int] = []
         for part in filter(None, _PARTS.split(found[1])):
@@ -42,12 +48,7 @@ def _once(text: str, known: Container[int], most: int) -> tuple[str, list[int], 
                 here.append(int(part))
                 kept.append(int(part))
         cited.update(dict.fromkeys(kept))
-        if kept:
-            blank = found[0][: len(found[0]) - len(found[0].lstrip())]
-            pieces.append(blank + "".join(f"[ID:{number}]" for number in kept))
+        if not kept and not text[end : end + 1].isalnum():  # no blank is left before the full stop
+            between = between.rstrip(" \t")
+        pieces += [between, *(f"[ID:{number}]" for number in kept)]
     return "".join([*pieces, text[end:]]), list(cited), list(removed)
-
-
-def without_citations(text: str) -> str:
-    """The words alone, for comparing."""
-    return " ".join(_CITATION.sub("", text).split())
