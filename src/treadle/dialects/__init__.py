@@ -14,6 +14,7 @@ _HOMES = {
     "action": ("action", "ActionDialect"),
     "array": ("array", "ArrayDialect"),
     "schema": ("schema", "SchemaDialect"),
+    "code": ("code", "CodeDialect"),
 }
 
 

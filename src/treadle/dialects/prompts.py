@@ -83,6 +83,37 @@ Examples:
 "What is the capital of France?" -> I know this. <__final_answer__>Paris</__final_answer__>
 {{call}}"""
 
+CODE = f"""\
+You work in steps by writing Python. To act, write one code block and nothing after it:
+```python
+print(some_function("an argument"))
+```
+It runs in a sandbox; then you see what it printed, the value of its last line, or the error with its line. Variables stay for
+the next step. Besides plain Python you have these functions; call them like any other, without import:
+{{tools}}
+- final_answer(answer: any): gives the answer to the user and ends the work
+
+To finish, call final_answer(...), or write the whole answer for the user in plain words without any code block.
+
+Rules:
+{RULES}
+- A function returns its result: JSON as Python values, else text. A failed call raises an error that you may catch.
+- To run several calls at the same time: `import asyncio`, then `a, b = await asyncio.gather(f(1), f(2))`.
+- There are no files, no network, no classes that inherit, no generators. Modules: {{modules}}.
+
+Examples:
+"Hi there!" -> Hello! How can I help?
+"What is the capital of France?" -> Paris
+{{call}}"""
+
+CODE_REFORMAT = """\
+Your last reply could not be read: {problem}.
+Write it again. To act, write one code block:
+```python
+...
+```
+To answer, write the answer in plain words without any code block."""
+
 JSON_REFORMAT = """\
 Your last reply could not be read: {problem}.
 Write it again as exactly one JSON object. To call a tool:

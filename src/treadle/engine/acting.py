@@ -56,6 +56,9 @@ async def run_tools(run: Run) -> None:
 
 def _waiting_calls(run: Run) -> tuple[ToolCall, ...]:
     """What a person is asked about: our own calls, or those of the agent we wait for (their ids say whose they are)."""
+    inner, run.paused_calls = run.paused_calls, ()
+    if inner:
+        return inner
     child, run.paused_child = run.paused_child, None
     if child is None or child.state.paused is None:
         return tuple(open_call.call for open_call in run.state.pending_calls())
@@ -78,6 +81,11 @@ async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) ->
         )
     if lost_extras:
         return ToolOutcome(f"Tool '{call.name}' was not run: {LOST_EXTRAS}.", "lost_extras", executed=False)
+    return await before_tool(run, call)
+
+
+async def before_tool(run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    """What the plug-ins make of a call."""
     for hook in run.hooks.before_tool:
         try:
             answer = await hook(run, call)
@@ -92,12 +100,12 @@ async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) ->
     return call
 
 
-def _tool(run: Run, name: str) -> Tool | None:
+def offered_tool(run: Run, name: str) -> Tool | None:
     """Only what is offered at this moment may run: a deselected or withdrawn tool is unknown."""
     return run.tool(name) if any(offered.name == name for offered in run.state.tools) else None
 
 
-def _offered(run: Run) -> Toolkit:
+def offered(run: Run) -> Toolkit:
     """What the model can choose from: the names near a wrong one must not be those of withdrawn tools."""
     return Toolkit(tool for schema in run.state.tools if (tool := run.tool(schema.name)) is not None)
 
@@ -109,7 +117,7 @@ def _batches(run: Run, gated: list[tuple[OpenCall, ToolCall | ToolOutcome]]) -> 
     batches: list[list[tuple[OpenCall, ToolCall | ToolOutcome]]] = []
     joinable = False
     for item in gated:
-        tool = _tool(run, item[1].name) if isinstance(item[1], ToolCall) else None
+        tool = offered_tool(run, item[1].name) if isinstance(item[1], ToolCall) else None
         alone = tool is not None and not tool.concurrent
         if joinable and not alone:
             batches[-1].append(item)
@@ -158,7 +166,7 @@ async def _act(
             outcome = ToolOutcome(f"Not run: {error}.", "rejected", executed=False)
     if outcome is None:
         assert isinstance(gated, ToolCall)
-        tool = _tool(run, gated.name)
+        tool = offered_tool(run, gated.name)
         context = CallContext(run, asked.id, gated.name)
         effect = tool.effect if tool is not None else "pure"
         await run.emit(ToolStarted(gated, iteration, context.idempotency_key, effect))
@@ -166,12 +174,12 @@ async def _act(
         if early is not None:
             outcome = await early
         else:
-            known = run.toolkit if tool is not None else _offered(run)
+            known = run.toolkit if tool is not None else offered(run)
             outcome = await run_call(tool, gated, limits=run.limits, toolkit=known, extras=extras, context=context)
-        if run.paused_child is not None:
+        if run.paused_child is not None or run.paused_calls:
             raise Pause(f"{gated.name} waits for a person")
         if run.hooks.after_tool:
-            outcome = await _after(run, gated, outcome)
+            outcome = await after_tool(run, gated, outcome)
     if reservation is not None:
         reservation.settle(Usage(tool_calls=int(outcome.executed)))
     collected[asked.id] = outcome
@@ -184,7 +192,7 @@ async def _act(
     )  # fmt: skip
 
 
-async def _after(run: Run, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+async def after_tool(run: Run, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
     for hook in run.hooks.after_tool:
         try:
             outcome = await hook(run, call, outcome)

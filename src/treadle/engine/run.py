@@ -30,7 +30,7 @@ from treadle.tools.base import Tool
 from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import BudgetExhaustedError
 from treadle.types.events import AnswerDelta, Event, Injected, Record, TextStreamed, ThinkDone, ToolsChanged
-from treadle.types.messages import AssistantMessage, Content, Message
+from treadle.types.messages import AssistantMessage, Content, Message, ToolCall
 from treadle.types.request import ReasoningDelta, Reply, Request, TextDelta, WireCache
 from treadle.types.state import CONVERSATION, RunState
 from treadle.types.usage import NO_USAGE, Usage
@@ -107,6 +107,8 @@ class Run:
         self.children: set[Run] = set()
         self.paused_child: Run | None = None
         """A run this one waits for, which itself waits for a person."""
+        self.paused_calls: tuple[ToolCall, ...] = ()
+        """Calls made inside a tool, for which a person is waited for."""
         self.error: BaseException | None = None
         self.output: Any = None
         self.raises: BaseException | None = None

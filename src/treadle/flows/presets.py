@@ -47,6 +47,12 @@ def _planned(settings: Settings) -> list[Any]:
     return [Planner(), Observer(3)]
 
 
+def _code(settings: Settings) -> list[Any]:
+    from treadle.plugins.code import CodeMode
+
+    return [CodeMode(), *_guards(settings)]
+
+
 class Preset(Struct, frozen=True):
     name: str
     settings: Settings
@@ -96,6 +102,7 @@ _BUILT_IN = {
             ),
             _planned,
         ),
+        Preset("code", Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None), _code),
     )
 }  # fmt: skip
 
