@@ -152,14 +152,13 @@ class Terminal:
         self.raw = ""
 
     def leave(self, keys: str) -> int:
-        """Type until the program ends: in the moment when a run gives the keyboard back, keys can be lost."""
+        """Type until the program ends: what is pressed in the very moment when the keyboard changes hands can be lost."""
         for _ in range(20):
             self.type(keys)
             until = time.monotonic() + 1
-            while self.process.poll() is None and time.monotonic() < until and self._read(0.1):
-                pass
-            if self.process.poll() is not None:
-                return self.end()
+            while time.monotonic() < until:
+                if not self._read(0.1):
+                    return self.end()
         raise AssertionError(f"the program does not end; the screen has:\n{self.text[-3000:]}")
 
     def end(self, seconds: float = 30) -> int:
