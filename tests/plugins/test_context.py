@@ -470,3 +470,27 @@ def _silent(entry: Any, request: Request) -> Any:
     from treadle.types.usage import Usage
 
     return msgspec.structs.replace(counted(entry, request), usage=Usage(requests=1))
+
+
+def test_the_estimate_costs_what_is_new(monkeypatch: pytest.MonkeyPatch):
+    """Each message is measured once, also when an adviser (whose own conversation is bounded) and a budget want estimates in between."""
+    from treadle import Budget
+    from treadle.engine import estimate
+    from treadle.plugins import Reflection
+
+    measured = 0
+    real = estimate.size_of
+
+    def counting(message: Any) -> int:
+        nonlocal measured
+        measured += 1
+        return real(message)
+
+    monkeypatch.setattr(estimate, "size_of", counting)
+    for plugins, per_round in (([], 4), ([Reflection()], 80)):
+        measured = 0
+        model = CountingModel(worker(200), window=1_000_000)
+        agent = Agent(model, [look], max_iterations=300, plugins=plugins, budget=Budget(tokens=10**9))
+        result = go(agent.run(QUESTION), limit=60)
+        assert result.iterations == 201
+        assert measured <= 201 * per_round
