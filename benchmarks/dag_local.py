@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -18,7 +17,9 @@ from treadle import DagAgent, LocalModel, tool
 from treadle.flows.dag.picture import mermaid, svg
 from treadle.journal.portable import export_run
 from treadle.journal.sqlite import SqliteJournal
+from treadle.types.errors import RunNotFoundError
 
+RUN = "dag-example"
 QUESTION = "Which city has more inhabitants, Oslo or Lyon, and by how many?"
 INHABITANTS = {"oslo": 709_037, "lyon": 522_228}
 
@@ -36,28 +37,29 @@ async def subtract(a: float, b: float) -> str:
     return f"{a - b:.12g}"
 
 
-async def ask(name: str, into: Path, limit: float) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        journal = SqliteJournal(Path(folder) / "journal.db")
-        model = LocalModel(name, max_tokens=400)
-        dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6)
-        run = dag.start(QUESTION, run_id="dag-example")
-        asyncio.get_running_loop().call_later(limit, run.cancel)
-        result = await run
-        (into / "dag_example.jsonl").write_bytes(await export_run(journal, "dag-example"))
-        picture = into / "images" / "dag_example.svg"
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        picture.write_text(svg(run.records), "utf-8")
-        print(mermaid(run.records), result.answer, result.stop_reason, result.usage, f"{result.elapsed:.0f} s", sep="\n\n")
-        print(msgspec.json.format(msgspec.json.encode(result.metadata["dag"])).decode())
-        await journal.aclose()
-        await model.aclose()
+async def ask(name: str, into: Path, file: Path) -> None:
+    """Ask, or go on with what a process before this one has begun."""
+    journal, model = SqliteJournal(file), LocalModel(name, max_tokens=400)
+    dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6)
+    try:
+        result = await dag.resume(RUN)
+    except RunNotFoundError:
+        result = await dag.run(QUESTION, run_id=RUN)
+    records = await journal.load(RUN)
+    (into / "dag_example.jsonl").write_bytes(await export_run(journal, RUN))
+    picture = into / "images" / "dag_example.svg"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    picture.write_text(svg(records), "utf-8")
+    print(mermaid(records), result.answer, result.stop_reason, result.usage, f"{result.elapsed:.0f} s", sep="\n\n")
+    print(msgspec.json.format(msgspec.json.encode(result.metadata["dag"])).decode())
+    await journal.aclose()
+    await model.aclose()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("model", nargs="?", default="qwen2.5-coder-1.5b")
     parser.add_argument("--into", type=Path, default=Path("docs"))
-    parser.add_argument("--limit", type=float, default=900, help="seconds")
+    parser.add_argument("--journal", type=Path, default=Path("dag_example.db"), help="killed half-way, it goes on from there")
     given = parser.parse_args()
-    asyncio.run(ask(given.model, given.into, given.limit))
+    asyncio.run(ask(given.model, given.into, given.journal))
