@@ -10,12 +10,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle.dialects import choose_dialect
 from treadle.engine.result import RunResult
 from treadle.evals.checks import Called, judge
 from treadle.evals.tasks import Task, TaskSet
 from treadle.flows.agent import Agent
 from treadle.journal.base import Journal
 from treadle.models.base import Model
+from treadle.types.errors import ConfigError
 from treadle.types.usage import NO_USAGE, Usage
 
 CASE_SECONDS = 600.0
@@ -63,6 +65,8 @@ async def run_tasks(
     on_trial: Callable[[Trial], None] | None = None,
 ) -> list[Trial]:
     """Run every task with every variant, `repeats` times. A run that fails is a task that was not solved, never an end of it all."""
+    for variant in variants:
+        _check(tasks, variant)
     free = asyncio.Semaphore(parallel)
 
     async def one(variant: Variant, task: Task, repeat: int) -> Trial:
@@ -82,15 +86,7 @@ async def run_tasks(
 async def run_task(
     tasks: TaskSet, variant: Variant, task: Task, repeat: int = 0, *, journal: Journal | None = None, case_seconds: float = CASE_SECONDS
 ) -> Trial:
-    agent = Agent(
-        variant.model,
-        tasks.make_tools(task) or None,
-        preset=variant.preset,
-        instructions=tasks.instructions,
-        journal=journal,
-        name=f"eval {tasks.name}",
-        **variant.settings,
-    )
+    agent = _agent(tasks, variant, task, journal)
     begun = time.monotonic()
     run = agent.start(task.question)
     assert run.task is not None
@@ -110,6 +106,27 @@ async def run_task(
             variant, task, repeat, run.id, time.monotonic() - begun, problems=(f"{type(error).__name__}: {error}",), stop_reason="error"
         )
     return _judged(variant, task, repeat, result, time.monotonic() - begun, f"stopped after {case_seconds:g} s" if late else "")
+
+
+def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None) -> Agent:
+    return Agent(
+        variant.model,
+        tasks.make_tools(task) or None,
+        preset=variant.preset,
+        instructions=tasks.instructions,
+        journal=journal,
+        name=f"eval {tasks.name}",
+        **variant.settings,
+    )
+
+
+def _check(tasks: TaskSet, variant: Variant) -> None:
+    """Settings that cannot work are refused before anything runs."""
+    try:
+        agent = _agent(tasks, variant, tasks.tasks[0], None)
+    except TypeError as error:
+        raise ConfigError(str(error)) from None
+    choose_dialect(agent.settings.dialect, agent.model.profile)
 
 
 def _judged(variant: Variant, task: Task, repeat: int, result: RunResult, elapsed: float, stopped: str) -> Trial:

@@ -84,6 +84,6 @@ def _task(line: str, where: str) -> Task:
             raise ValueError("the check is empty: everything would pass")
         for pattern in patterns_of(task.check):
             re.compile(pattern)
-    except (msgspec.MsgspecError, ConfigError, ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ConfigError, ValueError, re.error, RecursionError) as error:
         raise ConfigError(f"{where}: {error}") from None
     return task

@@ -1,0 +1,143 @@
+"""The task sets that are shipped: every task can be solved, and its check knows right from wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kit import call, go
+from treadle import ScriptedModel
+from treadle.evals.checks import contains
+from treadle.evals.runner import Variant, run_task
+from treadle.evals.tasks import Task, TaskSet, load_tasks
+from treadle.evals.toolbox import TOOLS, make_tools
+from treadle.types.errors import ConfigError, ToolError
+
+SETS = {name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl") for name in ("shop", "office")}
+CASES = [pytest.param(tasks, task, id=task.id) for tasks in SETS.values() for task in tasks.tasks]
+KINDS = {"single", "choose", "chain", "none", "recovery"}
+
+
+def play(tasks: TaskSet, task: Task, *script: object):
+    return go(run_task(tasks, Variant("v", ScriptedModel([*script])), task))
+
+
+@pytest.mark.parametrize(("tasks", "task"), CASES)
+def test_the_solution_passes_and_other_answers_do_not(tasks: TaskSet, task: Task):
+    assert task.solution is not None
+    made = [call(step.tool, **step.args) for step in task.solution.calls]
+    solved = play(tasks, task, *made, task.solution.answer)
+    assert solved.passed, solved.problems
+    assert solved.calls == tuple(step.tool for step in task.solution.calls)
+    assert not play(tasks, task, *made, "I do hope this helps.").passed
+    if task.kind == "none":
+        name = task.tools[0]
+        unneeded = play(tasks, task, call(name), task.solution.answer)
+        assert not unneeded.passed
+    else:
+        assert not play(tasks, task, task.solution.answer).passed, "an answer without a tool must not pass"
+
+
+@pytest.mark.parametrize(("tasks", "task"), [case for case in CASES if case.values[1].kind in ("single", "choose")])
+def test_what_is_wanted_is_what_the_tool_says(tasks: TaskSet, task: Task):
+    assert task.solution is not None
+    tools = {tool.name: tool for tool in tasks.make_tools(task)}
+    said = " ".join(str(tools[step.tool](**step.args)) for step in task.solution.calls)
+    wanted = task.check.answer_contains
+    for item in wanted if isinstance(wanted, tuple) else (wanted,):
+        assert contains(said, item), said
+
+
+def test_the_sets_are_spread_as_they_should_be():
+    every = [task for tasks in SETS.values() for task in tasks.tasks]
+    assert len(every) >= 60
+    assert len({task.id for task in every}) == len(every)
+    for tasks in SETS.values():
+        assert {task.kind for task in tasks.tasks} == KINDS
+        for kind in KINDS:
+            splits = Counter(task.split for task in tasks.tasks if task.kind == kind)
+            assert 0.25 <= splits["held"] / splits.total() <= 0.45
+    assert {name for task in every for name in task.tools} == set(TOOLS)
+
+
+# ---- the toolbox
+
+
+def test_the_order_desk_fails_once_in_every_run():
+    for _ in range(2):
+        (desk,) = make_tools(["order_status"])
+        with pytest.raises(ToolError, match="call again"):
+            desk(order_id="A-1001")
+        assert "arrives on 2026-03-06" in desk(order_id=" a-1001 ")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "result"),
+    [
+        ("convert_units", {"value": 212, "from_unit": "Fahrenheit", "to_unit": "°C"}, "212 fahrenheit = 100 celsius"),
+        ("convert_units", {"value": 2, "from_unit": "feet", "to_unit": "inches"}, "2 foot = 24 inch"),
+        ("convert_units", {"value": 1, "from_unit": "kilogrammes", "to_unit": "g"}, "no unit"),
+        ("convert_units", {"value": 1, "from_unit": "kg", "to_unit": "m"}, "cannot be converted"),
+        ("shipping_cost", {"weight_kg": 31, "country": "Japan"}, "at most 30 kg"),
+        ("product_info", {"name": "KETTLE"}, "kettle: SKU K-100, price 34.90 EUR"),
+        ("product_info", {"name": "car"}, "there is no product 'car'; known are: kettle"),
+        ("add_days", {"day": "2026-01-01", "days": 10**9}, "too far away"),
+        ("weekday", {"day": "5 March"}, "YYYY-MM-DD"),
+        ("room_bookings", {"room": "cirrus", "day": "2026-01-01"}, "free all day"),
+        ("distance", {"origin": "Lisbon", "destination": "madrid"}, "625 km"),
+        ("distance", {"origin": "Paris", "destination": "Oslo"}, "no city 'Paris'"),
+        ("count_letter", {"text": "Banana", "letter": "A"}, "3 times"),
+        ("count_letter", {"text": "Banana", "letter": "an"}, "exactly one"),
+        ("translate", {"word": "Bread", "language": "welsh"}, "bara"),
+        ("exchange_rate", {"source": "chf", "target": "EUR"}, "1 CHF = 1.1 EUR"),
+    ],
+)
+def test_tools(name: str, args: dict[str, object], result: str):
+    (made,) = make_tools([name])
+    try:
+        said = made(**args)
+    except ToolError as error:
+        said = str(error)
+    assert result in said
+
+
+def test_an_unknown_tool_is_named():
+    with pytest.raises(ConfigError, match="no tool 'calcultor'; did you mean 'calculator'"):
+        make_tools(["calcultor"])
+
+
+# ---- files
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2"),
+        ('{"id": "x"}', "missing required field"),
+        ('{"id": "a", "kind": "k", "question": "q", "check": {"max_steps": 1}}', "there is a task 'a' already"),
+        ('{"id": "b", "kind": "k", "question": "q", "check": {}}', "the check is empty"),
+        ('{"id": "b", "kind": "k", "question": "q", "check": {"answer_regex": "("}}', "line 2"),
+        ('{"id": "b", "kind": "k", "question": "q", "tools": ["nope"], "check": {"max_steps": 1}}', "no tool 'nope'"),
+        ('{"id": "b", "kind": "k", "question": "q", "check": {"tools_called": {"exact": {"weather": 1}}}}', "speaks of 'weather'"),
+        ('{"id": "b", "kind": "k", "question": "q", "check": {"python": "1"}}', "unknown field"),
+    ],
+)
+def test_a_bad_task_is_refused_with_its_place(tmp_path: Path, line: str, said: str):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"id": "a", "kind": "k", "question": "q", "check": {"max_steps": 1}}\n' + line + "\n")
+    with pytest.raises(ConfigError, match=r"t\.jsonl, line 2") as refused:
+        load_tasks(path)
+    assert said in str(refused.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_tasks(tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n\n")
+    with pytest.raises(ConfigError, match="holds no task"):
+        load_tasks(tmp_path / "empty.jsonl")
+    (tmp_path / "odd.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_tasks(tmp_path / "odd.jsonl")
