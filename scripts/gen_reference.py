@@ -1,7 +1,7 @@
 """Write the reference pages from the code itself: events, settings, errors, providers, the command line, the picture of the layers.
 
-    python scripts/gen_reference.py            # writes docs/reference/*.md and docs/reference/layers.svg
-    python scripts/gen_reference.py --check    # says which pages are not what the code says
+python scripts/gen_reference.py            # writes docs/reference/*.md and docs/reference/layers.svg
+python scripts/gen_reference.py --check    # says which pages are not what the code says
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def events_page() -> str:
                 tag = kind.__struct_config__.tag
                 parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + table(kind, events_module))
     parts.append("\n## Values inside events\n")
-    for kind in (events_module.Artifact, events_module.PlanStep, events_module.Sent):
-        parts.append(f"\n### {kind.__name__}\n\n" + doc(kind) + table(kind, events_module))
+    inside = (events_module.Artifact, events_module.PlanStep, events_module.Sent)
+    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + table(kind, events_module) for kind in inside]
     return "".join(parts)
 
 

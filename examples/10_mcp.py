@@ -1,0 +1,34 @@
+"""Tools of an MCP server: this file is the server, too (run with `serve`). Needs the extra `mcp`."""
+
+import asyncio
+import sys
+
+from treadle import Agent, ScriptedModel, Toolkit, tool
+from treadle.plugins.mcp import McpTools
+from treadle.tools.mcp import McpConnection
+from treadle.tools.mcp_serve import serve_stdio
+
+
+@tool(effect="pure")
+def turn_around(text: str) -> str:
+    """Turn a text around."""
+    return text[::-1]
+
+
+async def main() -> None:
+    server = McpConnection("words", command=sys.executable, args=[__file__, "serve"])
+    model = ScriptedModel([{"name": "turn_around", "args": {"text": "eldaert"}}, "It says treadle."])
+    try:
+        result = await Agent(model, plugins=[McpTools(server)]).run("What is eldaert backwards?")
+    finally:
+        await server.close()
+    print(result.answer)
+    for step in result.steps:
+        print(f"  {step.tool}({step.args}) -> {step.observation}")
+    assert result.steps[0].observation == "treadle"
+
+
+if sys.argv[1:] == ["serve"]:
+    asyncio.run(serve_stdio(Toolkit([turn_around])))
+else:
+    asyncio.run(main())
