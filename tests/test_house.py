@@ -138,6 +138,7 @@ def test_style(command: list[str]):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_types():
     done = subprocess.run([sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
