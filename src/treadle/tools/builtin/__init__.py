@@ -15,6 +15,7 @@ BUILTINS = {
     "arxiv": "Search arXiv for papers",
     "baidu": "Search the web with Baidu (BAIDU_API_KEY)",
     "calculator": "Work out arithmetic exactly",
+    "code_exec": "Run Python or JavaScript code in a sandbox",
     "duckduckgo": "Search the web with DuckDuckGo, without a key",
     "files": "List, read, write and search files in one folder (folder=...)",
     "google": "Search the web with Google (GOOGLE_API_KEY, GOOGLE_CSE_ID)",

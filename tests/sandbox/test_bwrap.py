@@ -1,0 +1,131 @@
+"""The full-CPython sandbox and `code_exec`: isolated or refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import call, go
+from treadle import Agent, ScriptedModel
+from treadle.tools.builtin import builtin
+from treadle.tools.sandbox import bwrap
+from treadle.tools.sandbox.base import CodeResult, SandboxLimits
+from treadle.tools.sandbox.bwrap import BwrapSandbox
+from treadle.types.errors import ConfigError, ToolError
+
+SMALL = SandboxLimits(seconds=2.0, memory=200 * 2**20, output_chars=5_000, processes=16)
+
+
+def run(code: str, language: Any = "python", **options: Any) -> CodeResult:
+    async def main() -> CodeResult:
+        if why := await bwrap.unfit():
+            pytest.skip(f"this machine cannot isolate: {why}")
+        return await BwrapSandbox(SMALL, **options).run(code, language)
+
+    return go(main())
+
+
+def test_output_last_value_and_errors_with_their_line():
+    assert run("import statistics\nprint('hi')\nstatistics.mean([1, 2])").text(100) == "hi\n1.5"
+    assert "line 2" in run("x = 1\nx / 0").error
+    assert "ZeroDivisionError" in run("def f():\n    return 1 / 0\nf()").error
+    assert "SyntaxError" in run("x = (").error
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import socket\nsocket.create_connection(('1.1.1.1', 80), 1)",
+        "import socket\nsocket.create_connection(('127.0.0.1', 22), 1)",
+        "open('/usr/x', 'w')",
+        "open('/etc/passwd').read()",
+        "import os\nos.kill(1, 9)",
+        "import os\nos.setuid(0)",
+        "import os\nos.chroot('/')",
+        "import subprocess\nsubprocess.run(['mount', '-t', 'tmpfs', 'x', '/work'], check=True)",
+    ],
+)
+def test_nothing_gets_out(code: str):
+    result = run(code)
+    assert "Error" in result.error, result
+    assert "root:" not in result.stdout
+
+
+def test_the_environment_and_other_processes_are_not_seen(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "xyz")
+    show = "for p in os.listdir('/proc'):\n    if p.isdigit():\n        print(open(f'/proc/{p}/cmdline').read())"
+    result = run(f"import os\nprint(dict(os.environ))\n{show}")
+    assert "SECRET_OF_OURS" not in result.stdout
+    assert "pytest" not in result.stdout
+    assert run("import os\nos.getuid()").stdout.strip() != "0"
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("while True: pass", "longer than 2 s"),
+        ("x = 'a' * 10**10", "MemoryError"),
+        ("while True: print('x' * 1000)", "more than 5000 characters"),
+        ("import os, time\nwhile True:\n    os.fork()", ("stopped", "BlockingIOError")),
+        ("import os\nfor _ in range(100):\n    if os.fork() == 0:\n        import time; time.sleep(60)", "BlockingIOError"),
+        ("open('/work/big', 'wb').truncate(10**12)", "File too large"),
+        ("import re\nre.match('(a+)+$', 'a' * 40 + 'b')", "longer than 2 s"),
+        ("import ctypes\nctypes.string_at(0)", "status"),
+    ],
+)
+def test_bombs_are_stopped(code: str, says: str | tuple[str, ...]):
+    started = time.monotonic()
+    result = run(code)
+    assert any(word in result.error for word in ([says] if isinstance(says, str) else says)), result.error[-500:]
+    assert time.monotonic() - started < 15
+
+
+def test_javascript():
+    if not shutil.which("node"):
+        pytest.skip("there is no node here")
+    assert run("console.log([1, 2].map(x => x * 2))", "javascript").stdout == "[ 2, 4 ]\n"
+    assert "Error: x" in run("throw new Error('x')", "javascript").error
+    assert "longer than" in run("while (true) {}", "javascript").error
+    assert run("require('fs').readFileSync('/etc/passwd')", "javascript").error
+
+
+def test_a_work_folder_of_ones_own(tmp_path: Path):
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        tmp_path.chmod(0o777)
+        for parent in list(tmp_path.parents)[:-2]:
+            if not os.access(parent, os.X_OK) or not parent.stat().st_mode & 0o001:
+                pytest.skip("the unprivileged user does not reach this folder")
+    (tmp_path / "data.txt").write_text("7")
+    assert run("open('/work/data.txt').read()", folder=str(tmp_path)).stdout.strip() == "7"
+
+
+def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    mark = tmp_path / "ran"
+    for why in ("no bwrap", "a bwrap that does nothing"):
+        monkeypatch.setattr(bwrap, "_verdict", None)
+        if why == "no bwrap":
+            monkeypatch.setenv("PATH", str(tmp_path))
+        else:  # it runs the program as it is: the probe finds the way out
+            fake = tmp_path / "bwrap"
+            fake.write_text('#!/bin/sh\nwhile [ "$1" != env ]; do shift; done\nshift 3\nexec "$@"\n')
+            fake.chmod(0o755)
+        with pytest.raises(ToolError, match="cannot be isolated"):
+            go(BwrapSandbox(SMALL).run(f"open({str(mark)!r}, 'w').write('x')"))
+        assert not mark.exists()
+    monkeypatch.setattr(bwrap, "_verdict", None)
+
+
+def test_code_exec_as_a_built_in():
+    pytest.importorskip("pydantic_monty")
+    model = ScriptedModel([call("code_exec", code="print(6 * 7)"), call("code_exec", code="import os", language="python"), "done"])
+    result = go(Agent(model, [builtin("code_exec")]).run("q"))
+    assert result.steps[0].observation == "42"
+    assert "not allowed here" in result.steps[1].observation
+    assert result.answer == "done"
+    with pytest.raises(ConfigError, match="runs python"):
+        builtin("code_exec", languages=["ruby"])
