@@ -12,7 +12,7 @@ import pytest
 from kit import add, go
 from models.loopback import Loopback
 from probe.servers import EVERYTHING, Server
-from treadle import Agent, OpenAIModel, ScriptedModel
+from treadle import Agent, OpenAIModel, Reply, ScriptedModel
 from treadle.models.known import Known, file_of, recall, remember
 from treadle.models.probe import Report, probe
 from treadle.models.probe_target import EVERYTHING as ALL_ON
@@ -135,6 +135,26 @@ def test_a_server_that_takes_no_temperature():
     assert note(report, "answers") == "it takes no temperature"
     assert report.works("tool_call") is True
     assert report.known().accepts_temperature is False
+
+
+def test_a_server_that_takes_no_cap_under_this_name():
+    server = Server(refuses=("max_tokens",))
+    report = examine(server)
+    assert report.answers
+    assert report.works("tool_call") is True
+    assert report.accepts_temperature is None
+    assert server.received[-1].json["temperature"] == 0.0
+
+
+def test_a_model_that_thinks_long_gets_more_room():
+    def answer(request: Any) -> Reply:
+        return Reply("Paris", reasoning="hm") if request.max_tokens > 1000 else Reply("", finish="length")
+
+    model = ScriptedModel(answer)
+    report = go(probe(model))
+    assert report.answers
+    assert report.works("reasoning") is True
+    assert [request.max_tokens for request in model.requests[:3]] == [512, 4096, 4096]
 
 
 def test_one_call_where_two_were_asked_for():

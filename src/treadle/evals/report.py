@@ -187,6 +187,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } p { color
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
 td.passed { color: var(--good); } td.failed { color: var(--bad); } td { max-width: 22rem; overflow-wrap: anywhere; }
+td code { white-space: nowrap; }
 svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .quiet { fill: var(--quiet); }
 svg .grid { stroke: var(--line); } svg .range { stroke: var(--ink); }
 """

@@ -197,15 +197,11 @@ class _Probe:
 
     async def answers(self) -> Verdict:
         """Whether it answers at all, and which of the ordinary settings it takes."""
-        question = "What is the capital of France? Answer with one word."
-        try:
-            reply = await self.ask(question)
-        except RequestRefusedError as error:
-            if error.status not in (400, 422) or not self.claimed.accepts_temperature:
-                raise
-            self.temperature = None
-            reply = await self.ask(question)
-        if self.reasoned or reply.finish == "length":
+        reply = await self.first_reply("What is the capital of France? Answer with one word.")
+        if not reply.text.strip() and reply.finish == "length" and self.max_tokens == MAX_TOKENS:
+            self.max_tokens = MAX_TOKENS_THINKING
+            reply = await self.ask("What is the capital of France? Answer with one word.")
+        if self.max_tokens is not None and self.reasoned:
             self.max_tokens = MAX_TOKENS_THINKING
         counted = reply.usage.input_tokens > 0 and reply.usage.output_tokens > 0
         self.add(Finding(USAGE, None, counted, "" if counted else "the server does not say how many tokens were used"))
@@ -213,6 +209,18 @@ class _Probe:
             return False, f"an empty reply ({reply.finish})"
         note = "" if "paris" in reply.text.lower() else f"but not rightly: {reply.text}"
         return True, "it takes no temperature" if self.temperature is None and not note else note
+
+    async def first_reply(self, question: str) -> Reply:
+        """Some models take no temperature, some no cap on their tokens, or under another name: leave out what is refused."""
+        cap = self.max_tokens
+        for self.temperature, self.max_tokens in ((0.0, cap), (None, cap), (0.0, None)):
+            try:
+                return await self.ask(question)
+            except RequestRefusedError as error:
+                if error.status not in (400, 422):
+                    raise
+        self.temperature = None
+        return await self.ask(question)
 
     async def streaming(self) -> Verdict:
         pieces: list[str] = []
