@@ -37,9 +37,9 @@ async def subtract(a: float, b: float) -> str:
     return f"{a - b:.12g}"
 
 
-async def ask(name: str, into: Path, file: Path) -> None:
+async def ask(name: str, into: Path, file: Path, threads: int | None) -> None:
     """Ask, or go on with what a process before this one has begun."""
-    journal, model = SqliteJournal(file), LocalModel(name, max_tokens=400)
+    journal, model = SqliteJournal(file), LocalModel(name, max_tokens=400, threads=threads)
     dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6)
     try:
         result = await dag.resume(RUN)
@@ -61,5 +61,6 @@ if __name__ == "__main__":
     parser.add_argument("model", nargs="?", default="qwen2.5-coder-1.5b")
     parser.add_argument("--into", type=Path, default=Path("docs"))
     parser.add_argument("--journal", type=Path, default=Path("dag_example.db"), help="killed half-way, it goes on from there")
+    parser.add_argument("--threads", type=int, help="one is quickest on a machine that is busy")
     given = parser.parse_args()
-    asyncio.run(ask(given.model, given.into, given.journal))
+    asyncio.run(ask(given.model, given.into, given.journal, given.threads))
