@@ -125,7 +125,7 @@ def _yes(value: bool | None) -> str:
 
 def _print(report: Report, target: Target, path: Path | None) -> None:
     from treadle.cli.table import table
-    from treadle.cli.words import seconds, spent
+    from treadle.cli.words import one_line, seconds, spent
 
     rows = [
         [
@@ -146,7 +146,7 @@ def _print(report: Report, target: Target, path: Path | None) -> None:
     print(f"\ndialect: {report.dialect} ({report.reason})")
     print(f"spent: {spent(report.usage)} in {report.usage.requests} requests")
     if path is not None:
-        print(f"kept in {path}\nuse it as {target.spec}")
+        print(f"kept in {path}\nuse it as {one_line(target.spec, 200)}")
 
 
 def _print_json(report: Report, path: Path | None) -> None:
