@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned")
+PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code")
 """Written out: asking `treadle.flows.presets` would import the engine."""
 
 
