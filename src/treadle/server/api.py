@@ -150,11 +150,14 @@ async def run_events(call: Call) -> Response:
         if await _has_seen_all(call, run_id, after, query.detail):
             return Response(status_code=204)  # tells a browser not to connect again
     call.context.streams.enter(call.principal.key)
-    follower = Follower(call.hub.channel(run_id), call.hub.journal, after, query.detail)
-    settings = call.context.settings
-    return EventStream(
-        follow(follower, settings), send_timeout=settings.send_timeout, on_end=lambda: call.context.streams.leave(call.principal.key)
-    )
+    channel, settings = call.hub.channel(run_id), call.context.settings
+
+    def end() -> None:
+        call.context.streams.leave(call.principal.key)
+        call.hub.let_go(channel)
+
+    follower = Follower(channel, call.hub.journal, after, query.detail)
+    return EventStream(follow(follower, settings), send_timeout=settings.send_timeout, on_end=end)
 
 
 async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Literal["plain", "full"]) -> bool:

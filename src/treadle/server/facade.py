@@ -220,6 +220,7 @@ async def _answer_events(call: Call, run: Run) -> AsyncGenerator[tuple[str, dict
                 yield "heartbeat", {}
     finally:
         channel.followers -= 1
+        call.hub.let_go(channel)
 
 
 def _data(value: Any) -> bytes:

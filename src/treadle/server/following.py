@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from itertools import takewhile
 from typing import Any
@@ -111,6 +112,8 @@ async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator
                 yield chunk
             if follower.projection.finished:
                 return
+            if shown and not follower.behind:
+                await asyncio.sleep(settings.flush)  # nothing but text was new
             if shown or follower.behind:
                 continue
             if channel.broken:

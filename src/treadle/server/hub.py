@@ -87,11 +87,14 @@ class Hub:
         return facts
 
     def channel(self, run_id: str) -> Channel:
-        for idle in [name for name, channel in self._channels.items() if not channel.live and not channel.followers]:
-            del self._channels[idle]
         channel = self._channels.setdefault(run_id, Channel(run_id))
         channel.closed = self.closing
         return channel
+
+    def let_go(self, channel: Channel) -> None:
+        """A channel nobody drives and nobody follows is forgotten."""
+        if not channel.live and not channel.followers and self._channels.get(channel.run_id) is channel:
+            del self._channels[channel.run_id]
 
     # ---- starting
 
@@ -164,6 +167,7 @@ class Hub:
             if isinstance(error, JournalError):
                 logger.error("run %s stopped: %s", run.id, error)
         channel.wake()
+        self.let_go(channel)
 
     # ---- talking to runs, wherever they are driven
 

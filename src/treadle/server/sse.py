@@ -51,8 +51,8 @@ class EventStream(Response):
 
     async def head(self) -> Response:
         """The answer to a client that only wants to know what it would get."""
-        self.on_end()
         await self.chunks.aclose()
+        self.on_end()
         return Response(headers=HEADERS, media_type=self.media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,9 +63,9 @@ class EventStream(Response):
         finally:
             gone.cancel()
             sending.cancel()
-            self.on_end()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([sending, gone])
+            self.on_end()
         if not sending.cancelled():
             sending.result()
 
