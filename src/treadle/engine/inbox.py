@@ -9,7 +9,6 @@ from collections import OrderedDict
 
 from treadle.journal.base import InboxItem, Journal
 
-
 _LOOK_EVERY = 0.05
 
 
