@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from kit import add, call, echo, user_texts
-from treadle import Agent, ScriptedModel, ToolContext, tool
+from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
 from treadle.types.errors import RequestRefusedError, TransientModelError
 
 from .live import Client, Gate, PacedModel, joined, send_mail, serving
@@ -94,6 +94,30 @@ def test_json_mode_with_synthesis():
             thinking("6", 2, "done"),
             *answered(7, "Two and three make **five**.", 10, 2),
         ]
+
+
+def test_dag_mode():
+    plan = {"steps": [{"id": "a", "task": "find it", "dependencies": []}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]}
+    verdict = {"achieved": True, "confidence": 0.9, "final_answer": "All told.", "reasoning": "ok"}
+    advice = {"planner": call("make_plan", **plan), "analyzer": call("judge", **verdict)}
+    with serving(DagAgent(ScriptedModel(lambda r: advice.get(r.component, "done")))) as client:
+        run = client.start()
+
+        def step(at: str, name: str, task: str) -> list[tuple[str, str, dict[str, Any]]]:
+            begun = {"step": name, "status": "started", "task": task, "run": f"{run}.1.{name}", "round": 1}
+            ended = {"step": name, "status": "completed", "result": "done", "error": None, "round": 1}
+            return [(at, "step_progress", begun), (str(int(at) + 1), "step_progress", ended)]
+
+        steps = [{"id": "a", "task": "find it"}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]
+        assert told(client.events(run)) == [
+            ("1", "phase", {"phase": "planning"}),
+            ("4", "phase", {"phase": "plan", "round": 1, "free": 0, "steps": steps}),
+            *step("5", "a", "find it"),
+            *step("7", "b", "tell it"),
+            ("11", "phase", {"phase": "verdict", "round": 1, **verdict}),
+            *answered(12, "All told.", 13, 0),
+        ]
+        assert client.events(f"{run}.1.a")[-1]["data"]["answer"] == "done"
 
 
 def test_tool_selection_is_a_phase():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from kit import call, echo
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ScriptedModel, ToolContext, tool
 from treadle.server import ServerSettings, create_app, make_server
 from treadle.server.limits import Rate, Room
+from treadle.server.page import Page
 from treadle.types.errors import ConfigError
 
 from .live import Client, Gate, PacedModel, parse, serving
@@ -237,6 +239,29 @@ def test_methods_and_paths_that_are_not_there():
         assert client.ask("GET", "/api/runs?nonsense=1").status == 400
         assert client.ask("GET", "/assets/../../settings.py").status == 404
         assert client.ask("HEAD", "/api/runs").status == 200
+        run = client.start()
+        head = client.ask("HEAD", f"/api/runs/{run}/events")
+        assert (head.status, head.data, head.headers["content-type"]) == (200, b"", "text/event-stream; charset=utf-8")
+        assert client.get("/health")["streams"] == 0
+
+
+def test_a_page_that_is_not_built_says_how():
+    from starlette.requests import Request
+
+    page = Page()
+    page._files.clear()  # pyright: ignore[reportPrivateUsage]
+    [route] = page.routes()
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "headers": [],
+        "server": ("127.0.0.1", 80),
+        "query_string": b"",
+        "scheme": "http",
+    }
+    answer = asyncio.run(route.endpoint(Request(scope)))
+    assert b"python3 tasks.py page" in answer.body
 
 
 def test_no_secrets_in_errors(caplog: pytest.LogCaptureFixture):
@@ -257,6 +282,27 @@ def test_no_secrets_in_errors(caplog: pytest.LogCaptureFixture):
         assert failed.status == 500
         assert b"sk-abc123" not in failed.data
         assert "log says more under" in failed.error
+
+
+def test_no_secrets_in_what_is_only_shown():
+    gate = Gate()
+
+    @tool
+    async def leak(context: ToolContext) -> str:
+        """Says too much."""
+        context.output("the password is hunter2-hunter2\n")
+        await gate.wait()
+        return "hunter2-hunter2"
+
+    agent = Agent(ScriptedModel([call("leak"), "ok"]), tools=[leak], secrets=["hunter2-hunter2"])
+    with serving(agent) as client:
+        run = client.start()
+        gate.wait_reached()
+        shown = client.events(run, detail="full", until="output")[-1]["data"]["content"]
+        assert shown == "the password is [redacted:secret]\n"
+        gate.open()
+        client.wait(run)
+        assert "hunter2" not in client.ask("GET", f"/api/runs/{run}/records").data.decode()
 
 
 # ---- how much

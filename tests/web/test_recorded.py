@@ -9,6 +9,7 @@ from typing import Any
 from server.live import serving
 from treadle import Agent, ScriptedModel, Usage
 from treadle.journal.memory import MemoryJournal
+from treadle.server import ServerSettings
 from treadle.types import events as ev
 from treadle.types.messages import AssistantMessage, ToolCall
 
@@ -100,4 +101,43 @@ def test_recorded_runs(browser: Any, shoot: Shoot):
         assert stage.page.locator(".turn-foot").inner_text().startswith("Failed")
         shoot(stage.page, "failure")
         assert not stage.faults, stage.faults
+        context.close()
+
+
+def test_a_run_that_was_left_can_be_taken_up(browser: Any, shoot: Shoot):
+    journal = MemoryJournal()
+    started = ev.RunStarted("Where were we?", agent="demo", conversation="left-run-00001")
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, journal.append(log("left-run-00001", started, ev.ThinkStarted("loop", 1)))).result()
+    left = ServerSettings(on_restart="leave", grace=0.1)
+    with serving(Agent(ScriptedModel(["Here again."]), tools=None), journal, settings=left) as client:
+        context = browser.new_context(viewport=SIZE)
+        stage = Stage(context.new_page(), client, Gates())
+        stage.page.goto(f"{client.address}/#/c/left-run-00001")
+        stage.see(".left")
+        shoot(stage.page, "left")
+        stage.page.get_by_role("button", name="Go on").click()
+        stage.finish()
+        assert stage.page.locator(".answer").inner_text() == "Here again."
+        context.close()
+
+
+def test_many_conversations(browser: Any):
+    journal = MemoryJournal()
+
+    async def fill() -> None:
+        for number in range(450):
+            name = f"run-{number:010}"
+            await journal.append(log(name, ev.RunStarted(f"Question {number}", conversation=name), ev.RunFinished("answer", "yes")))
+
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, fill()).result()
+    with serving(Agent(ScriptedModel([]), tools=None), journal) as client:
+        context = browser.new_context(viewport=SIZE)
+        stage = Stage(context.new_page(), client, Gates())
+        stage.page.goto(client.address)
+        stage.count(".conversation", 200)
+        stage.page.get_by_role("button", name="Older conversations").click()
+        stage.count(".conversation", 450)
+        stage.count(".older", 0)
         context.close()

@@ -13,6 +13,8 @@ export interface Turn {
   created: number;
   view: RunView;
   connection: Connection;
+  /** Nobody drives it: the process that did is gone. */
+  left: boolean;
 }
 
 export interface Unread {
@@ -34,6 +36,8 @@ export interface State {
   sidebar: boolean;
   notice: string;
   loading: boolean;
+  /** How many of the newest runs the list of conversations is made from. */
+  looked: number;
 }
 
 export const store = createStore<State>({
@@ -49,8 +53,11 @@ export const store = createStore<State>({
   sidebar: false,
   notice: "",
   loading: false,
+  looked: 200,
 });
 
+export const MOST = 10_000;
+const LEFT_AFTER = 3000;
 const followed = new Map<string, () => void>();
 let noticeTimer = 0;
 
@@ -100,8 +107,15 @@ export const logOut = () =>
   });
 
 export async function refresh(): Promise<void> {
-  store.set({ conversations: await api.conversations() });
+  store.set({ conversations: await api.conversations(store.get().looked) });
 }
+
+/** Conversations further back. */
+export const older = () =>
+  attempt(async () => {
+    store.set((now) => ({ looked: Math.min(MOST, now.looked * 5) }));
+    await refresh();
+  });
 
 // ---- going from conversation to conversation
 
@@ -138,7 +152,7 @@ function leave(): void {
 }
 
 function turn(run: string, agent: string, question: string, created: number): Turn {
-  return { run, agent, question, created, view: EMPTY, connection: "connecting" };
+  return { run, agent, question, created, view: EMPTY, connection: "connecting", left: false };
 }
 
 function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
@@ -166,7 +180,23 @@ function watch(run: string): void {
     refused: (status) => (status === 401 ? store.set({ door: "token" }) : say("This run cannot be followed.")),
   });
   followed.set(run, stop);
+  window.setTimeout(() => void lookAfter(run), LEFT_AFTER);
 }
+
+/** A run that is under way according to its log, but that nobody drives, can be taken up again. */
+const lookAfter = (run: string) =>
+  attempt(async () => {
+    const one = store.get().turns.find((turn) => turn.run === run);
+    if (!one || one.view.done || one.view.waiting.length) return;
+    const { live, status } = await api.run(run);
+    update(run, () => ({ left: status === "running" && !live }));
+  });
+
+export const takeUp = (run: string) =>
+  attempt(async () => {
+    await api.resume(run);
+    update(run, () => ({ left: false }));
+  });
 
 function forget(run: string): void {
   const read = new Set(store.get().turns.find((one) => one.run === run)?.view.read);

@@ -92,7 +92,7 @@ class ListQuery(_In, frozen=True):
 
 
 class ConversationQuery(_In, frozen=True):
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """How many runs are looked at, newest first."""
 
 

@@ -136,6 +136,8 @@ class Hub:
 
         def sink(record: Record) -> None:
             self.metrics.record(record)
+            if record.offset and run.blueprint.redact is not None:  # the log does this to what it stores; to the rest we do
+                record = msgspec.structs.replace(record, event=run.blueprint.redact(record.event))
             if record.run == run.id:
                 channel.receive(record)
                 if not begun.done():

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { when } from "../format";
-import { go, logOut, remove, store } from "../model";
+import { go, logOut, MOST, older, remove, store } from "../model";
 import { useStore } from "../store";
 import { nextTheme, theme, type Theme } from "../theme";
 import type { ConversationLine } from "../types";
@@ -11,6 +11,7 @@ export function Sidebar() {
   const conversations = useStore(store, (now) => now.conversations);
   const chosen = useStore(store, (now) => now.conversation);
   const open = useStore(store, (now) => now.sidebar);
+  const full = useStore(store, (now) => now.looked < MOST && now.conversations.reduce((sum, line) => sum + line.runs, 0) >= now.looked);
   const [wanted, setWanted] = useState("");
   const groups = useMemo(() => grouped(conversations, wanted), [conversations, wanted]);
   return (
@@ -38,6 +39,11 @@ export function Sidebar() {
             </ul>
           </section>
         ))}
+        {full && (
+          <button type="button" class="link older" onClick={() => void older()}>
+            Older conversations
+          </button>
+        )}
         {!groups.length && <p class="quiet empty">{wanted ? "Nothing found." : "What you ask appears here."}</p>}
       </div>
       <Foot />

@@ -4,7 +4,7 @@ import { memo } from "../memo";
 import { useMemo, useState } from "preact/hooks";
 import { count, money, plural, seconds } from "../format";
 import { blocks } from "../markdown";
-import { say, store, type Turn } from "../model";
+import { say, store, takeUp, type Turn } from "../model";
 import type { Compaction, Item, Note, RunView, Thought } from "../view";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
@@ -133,6 +133,16 @@ function Checklist({ steps }: { steps: RunView["checklist"] }) {
 }
 
 function Activity({ turn }: { turn: Turn }) {
+  if (turn.left) {
+    return (
+      <div class="left">
+        <span>This run was interrupted. Nothing of it is lost.</span>
+        <button type="button" class="primary" onClick={() => void takeUp(turn.run)}>
+          Go on
+        </button>
+      </div>
+    );
+  }
   const away = turn.connection === "waiting";
   return (
     <p class={`activity${away ? " away" : ""}`}>
