@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|[\x01\x02]")
 TOOLS = '''
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from treadle import tool
 
@@ -52,7 +56,7 @@ def hostile() -> str:
 def environment(home: Path, **more: str) -> dict[str, str]:
     """No keys, no settings of whoever runs the tests; everything is kept under `home`."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT", "LANG") if name in os.environ}
-    here = {"HOME": str(home), "TREADLE_STATE": str(home / "state"), "TREADLE_CONFIG": "", "TERM": "xterm-256color"}
+    here = {"HOME": str(home), "TREADLE_STATE": str(home / "state"), "TREADLE_CONFIG": "", "TERM": "xterm-256color", "COLUMNS": "120"}
     return {**kept, **here, "PYTHONUTF8": "1", "PYTHONWARNINGS": "error", **more}
 
 
@@ -83,9 +87,10 @@ def treadle(home: Path, *arguments: str, stdin: str = "", timeout: float = 60, *
     return Done(done)
 
 
-def start(home: Path, *arguments: str, **env: str) -> subprocess.Popen[str]:
+@contextmanager
+def start(home: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
     """The program in the background, as a pipe sees it."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [*PROGRAM, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -94,6 +99,12 @@ def start(home: Path, *arguments: str, **env: str) -> subprocess.Popen[str]:
         cwd=home,
         env=environment(home, **env),
     )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
 
 class Terminal:

@@ -175,17 +175,17 @@ def _until(process: Any, text: str) -> None:
 
 def test_ctrl_c_once_cancels_cleanly(home: Path):
     model = script(home, [call("calculator", expression="1"), call("wait", seconds=30)], "never")
-    process = start(home, "run", "q", "-m", model, "-t", "mytools:wait", "-t", "calculator")
-    _until(process, "> calculator")
-    interrupt(process)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert out == ""
-    assert "stopping" in err
-    assert "-- cancelled, 1 step" in err
-    records = treadle(home, "runs", "show", "last", "--json").records
-    assert records[-1]["event"]["stop_reason"] == "cancelled"
-    assert sorted(r["event"]["name"] for r in records if r["event"]["type"] == "tool_done") == ["calculator", "wait"]
+    with start(home, "run", "q", "-m", model, "-t", "mytools:wait", "-t", "calculator") as process:
+        _until(process, "> calculator")
+        interrupt(process)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert out == ""
+        assert "stopping" in err
+        assert "-- cancelled, 1 step" in err
+        records = treadle(home, "runs", "show", "last", "--json").records
+        assert records[-1]["event"]["stop_reason"] == "cancelled"
+        assert sorted(r["event"]["name"] for r in records if r["event"]["type"] == "tool_done") == ["calculator", "wait"]
 
 
 def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
@@ -195,14 +195,14 @@ def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
         "        except asyncio.CancelledError:\n            pass\n"
     )
     model = script(home, [call("calculator", expression="1"), call("deaf")], "never")
-    process = start(home, "run", "q", "-m", model, "-t", "deaf:deaf", "-t", "calculator")
-    _until(process, "> calculator")
-    interrupt(process)
-    _until(process, "stopping")
-    began = time.monotonic()
-    interrupt(process)
-    process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert time.monotonic() - began < 5
-    assert "finished" not in treadle(home, "runs", "list", "--json").out
-    assert "calculator" in treadle(home, "runs", "show", "last", "--records").out
+    with start(home, "run", "q", "-m", model, "-t", "deaf:deaf", "-t", "calculator") as process:
+        _until(process, "> calculator")
+        interrupt(process)
+        _until(process, "stopping")
+        began = time.monotonic()
+        interrupt(process)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert time.monotonic() - began < 5
+        assert "finished" not in treadle(home, "runs", "list", "--json").out
+        assert "calculator" in treadle(home, "runs", "show", "last", "--records").out

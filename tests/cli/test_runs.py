@@ -196,24 +196,24 @@ def test_yes_approves_what_waits_and_what_follows(home: Path, inside: Inside):
 
 def test_resume_after_the_process_was_killed(home: Path, inside: Inside):
     model = script(home, call("calculator", expression="1"), call("wait", seconds=20), "done", name="killed")
-    process = start(home, "run", "q", "-m", model, "-t", "mytools:wait,calculator")
-    until = time.monotonic() + 20
-    while "wait(" not in (shown := inside("runs", "show", "last", "--records").out).rpartition("tool_started")[2]:
-        assert time.monotonic() < until, shown
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    (home / "mytools.py").write_text((home / "mytools.py").read_text().replace("seconds * 20", "seconds / 20"))
-    (home / "elsewhere").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "treadle.cli.main", "runs", "resume", "last"],
-        capture_output=True, text=True, cwd=home / "elsewhere", env=environment(home), timeout=60,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    events = [r["event"]["type"] for r in treadle(home, "runs", "show", "last", "--json").records]
-    assert events.count("resumed") == 1
-    assert events.count("think_done") == 3, "the finished model calls were not made again"
-    assert treadle(home, "runs", "replay", "last").code == 0
+    with start(home, "run", "q", "-m", model, "-t", "mytools:wait,calculator") as process:
+        until = time.monotonic() + 20
+        while "wait(" not in (shown := inside("runs", "show", "last", "--records").out).rpartition("tool_started")[2]:
+            assert time.monotonic() < until, shown
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        (home / "mytools.py").write_text((home / "mytools.py").read_text().replace("seconds * 20", "seconds / 20"))
+        (home / "elsewhere").mkdir()
+        done = subprocess.run(
+            [sys.executable, "-m", "treadle.cli.main", "runs", "resume", "last"],
+            capture_output=True, text=True, cwd=home / "elsewhere", env=environment(home), timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+        events = [r["event"]["type"] for r in treadle(home, "runs", "show", "last", "--json").records]
+        assert events.count("resumed") == 1
+        assert events.count("think_done") == 3, "the finished model calls were not made again"
+        assert treadle(home, "runs", "replay", "last").code == 0
 
 
 def test_a_log_from_elsewhere_cannot_choose_what_is_imported(home: Path, inside: Inside):
@@ -242,18 +242,51 @@ def test_a_seal_belongs_to_one_run(home: Path, inside: Inside):
 
 def test_watch_follows_a_run_of_another_process(home: Path, inside: Inside):
     model = script(home, call("wait", seconds=1.5), {"text": "the end", "delay": 0.5})
-    process = start(home, "run", "q", "-m", model, "-t", "mytools:wait")
-    until = time.monotonic() + 20
-    while "running" not in inside("runs", "list").out:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    watched = treadle(home, "runs", "watch")
-    process.communicate(timeout=20)
-    assert (watched.code, watched.out) == (0, "the end\n")
-    assert "> wait 1.5" in watched.err
-    assert "-- 2 steps" in watched.err
-    done = inside("runs", "watch")
-    assert (done.code, "no run is under way" in done.err) == (2, True)
+    with start(home, "run", "q", "-m", model, "-t", "mytools:wait") as process:
+        until = time.monotonic() + 20
+        while "running" not in inside("runs", "list").out:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        watched = treadle(home, "runs", "watch")
+        process.communicate(timeout=20)
+        assert (watched.code, watched.out) == (0, "the end\n")
+        assert "> wait 1.5" in watched.err
+        assert "-- 2 steps" in watched.err
+        done = inside("runs", "watch")
+        assert (done.code, "no run is under way" in done.err) == (2, True)
+
+
+def test_send_and_cancel_reach_a_run_of_another_process(home: Path, inside: Inside):
+    model = script(home, call("wait", seconds=1), call("wait", seconds=1), call("wait", seconds=1), "never", repeat_last=True)
+    with start(home, "run", "q", "-m", model, "-t", "mytools:wait") as process:
+        until = time.monotonic() + 20
+        while "running" not in inside("runs", "list").out:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        done = inside("runs", "send", "last", "hurry up")
+        assert done.code == 0, done.err
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == "you: hurry up\n":
+                break
+        assert inside("runs", "cancel", "last").code == 0
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+        done = inside("runs", "send", "last", "too late")
+        assert (done.code, "has ended (cancelled)" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("tools", ["sql,url=postgres://ada:hunter2@db/shop", "tavily,key=hunter2"])
+def test_secrets_in_tool_parameters_are_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch, tools: str):
+    from treadle.cli.launch import Launch, launch_note, launch_of
+    from treadle.types.events import Record, RunStarted
+
+    monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
+    note = launch_note("r", Launch(model="m:x", tools=("calculator", tools)))
+    assert "hunter2" not in str(note)
+    launch = launch_of([Record("r", 0, 0.0, RunStarted("q")), Record("r", 1, 0.0, note)])
+    assert launch is not None
+    assert launch.tools == ("calculator", "[redacted]")
 
 
 @pytest.mark.parametrize("text", ["90", "15m", "12h", "30d", "4w", "1.5h"])

@@ -101,20 +101,20 @@ def test_serve_answers(home: Path):
     from .terminal import interrupt, script, start
 
     pytest.importorskip("uvicorn")
-    process = start(home, "serve", "--port", "0", "-m", script(home, "served"))
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("serving at http://127.0.0.1:"), line + (process.stderr.read() if process.stderr else "")
-        address = line.split()[2]
-        with urllib.request.urlopen(f"{address}/v1/models") as answer:
-            assert b'"agent"' in answer.read()
-        from treadle.models.default import served_models
+    with start(home, "serve", "--port", "0", "-m", script(home, "served")) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("serving at http://127.0.0.1:"), line + (process.stderr.read() if process.stderr else "")
+            address = line.split()[2]
+            with urllib.request.urlopen(f"{address}/v1/models") as answer:
+                assert b'"agent"' in answer.read()
+            from treadle.models.default import served_models
 
-        assert served_models(f"{address}/v1") == [], "our own agents are not taken for models"
-    finally:
-        interrupt(process)
-        process.communicate(timeout=20)
+            assert served_models(f"{address}/v1") == [], "our own agents are not taken for models"
+        finally:
+            interrupt(process)
+            process.communicate(timeout=20)
 
 
 def test_tokens_come_from_a_file_or_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch):

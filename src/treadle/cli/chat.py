@@ -115,9 +115,10 @@ class Chat:
 
     async def fork(self, at: int, words: str) -> None:
         """The last answer again from before step `at`; it takes the place of the one there was."""
-        from treadle.cli.runs.again import fork_of
+        from treadle.cli.runs.again import fork_of, switch_model
 
         run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
+        await switch_model(run)
         if left := await self._drive(run, say=words):
             await self.ask("\n".join(left))
 
@@ -134,10 +135,13 @@ class Chat:
         self.usage += result.usage
         return list(result.leftovers) if result.stop_reason != "cancelled" else []
 
-    def rebuild(self, launch: Launch) -> None:
+    async def rebuild(self, launch: Launch) -> None:
         """Another agent from the next question on; a launch that cannot be used changes nothing."""
-        model = self.agent.model if launch.model == self.launch.model else None
-        self.agent, self.launch = self._agent(launch, model), launch
+        old = self.agent.model
+        agent = self._agent(launch, old if launch.model == self.launch.model else None)
+        if agent.model is not old:
+            await old.aclose()
+        self.agent, self.launch = agent, launch
 
     def forget(self) -> None:
         import uuid

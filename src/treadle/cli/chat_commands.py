@@ -45,7 +45,7 @@ async def _tools(chat: Chat, rest: str) -> None:
 
 async def _plan(chat: Chat, rest: str) -> None:
     if rest in ("on", "off"):
-        chat.rebuild(msgspec.structs.replace(chat.launch, plan=rest == "on"))
+        await chat.rebuild(msgspec.structs.replace(chat.launch, plan=rest == "on"))
         print(f"planning is {rest} from the next question on")
         return
     steps = fold(await chat.journal.load(chat.last_run)).plan if chat.last_run else ()
@@ -57,7 +57,7 @@ async def _plan(chat: Chat, rest: str) -> None:
 
 async def _model(chat: Chat, rest: str) -> None:
     if rest:
-        chat.rebuild(msgspec.structs.replace(chat.launch, model=rest))
+        await chat.rebuild(msgspec.structs.replace(chat.launch, model=rest))
     print(f"model: {chat.launch.model or chat.agent.model.name}")
 
 

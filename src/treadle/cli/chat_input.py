@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import select
 import sys
 from contextlib import suppress
@@ -63,8 +64,8 @@ class Reader:
                 self._readline.set_startup_hook(None)
 
     def _coloured(self, prompt: str) -> str:
-        if self._readline is None:
-            return "> "
+        if self._readline is None or os.environ.get("NO_COLOR"):
+            return prompt
         # The marks tell the line editor that the colour takes no room.
         return f"\x01\x1b[1;32m\x02{prompt}\x01\x1b[0m\x02"
 

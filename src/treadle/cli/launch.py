@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hmac
 import os
+import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -33,6 +34,9 @@ from treadle.types.errors import ConfigError
 from treadle.types.events import Noted, Record
 
 COMPONENT = "launch"
+REDACTED = "[redacted]"
+_SECRET = re.compile(r"(?i)\w*(?:key|token|secret|passw\w*|pwd)\s*=|://[^/\s@]*:[^/\s@]*@")
+"""A parameter that holds a secret by its name, or an address with a password in it."""
 AGENT = "terminal"
 """What agents of the terminal are called in the log."""
 
@@ -174,6 +178,8 @@ class LaunchNote(Plugin):
 
 
 def launch_note(run_id: str, launch: Launch) -> Noted:
+    tools = tuple(REDACTED if _SECRET.search(spec) else spec for spec in launch.tools)
+    launch = msgspec.structs.replace(launch, tools=tools)
     return Noted(COMPONENT, {"launch": msgspec.to_builtins(launch), "seal": _seal(run_id, launch)})
 
 

@@ -57,7 +57,7 @@ def choose(flag: str | None = None, config: str | None = None) -> Choice:
             return Choice(f"{provider}:{name}", f"{variable} is set")
     for provider, names in found_servers():
         return Choice(f"{provider.name}:{names[0]}", f"found {provider.name} at {urlsplit(_address(provider)).netloc}")
-    return Choice(LOCAL_DEFAULT, "no key is set and no server runs here, so a small model on this machine")
+    return Choice(LOCAL_DEFAULT, "no key is set, no server found: it runs here")
 
 
 def choose_model(flag: str | None = None, config: str | None = None) -> tuple[Model, str]:

@@ -61,6 +61,11 @@ def _register_going_on(actions: Any) -> None:
     action.add_argument("--say", metavar="TEXT", help="tell it something before it goes on")
     add_agent_options(action)
     add_output_options(action)
+    action = _action(actions, "send", "talk:send_to_run", "say something to a run that another process drives")
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("text", help="what to say; it is read after the current step")
+    action = _action(actions, "cancel", "talk:cancel_run", "stop a run that another process drives")
+    action.add_argument("run", help=RUN_HELP)
     action = _action(
         actions, "replay", "again:replay_run", "render every request again from the log and compare the bytes; no model is called"
     )

@@ -14,7 +14,7 @@ import msgspec
 from treadle.cli import exits, toolbox
 from treadle.cli.display import open_display
 from treadle.cli.driving import Conductor
-from treadle.cli.launch import Launch, build_agent, launch_from, launch_note, launch_of, settings_from
+from treadle.cli.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
 from treadle.cli.run import close, make_ready, tell_end
 from treadle.cli.runs.finding import find_run
 from treadle.cli.userfile import UserFile
@@ -70,6 +70,8 @@ def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
         changes |= {"model": now.model, "file": now.file}
     if args.tools:
         changes |= {"tools": tuple(args.tools), "folder": str(Path.cwd())}
+    elif REDACTED in launch.tools:
+        raise ConfigError("a tool of this run was given a secret, which is not kept: name its tools again with --tools")
     if args.ask:
         changes["ask"] = tuple(args.ask)
     return msgspec.structs.replace(launch, **changes)
