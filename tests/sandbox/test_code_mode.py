@@ -205,3 +205,14 @@ def test_other_dialects_messages_and_names():
     )
     assert "- a_b(): Does." in system
     assert "- python" not in system
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<code>" * 50_000, "```python\n" * 20_000, "`" * 200_000, "```" + "a" * 200_000, "``` " + " " * 200_000, "```a\n~~~\n" * 20_000],
+    ids=["tags", "fences", "ticks", "word", "spaces", "mixed"],
+)
+def test_hostile_replies_are_read_soon(text: str):
+    started = time.process_time()
+    get_dialect("code").decode(Reply(text=text), ())
+    assert time.process_time() - started < 2

@@ -27,8 +27,8 @@ PYTHON = "python"
 FINAL_ANSWER = "final_answer"
 MODULES = "asyncio, collections, datetime, decimal, functools, itertools, json, math, random, re, time"
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n", re.MULTILINE)
-_TAGGED = re.compile(r"<(code|python|execute)>\s*\n?(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(`{3,10}|~{3,10})[ \t]{0,8}([\w+-]{0,20})[^\n]*\n", re.MULTILINE)
+_TAG = re.compile(r"<(code|python|execute)>", re.IGNORECASE)
 _PYTHON_NAMES = ("python", "py", "python3", "tool_code", "code")
 _INVENTED = re.compile(r"<_?result\b|^\s*(?:Observation|Output|Result)s?:", re.MULTILINE | re.IGNORECASE)
 """A model that goes on after its code invents what the code says."""
@@ -90,8 +90,8 @@ def find_code(text: str, names: set[str]) -> tuple[str, str, bool]:
             blocks.append(body.rstrip())
             closed = end is not None
         position = end.end() if end else len(text)
-    if not blocks and (tagged := _TAGGED.search(text)):
-        blocks, before = [tagged.group(2).strip()], text[: tagged.start()]
+    if not blocks and (tag := _TAG.search(text)) and (end := re.search(f"</{tag.group(1)}>", text[tag.end() :], re.IGNORECASE)):
+        blocks, before = [text[tag.end() :][: end.start()].strip()], text[: tag.start()]
     return "\n".join(blocks).strip("\n"), before.strip() if blocks else "", closed
 
 

@@ -43,7 +43,7 @@ def code_exec(
 
     about: dict[str, Any] = {"code": {"type": "string", "minLength": 1, "maxLength": _MAX_CHARS, "description": "The whole program."}}
     if len(known) > 1:
-        about["language"] = {"type": "string", "enum": known, "default": known[0]}
+        about["language"] = {"type": "string", "enum": known, "default": known[0], "description": "What it is written in."}
     python = f" {_ABOUT[sandbox]}" if "python" in known else ""
     return Tool(
         name="code_exec",
