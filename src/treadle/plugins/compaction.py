@@ -51,9 +51,10 @@ async def summarise(run: Run, text: str, *, hint: str, tokens: int) -> str:
     task = cut(run.state.question, 1_000 if room is None else room // 4)
     words = run.prompts.get("context_summary", SUMMARISE).replace("{hint}", HINTS.get(hint, hint)).replace("{words}", str(tokens * 2 // 3))
     try:
-        reply = await run.ask(
-            "compaction", [SystemMessage(words), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")], max_tokens=max(64, tokens)
-        )
+        # A model that thinks first would spend a small allowance on that alone.
+        most = None if run.model.profile.reasoning else max(64, tokens)
+        messages = [SystemMessage(words), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")]
+        reply = await run.ask("compaction", messages, max_tokens=most)
     except (ModelError, BudgetExhaustedError):
         logger.warning("a summary could not be had", exc_info=True)
         return ""
