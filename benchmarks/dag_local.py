@@ -40,7 +40,7 @@ async def subtract(a: float, b: float) -> str:
 async def ask(name: str, into: Path, file: Path, threads: int | None) -> None:
     """Ask, or go on with what a process before this one has begun."""
     journal, model = SqliteJournal(file), LocalModel(name, max_tokens=400, threads=threads)
-    dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6)
+    dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6, step_timeout=1800)
     try:
         result = await dag.resume(RUN)
     except RunNotFoundError:
