@@ -172,8 +172,8 @@ def _explain(message: str, kind: type[Any]) -> str:
     unknown = re.search(r"unknown field `([^`]+)`", message)
     if not unknown:
         return message
-    known: set[str] = {field for part in (kind, *_parts()) for field in part.__struct_fields__}
-    near = difflib.get_close_matches(unknown.group(1), known, 1)
+    known: list[str] = [field for part in (kind, *_parts()) for field in part.__struct_fields__]
+    near: list[str] = difflib.get_close_matches(unknown.group(1), known, 1)
     return message + (f"; did you mean `{near[0]}`?" if near else "")
 
 

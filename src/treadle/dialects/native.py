@@ -85,7 +85,7 @@ def _plain_arguments(call: RawCall, tools: Tools) -> dict[str, Any] | None:
         return None
     try:
         args = _decode(call.arguments)
-    except (msgspec.MsgspecError, UnicodeEncodeError):
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
         return None
     return args if args and args.keys() <= tool.parameters.get("properties", {}).keys() else None
 

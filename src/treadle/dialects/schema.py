@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from treadle.dialects.base import Decision, Encoding
-from treadle.dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record
+from treadle.dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, thought_for
 from treadle.dialects.prompts import SCHEMA, SCHEMA_REFORMAT
 from treadle.dialects.reading import by_name, read
 from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut
@@ -24,10 +24,10 @@ class SchemaDialect(TextDialect, frozen=True):
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
 
     def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
-        replies = Alternatives()
+        replies, thought = Alternatives(), thought_for(profile)
         for tool in () if must_answer else tools:
-            replies.add(record(thought=STRING, action=const(tool.name), args=replies.parameters(tool)))
-        replies.add(record(thought=STRING, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
+            replies.add(record(thought=thought, action=const(tool.name), args=replies.parameters(tool)))
+        replies.add(record(thought=thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
     def write(self, said: Said) -> str:
