@@ -206,3 +206,13 @@ def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
         assert time.monotonic() - began < 5
         assert "finished" not in treadle(home, "runs", "list", "--json").out
         assert "calculator" in treadle(home, "runs", "show", "last", "--records").out
+
+
+def test_a_blocked_thread_does_not_keep_the_program(home: Path):
+    model = script(home, [call("calculator", expression="1"), call("stuck", seconds=60)], "never")
+    with start(home, "run", "q", "-m", model, "-t", "mytools:stuck,calculator") as process:
+        _until(process, "> calculator")
+        interrupt(process)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+    assert "outcome is unknown" in treadle(home, "runs", "show", "last").out
