@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import call, echo, go, user_texts
@@ -54,6 +54,7 @@ def test_checked(text: str, fine: str, cited: list[int], removed: list[str]):
 PARTS = ["word ", "[ID:1]", "[ID:2]", "[ID:7]", " [ID:3, 8]", ". ", "\n", "]", "3.5", "[ID:x]"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=30))
 def test_checked_leaves_only_what_exists_and_every_other_word(parts: list[str]):
     text = "".join(parts)

@@ -33,13 +33,16 @@ def _once(text: str, known: Container[int], most: int) -> tuple[str, list[int], 
     cited: dict[int, None] = {}
     removed: dict[str, None] = {}
     here: list[int] = []
-    end, tail = 0, ""
+    end, tail, gap = 0, "", False
     for found in _CITATION.finditer(text):
         between = text[end : found.start()]
+        end = found.end()
+        if between:
+            _add(pieces, between, gap)
+            gap = False
         if _SENTENCE.search(tail + between):  # a citation may stand before the full stop or after it
             here = []
         tail = between.rstrip()[-1:] or tail
-        end = found.end()
         kept: list[int] = []
         for part in filter(None, _PARTS.split(found[1])):
             if not (part.isascii() and part.isdigit() and len(part) < 16 and int(part) in known):
@@ -48,7 +51,14 @@ def _once(text: str, known: Container[int], most: int) -> tuple[str, list[int], 
                 here.append(int(part))
                 kept.append(int(part))
         cited.update(dict.fromkeys(kept))
-        if not kept and not text[end : end + 1].isalnum():  # no blank is left before the full stop
-            between = between.rstrip(" \t")
-        pieces += [between, *(f"[ID:{number}]" for number in kept)]
-    return "".join([*pieces, text[end:]]), list(cited), list(removed)
+        pieces += [f"[ID:{number}]" for number in kept]
+        gap = not kept and (gap or bool(between))
+    _add(pieces, text[end:], gap)
+    return "".join(pieces), list(cited), list(removed)
+
+
+def _add(pieces: list[str], text: str, gap: bool) -> None:
+    """Go on with the text after a citation; where one was removed, no blank is left before a full stop."""
+    if gap and not text[:1].isalnum():
+        pieces[-1] = pieces[-1].rstrip(" \t")
+    pieces.append(text)
