@@ -215,4 +215,4 @@ def test_a_blocked_thread_does_not_keep_the_program(home: Path):
         interrupt(process)
         process.communicate(timeout=20)
         assert process.returncode == 130
-    assert "outcome is unknown" in treadle(home, "runs", "show", "last").out
+    assert "stuck: failed (unknown_outcome)" in treadle(home, "runs", "show", "last").out
