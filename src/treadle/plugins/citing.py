@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 
 _CITATION = re.compile(r"\[ID:([^\[\]\n]{0,200})\]", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?:[.!?][\"')\]]{0,5}\s|[。！？\n])\W{0,40}\w")  # noqa: RUF001 - full-width stops are meant
+_SENTENCE = re.compile(r"(?:[.!?][\"')\]]{0,5}\s|[。！？\n])\W{0,12}\w")  # noqa: RUF001 - full-width stops are meant
 _PARTS = re.compile(r"[,;\s]+|ID:", re.IGNORECASE)
 _PASSES = 10
 
