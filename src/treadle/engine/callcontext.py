@@ -29,4 +29,5 @@ class CallContext:
         return f"{self.run.id}:{self.call_id}"
 
     def output(self, text: str) -> None:
-        self.run.show(ToolOutput(self.call_id, self.name, text))
+        if self.call_id:  # a call that was started early has no id yet: its output is shown with its result
+            self.run.show(ToolOutput(self.call_id, self.name, text))
