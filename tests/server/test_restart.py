@@ -163,7 +163,7 @@ def test_stopping_does_not_wait_for_followers(tmp_path: Path):
         return "done"
 
     got: list[str] = []
-    with serving(Agent(ScriptedModel([call("slow")]), tools=[slow, add, echo]), settings=QUICK) as client:
+    with serving(Agent(ScriptedModel([call("slow")]), tools=[slow, add, echo]), str(tmp_path / "j.db"), settings=QUICK) as client:
         run = client.start()
         gate.wait_reached()
         follower = threading.Thread(target=lambda: got.extend(e["event"] for e in client.events(run)))

@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -32,6 +33,18 @@ def roomy(**more: Any) -> ServerSettings:
     return ServerSettings(**{"requests_per_second": 10_000, "request_burst": 10_000, "grace": 0.1, **more})
 
 
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Client]:
+    with serving(talker(), tokens=TOKENS) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def unguarded() -> Iterator[Client]:
+    with serving(talker()) as client:
+        yield client
+
+
 # ---- who
 
 
@@ -48,9 +61,8 @@ def test_without_a_token_nothing_but_health_and_the_page():
 
 
 @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic YTpi", f"Bearer {ANN}x", f"bearer  {ANN[:-1]}", ANN, "Bearer \u00e9"])
-def test_bad_tokens(header: str):
-    with serving(talker(), tokens=TOKENS) as client:
-        assert client.ask("GET", "/api/runs", authorization=header).status == 401
+def test_bad_tokens(header: str, guarded: Client):
+    assert guarded.ask("GET", "/api/runs", authorization=header).status == 401
 
 
 def test_guessing_tokens_gets_slow():
@@ -199,12 +211,11 @@ def test_headers_that_keep_answers_what_they_are():
     ],
     ids=lambda raw: raw[:40].decode("latin-1"),
 )
-def test_bodies_that_cannot_be_used(raw: bytes):
-    with serving(talker()) as client:
-        refused = client.ask("POST", "/api/runs", raw=raw)
-        assert refused.status == 400, refused.data
-        assert refused.json["error"]["type"] == "bad_request"
-        assert len(refused.error) < 500
+def test_bodies_that_cannot_be_used(raw: bytes, unguarded: Client):
+    refused = unguarded.ask("POST", "/api/runs", raw=raw)
+    assert refused.status == 400, refused.data
+    assert refused.json["error"]["type"] == "bad_request"
+    assert len(refused.error) < 500
 
 
 def test_nul_and_friends_survive():

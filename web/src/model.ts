@@ -169,6 +169,7 @@ function watch(run: string): void {
     update(run, (one) => ({ view: events.reduce(reduce, one.view) }));
     forget(run);
     if (events.some((event) => event.event === "done")) void ended(run);
+    else if (events.some((event) => event.data.phase === "paused" || event.data.phase === "resumed")) void attempt(refresh);
   };
   const stop = follow(run, {
     event(event) {

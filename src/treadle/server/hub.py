@@ -163,6 +163,8 @@ class Hub:
         if self.runs.get(run.id) is run:
             del self.runs[run.id]
         channel.live = False
+        if run.state.finished is None:
+            channel.records = None  # whoever goes on with it, here or elsewhere, does so in the journal
         error = None if task.cancelled() else task.exception()
         if run.state.finished is None and run.state.paused is None and not self.closing:
             channel.broken = "the run could not be recorded any further: resume it"
