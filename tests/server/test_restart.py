@@ -15,7 +15,7 @@ from kit import add, call, echo
 from treadle import Agent, ScriptedModel, tool
 from treadle.server import ServerSettings
 
-from .live import Gate, send_mail, serving
+from .live import Gate, PacedModel, joined, send_mail, serving
 
 QUICK = ServerSettings(grace=0.1, requests_per_second=1000, request_burst=1000)
 
@@ -47,6 +47,27 @@ def test_a_run_cut_off_by_a_stop_is_gone_on_with(tmp_path: Path):
         assert [e["data"].get("reason") for e in rest if e["event"] == "phase"] == ["restarted"]
         ids = [e["id"] for e in half + rest]
         assert ids == [e["id"] for e in client.events(run)]
+
+
+def test_an_answer_cut_off_in_the_middle_is_begun_again_and_never_spliced(tmp_path: Path):
+    journal = str(tmp_path / "j.db")
+    gate = Gate()
+    first = PacedModel(["brief", "The first words of an answer"], chunk=4)
+    first.gates[3] = gate
+    with serving(Agent(first, tools=None, answer="synthesize"), journal, settings=QUICK) as client:
+        run = client.start()
+        gate.wait_reached()
+        half = client.events(run, limit=5)
+        assert half[-1]["data"] == {"status": "delta", "content": "The first wo"}
+    second = ScriptedModel(["Another answer altogether"])
+    with serving(Agent(second, tools=None, answer="synthesize"), journal, settings=QUICK) as client:
+        rest = client.events(run, half[-1]["id"])
+        names = [(e["event"], e["data"].get("status")) for e in joined(rest)]
+        assert names == [
+            ("phase", None), ("reset", None), ("answer", "start"), ("answer", "delta"), ("answer", "done"), ("done", None),
+        ]  # fmt: skip
+        assert "".join(e["data"]["content"] for e in rest if e["data"].get("status") == "delta") == "Another answer altogether"
+        assert rest[-1]["data"]["answer"] == "Another answer altogether"
 
 
 def test_unfinished_runs_can_be_left_alone_and_taken_up_by_hand(tmp_path: Path):
