@@ -27,7 +27,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     max_streams: int = 2000
     """Connections that follow runs at once."""
     max_streams_per_user: int = 200
-    flush: float = 0.03
+    flush: float = 0.05
     """Seconds text may be gathered before it is sent, so that fast models do not cost a packet for every token."""
     heartbeat: float = 15.0
     """Seconds of silence after which a stream says that it is still there."""
