@@ -49,13 +49,14 @@ def page(number: int) -> str:
         return f"Page 3. {FACT}"
     who, what = _WHO[number % len(_WHO)], _WHAT[number % len(_WHAT)]
     cost = f"it took {number % 5 + 1} hours and cost {number * 17 % 90 + 10} crowns"
-    return f"Page {number}. On day {number} {what} by {who}; {cost}. Nothing else."
+    end = "This is the last page of the log." if number == PAGES else "Nothing else."
+    return f"Page {number}. On day {number} {what} by {who}; {cost}. {end}"
 
 
 @tool(effect="pure")
 async def read_log(number: int) -> str:
     """Read one page of the caretaker's log."""
-    return page(number)
+    return page(number) if 1 <= number <= PAGES else f"There is no page {number}: the log has {PAGES} pages."
 
 
 class Reader:
