@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from treadle.engine.callcontext import CallContext
 from treadle.tools.base import ToolOutcome
 from treadle.tools.runner import run_call
 from treadle.types.messages import ToolCall
@@ -25,7 +26,7 @@ class Eager:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._writing: dict[int, list[str]] = {}
-        self._started: dict[tuple[str, bytes], asyncio.Task[ToolOutcome]] = {}
+        self._started: dict[tuple[str, bytes], tuple[asyncio.Task[ToolOutcome], CallContext]] = {}
 
     def feed(self, part: CallDelta) -> None:
         """A fragment of a call; the last one may start it."""
@@ -36,12 +37,16 @@ class Eager:
 
     def take(self, call: ToolCall) -> asyncio.Task[ToolOutcome] | None:
         """The early execution of this call, if there is one."""
-        return self._started.pop(_key(call.name, call.args), None) if self._started else None
+        if not self._started or (early := self._started.pop(_key(call.name, call.args), None)) is None:
+            return None
+        task, context = early
+        context.adopt(call.id)
+        return task
 
     def discard(self) -> None:
         """The reply was not adopted, or is done with: stop what nobody asked for."""
         self._writing.clear()
-        for task in self._started.values():
+        for task, _ in self._started.values():
             task.cancel()
         self._started.clear()
 
@@ -54,11 +59,13 @@ class Eager:
             return
         try:
             args = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return
-        call = ToolCall("", name, args)
-        work = run_call(tool, call, limits=run.limits, toolkit=run.toolkit, extras={}, context=run.call_context("", name))
-        self._started.setdefault(_key(name, call.args), asyncio.ensure_future(work))
+        if (key := _key(name, args)) in self._started:
+            return
+        context = CallContext(run, "", name)
+        work = run_call(tool, ToolCall("", name, args), limits=run.limits, toolkit=run.toolkit, extras={}, context=context)
+        self._started[key] = (asyncio.ensure_future(work), context)
 
 
 def _key(name: str, args: dict[str, Any]) -> tuple[str, bytes]:

@@ -13,7 +13,6 @@ from msgspec import Struct
 from treadle.dialects import choose_dialect, get_dialect
 from treadle.dialects.base import Dialect, Prompts
 from treadle.engine.answering import ANSWERING
-from treadle.engine.callcontext import CallContext
 from treadle.engine.calls import ask, worst_case
 from treadle.engine.eager import Eager
 from treadle.engine.estimate import Estimator, room_for
@@ -249,9 +248,6 @@ class Run:
         self.log.show(
             AnswerDelta(part.text) if answering else TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta))
         )
-
-    def call_context(self, call_id: str, name: str) -> CallContext:
-        return CallContext(self, call_id, name)
 
     async def ask(self, component: str, messages: Sequence[Message], **options: Any) -> Reply:
         """A recorded model call outside the conversation."""
