@@ -54,7 +54,8 @@ def run(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     python = environment("test")
     find_browser()
-    return call(python, "-m", "pytest", *arguments)
+    # The whole suite uses every core; files stay together, so that what a file sets up is set up once.
+    return call(python, "-m", "pytest", *(arguments or ["-n", "auto", "--dist", "loadfile"]))
 
 
 def find_browser() -> None:
