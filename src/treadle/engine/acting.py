@@ -34,7 +34,8 @@ async def run_tools(run: Run) -> None:
     lost = run.state.extras_pending and not run.extras
     extras, run.extras = run.extras, {}
     try:
-        gated = [(open_call, await _gate(run, open_call, place, lost)) for place, open_call in enumerate(waiting)]
+        places = {call_id: place for place, call_id in enumerate(run.state.open)}
+        gated = [(open_call, await _gate(run, open_call, places[open_call.call.id], lost)) for open_call in waiting]
         collected: dict[str, ToolOutcome] = {}
         for batch in _batches(run, gated):
             if len(batch) == 1:
@@ -102,7 +103,7 @@ async def before_tool(run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
 
 def offered_tool(run: Run, name: str) -> Tool | None:
     """Only what is offered at this moment may run: a deselected or withdrawn tool is unknown."""
-    return run.tool(name) if any(offered.name == name for offered in run.state.tools) else None
+    return run.tool(name) if name in run.state.tool_names() else None
 
 
 def offered(run: Run) -> Toolkit:
