@@ -65,7 +65,7 @@ def test_L44_built_in_tools_are_all_there():
 
 
 def test_L45_tools_of_an_mcp_server(tmp_path: Path):
-    pytest.importorskip("mcp")
+    pytest.importorskip("mcp.client")
     from treadle.plugins.mcp import McpTools
     from treadle.tools.mcp import McpConnection
 

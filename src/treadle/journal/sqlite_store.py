@@ -52,8 +52,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 
-_CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?2)
-    FROM (SELECT 1) LEFT JOIN claims ON claims.run = ?1"""
+_CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
+    FROM (SELECT 1) LEFT JOIN claims ON claims.run = ?"""
 _INSERT = "INSERT INTO records VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
 _LAST_KEY = f"SELECT max(key) FROM records WHERE key BETWEEN n << {SEQ_BITS} AND n << {SEQ_BITS} | {MAX_SEQ}"
 _INFO = f"""SELECT run, parent, agent, model, question, conversation, user, status, stop_reason, created,
@@ -134,7 +134,7 @@ def append(
     if number is None:
         number = _number(con, run)
     before = ((number or 0) << SEQ_BITS) + first - 1
-    holder_epoch, holder, has_previous = con.execute(_CLAIM_AND_PREVIOUS, (run, before)).fetchone()
+    holder_epoch, holder, has_previous = con.execute(_CLAIM_AND_PREVIOUS, (before, run)).fetchone()
     refuse_if_fenced(run, epoch, holder_epoch, holder)
     if number is None:
         refuse_unless_next(run, first, -1)
@@ -184,7 +184,7 @@ def load(con: sqlite3.Connection, run_id: str, after: int, salvage: bool, path: 
 
 def _rows(con: sqlite3.Connection, number: int, parent: str, after: int, path: Path) -> Generator[tuple[int, float, str, int, bytes, int]]:
     base = number << SEQ_BITS
-    sql = "SELECT key - ?1, time, ?2, schema, CAST(data AS BLOB), sum FROM records WHERE key BETWEEN ?3 AND ?4 ORDER BY key"
+    sql = "SELECT key - ?, time, ?, schema, CAST(data AS BLOB), sum FROM records WHERE key BETWEEN ? AND ? ORDER BY key"
     try:
         yield from con.execute(sql, (base, parent, base + after + 1, base + MAX_SEQ))
     except sqlite3.DatabaseError as error:

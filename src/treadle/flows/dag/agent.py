@@ -77,10 +77,15 @@ class DagAgent(FlowAgent):
         if self.mode == "auto" and "mode" not in run.state.phases:
             await run.emit(PhaseChanged("mode", {"mode": await choose_mode(run)}))
         single = run.state.phases.get("mode", {}).get("mode") == "loop"
-        verdicts: list[Verdict] = []
+        verdicts = _verdicts(run)
         number = max(1, int(run.state.phases.get("plan", {}).get("round", 1)))
         free = int(run.state.phases.get("plan", {}).get("free", 0))
         plan = self._recorded(run)
+        if run.state.phases.get("verdict", {}).get("round") == number:  # the process before this one ended after it had judged
+            if self._enough(verdicts[-1], number):
+                await self._conclude(run, verdicts)
+                return
+            number += 1
         while True:
             if plan is None:
                 plan = Plan((DagStep("answer", run.state.question),)) if single else await self._plan(run, verdicts)
@@ -99,11 +104,14 @@ class DagAgent(FlowAgent):
             verdict = await judge(run, self._found(run))
             verdicts.append(verdict)
             await run.emit(PhaseChanged("verdict", {"round": number, **msgspec.to_builtins(verdict)}))
-            if verdict.achieved or verdict.confidence >= self.confidence or number >= self.max_rounds:
+            if self._enough(verdict, number):
                 await self._conclude(run, verdicts)
                 return
             number += 1
             plan = None
+
+    def _enough(self, verdict: Verdict, number: int) -> bool:
+        return verdict.achieved or verdict.confidence >= self.confidence or number >= self.max_rounds
 
     async def _plan(self, run: Run, verdicts: list[Verdict]) -> Plan | None:
         """The plan to run: given, or made; and shown to whoever wants to see it first."""
@@ -174,6 +182,12 @@ class DagAgent(FlowAgent):
             "steps": {name: msgspec.to_builtins(done) for name, (_, done) in self._tasks(run).items()},
         }
         return msgspec.structs.replace(result, metadata={**result.metadata, "dag": dag})
+
+
+def _verdicts(run: Run) -> list[Verdict]:
+    """What was judged so far, as the log has it."""
+    events = [record.event for record in run.records]
+    return [msgspec.convert(e.data, Verdict) for e in events if isinstance(e, PhaseChanged) and e.phase == "verdict"]
 
 
 def _interrupts(run: Run) -> list[str]:

@@ -73,8 +73,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
             named += [found.group(1) for found in _REFERENCE.finditer(task) if found.group(1) in ids]
             known = tuple(name for name in dict.fromkeys(named) if name in ids and name != step_id)
             notes.extend(f"step {step_id}: dependency {name!r} does not exist and is left out" for name in named if name not in ids)
-            if step_id in named:
-                raise ValueError(f"step {step_id} depends on itself")
+            notes.extend(f"step {step_id}: it cannot wait for itself" for name in named if name == step_id)
             steps.append(DagStep(step_id, task, known, str(row.get("tool_hint") or ""), str(row.get("model_hint") or "")))
         plan = cls(tuple(steps), tuple(notes))
         plan.levels()

@@ -143,8 +143,8 @@ class KnowledgeBase:
             if len(vectors) != len(todo):
                 raise ToolError(f"the embedder gave {len(vectors)} vectors for {len(todo)} texts")
             with self._connected() as db:
-                rows = ((chunk[0], _packed(vector)) for chunk, vector in zip(todo, vectors, strict=True))
-                db.executemany("INSERT OR REPLACE INTO vectors SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?1)", rows)
+                rows = ((chunk[0], _packed(vector), chunk[0]) for chunk, vector in zip(todo, vectors, strict=True))
+                db.executemany("INSERT OR REPLACE INTO vectors SELECT ?, ? WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?)", rows)
             done += len(todo)
 
     def _store(self, documents: Sequence[tuple[str, Text | str]]) -> list[Document]:
