@@ -37,7 +37,7 @@ def built_page() -> None:
         module.build()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: while it is open its event loop runs, and no other test can have one
 def browser(built_page: None) -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
