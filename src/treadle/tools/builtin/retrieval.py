@@ -24,23 +24,29 @@ def retrieval(
     path: str | Path,
     *,
     k: int = 5,
-    embed: Embedder | None = None,
+    embed: Embedder | str | None = None,
     name: str = "retrieval",
     about: str = "",
     timeout: float = 30.0,
 ) -> Tool:
-    """Over the knowledge base at `path`; `about` tells the model what is in it. With `embed` (texts to vectors) words and
-    meaning are searched together; chunks without a vector yet get one first."""
+    """Over the knowledge base at `path`; `about` tells the model what is in it. With `embed` (texts to vectors, or the name of a
+    provider's embedding model such as `openai:text-embedding-3-small`) words and meaning are searched together; chunks
+    without a vector yet get one first."""
     base = KnowledgeBase(path)
+    if isinstance(embed, str):
+        from treadle.models.embeddings import Embeddings
+
+        embed = Embeddings(embed)
+    embedder = embed
     what = f"the local knowledge base ({about})" if about else "the local knowledge base"
 
     async def execute(query: str) -> Retrieved:
         if not base.path.exists():
             raise ToolError(f"there is no knowledge base {base.path.name} yet: add documents with `treadle kb add PATH`")
         vector = None
-        if embed is not None:
-            await base.embed(embed)
-            vector = (await embedded(embed, [query]))[0]
+        if embedder is not None:
+            await base.embed(embedder)
+            vector = (await embedded(embedder, [query]))[0]
         found = await asyncio.to_thread(base.search, query, k, vector=vector)
         return Retrieved(query, tuple(found))
 
