@@ -186,7 +186,7 @@ def _check_links(document: Document, where: str) -> None:
     names = document.components
     for name, component in names.items():
         for side in ("downstream", "upstream"):
-            for other in getattr(component, side):
+            for other in cast(tuple[str, ...], getattr(component, side)):
                 if other not in names:
                     near = difflib.get_close_matches(other, names, 1)
                     hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names)}"
