@@ -1,0 +1,75 @@
+"""What the core install brings along: how many distributions and how many megabytes, `pip install .` in an empty environment.
+
+    python benchmarks/install_size.py                  # in a temporary folder, thrown away afterwards
+    python benchmarks/install_size.py --into FOLDER    # keeps the environment: the library and nothing else, not even pip
+
+The page of the server is left out unless it is asked for (`--page`; it may have to be built): it is 0.3 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ["setuptools", "pip"]
+"""What an environment is made with, which is no part of the library; pip goes last because it removes both."""
+
+SIZES = """
+import importlib.metadata, json, os, sysconfig
+rows = []
+for dist in importlib.metadata.distributions():
+    paths = {os.path.realpath(dist.locate_file(file)) for file in dist.files or ()}
+    sizes = {path: os.path.getsize(path) for path in paths if os.path.isfile(path)}
+    compiled = sum(size for path, size in sizes.items() if path.endswith(".pyc"))
+    rows.append({"name": dist.metadata["Name"], "version": dist.version, "bytes": sum(sizes.values()) - compiled, "compiled": compiled})
+whole = 0
+for folder, _, names in os.walk(sysconfig.get_paths()["purelib"]):
+    whole += sum(os.path.getsize(os.path.join(folder, name)) for name in names)
+print(json.dumps({"distributions": rows, "folder": whole}))
+"""
+
+
+def core_environment(folder: Path, *, page: bool = False) -> Path:
+    """The interpreter of a new environment that holds the core install of this tree and nothing else."""
+    venv.create(folder, with_pip=True, clear=True)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    env = {**os.environ, "TREADLE_WITHOUT_PAGE": "0" if page else "1"}
+    subprocess.run([*pip, "install", "--quiet", ROOT], check=True, env=env)
+    subprocess.run([*pip, "uninstall", "--quiet", "--yes", *TOOLS], check=True, stderr=subprocess.DEVNULL)
+    return python
+
+
+def sizes(python: Path) -> dict[str, object]:
+    """Per distribution its bytes, compiled files apart; and the bytes of the whole folder as it lies on disk."""
+    return json.loads(subprocess.run([python, "-c", SIZES], check=True, capture_output=True, text=True).stdout)
+
+
+def report(found: dict[str, object]) -> str:
+    rows = sorted(found["distributions"], key=lambda row: -row["bytes"])
+    lines = ["| distribution | version | MB | MB compiled |", "|---|---|---|---|"]
+    lines += [f"| {row['name']} | {row['version']} | {row['bytes'] / 1e6:.2f} | {row['compiled'] / 1e6:.2f} |" for row in rows]
+    total = sum(row["bytes"] for row in rows) / 1e6
+    lines.append(f"| **{len(rows)} distributions** | | **{total:.1f}** | **{found['folder'] / 1e6 - total:.1f}** |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--into", type=Path)
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = sizes(core_environment(args.into or Path(folder), page=args.page))
+    print(json.dumps(found) if args.json else report(found))
+
+
+if __name__ == "__main__":
+    main()
