@@ -1,0 +1,71 @@
+"""The tasks through Treadle: the model in this process, one dialect or the engine's own choice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+
+from rows import CASE_SECONDS, MAX_STEPS, Outcome, Round, recorded
+
+from treadle import Agent, LocalModel
+from treadle.evals.checks import Called
+from treadle.evals.runner import ENDED_BADLY
+from treadle.evals.tasks import Task
+from treadle.evals.toolbox import make_tools
+from treadle.journal.base import Journal
+from treadle.models.base import Model
+from treadle.types.events import Record, ThinkDone
+
+DIALECTS = ("auto", "schema", "native", "json", "array", "action")
+
+
+def local_model(name: str, who: str) -> LocalModel:
+    """As a user would make it; that the model can call tools natively has to be said, for its own profile does not claim it."""
+    return LocalModel(name, n_ctx=4096, slots=2, abilities={"tool_call": True} if who == "native" else None)
+
+
+async def solve_all(
+    tasks: Iterable[Task], model: Model, who: str, *, instructions: str = "", journal: Journal | None = None, seconds: float = CASE_SECONDS
+) -> AsyncIterator[tuple[Task, Outcome]]:
+    if isinstance(model, LocalModel):
+        await model.load()  # no task pays for it, as none does with a server that is up
+    for task in tasks:
+        yield task, await solve(task, model, who, instructions, journal, seconds)
+
+
+async def solve(task: Task, model: Model, who: str, instructions: str, journal: Journal | None, seconds: float) -> Outcome:
+    calls: list[Called] = []
+    rounds: list[Round] = []
+
+    def see(record: Record) -> None:
+        if isinstance(record.event, ThinkDone):
+            usage = record.event.usage
+            rounds.append((usage.input_tokens, usage.cached_tokens, usage.output_tokens))
+
+    begun = time.monotonic()
+    tools = [recorded(tool, calls.append) for tool in make_tools(task.tools)]
+    dialect = {} if who == "auto" else {"dialect": who}
+    agent = Agent(model, tools or None, instructions=instructions, journal=journal, name="study", max_iterations=MAX_STEPS, **dialect)
+    run = agent.prepare(task.question)
+    run.subscribe(see)
+    agent.restart(run)
+    assert run.task is not None
+    await asyncio.wait([run.task], timeout=seconds)
+    late = not run.done
+    if late:
+        run.cancel()
+    result = await run
+    error = f"stopped after {seconds:g} s" if late else ""
+    if not late and result.stop_reason in ENDED_BADLY:
+        error = f"the run ended with {result.stop_reason}: {result.error or ''}".rstrip(": ")
+    return Outcome(
+        result.answer,
+        "timeout" if late else result.stop_reason,
+        error,
+        tuple(calls),
+        tuple(rounds),
+        time.monotonic() - begun,
+        str(result.metadata.get("dialect", "")),
+        run.id,
+    )

@@ -1,0 +1,69 @@
+"""Runs inside a peer's own environment: takes tasks from standard input, one a line, and tells what becomes of them.
+
+    python peer_child.py smolagents qwen2.5-coder-0.5b http://127.0.0.1:8080 "instructions"
+
+A peer is a module `peer_NAME` with `async def answer(case) -> tuple[str, str]`: the answer, and why the run ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import msgspec
+from peer_kit import Case
+from rows import Outcome, recorded
+
+from treadle.evals.toolbox import make_tools
+
+
+def round_of(body: Any) -> tuple[int, int, int] | None:
+    """Tokens read, cached and written, as llama.cpp's server reports them."""
+    usage: Any = body.get("usage") if isinstance(body, dict) else None
+    if not usage:
+        return None
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", body.get("timings", {}).get("cache_n", 0))
+    return usage["prompt_tokens"], cached, usage["completion_tokens"]
+
+
+def main(arguments: Sequence[str]) -> None:
+    who, model, address, instructions = arguments
+    # What the engines print must not mix with what we tell.
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    encoder = msgspec.json.Encoder()
+
+    def tell(**told: Any) -> None:
+        out.write(encoder.encode(told) + b"\n")
+        out.flush()
+
+    def on_response(body: Any) -> None:
+        if (spent := round_of(body)) is not None:
+            tell(round=spent)
+
+    peer = importlib.import_module(f"peer_{who}")
+    tell(ready=True)
+    for line in sys.stdin.buffer:
+        task = msgspec.json.decode(line)
+        tools = [recorded(tool, lambda called: tell(call=called)) for tool in make_tools(task["tools"])]
+        case = Case(model, f"{address}/v1", instructions, task["question"], tools, on_response)
+        tell(done=_attempt(peer.answer, case))
+
+
+def _attempt(answer: Callable[[Case], Coroutine[Any, Any, tuple[str, str]]], case: Case) -> Outcome:
+    begun = time.monotonic()
+    try:
+        text, stop = asyncio.run(answer(case))
+    except Exception as failure:
+        return Outcome(stop="error", error=f"{type(failure).__name__}: {failure}", seconds=time.monotonic() - begun)
+    error = "" if text or stop == "answer" else f"no answer: {stop}"
+    return Outcome(text, stop, error, seconds=time.monotonic() - begun)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,46 @@
+"""What the modules of the peers share: the task at hand, and tools as plain functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from treadle.tools.base import Tool
+from treadle.types.errors import ToolError
+
+TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+
+class Case(Struct, frozen=True):
+    model: str
+    base_url: str
+    instructions: str
+    question: str
+    tools: list[Tool]
+    on_response: Callable[[Any], None]
+    """Give it the body of every reply of the server, for the count of tokens."""
+
+
+def typed(tool: Tool, raises: type[Exception]) -> Callable[..., Any]:
+    """A tool as a plain annotated function, with the descriptions of its parameters, its errors turned into `raises`."""
+    from pydantic import Field
+
+    def function(**kwargs: Any) -> Any:
+        try:
+            return tool.execute(**kwargs)
+        except ToolError as error:
+            raise raises(str(error)) from None
+
+    parameters: list[inspect.Parameter] = []
+    for name, told in tool.parameters["properties"].items():
+        field = Field(description=told["description"], min_length=told.get("minLength"), max_length=told.get("maxLength"))
+        kind = Annotated[TYPES[told["type"]], field]
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind))
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": str}
+    function.__name__ = function.__qualname__ = tool.name
+    function.__doc__ = tool.description
+    function.__signature__ = inspect.Signature(parameters, return_annotation=str)  # pyright: ignore[reportFunctionMemberAccess]
+    return function

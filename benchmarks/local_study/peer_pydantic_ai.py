@@ -1,0 +1,35 @@
+"""pydantic-ai's agent, with its model class for OpenAI-compatible servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+from peer_kit import Case, typed
+from pydantic_ai import Agent, ModelRetry, Tool, UsageLimitExceeded
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import UsageLimits
+from rows import MAX_STEPS, MAX_TOKENS
+
+
+async def answer(case: Case) -> tuple[str, str]:
+    async def see(response: Any) -> None:
+        await response.aread()
+        case.on_response(response.json())
+
+    client = openai.DefaultAsyncHttpxClient(event_hooks={"response": [see]})
+    model = OpenAIChatModel(case.model, provider=OpenAIProvider(base_url=case.base_url, api_key="none", http_client=client))
+    agent = Agent(
+        model,
+        instructions=case.instructions or None,
+        # As many tries as there are steps: its default of one more try would end runs that others may go on with.
+        tools=[Tool(typed(tool, ModelRetry), name=tool.name, description=tool.description, max_retries=MAX_STEPS) for tool in case.tools],
+        model_settings=ModelSettings(temperature=0, max_tokens=MAX_TOKENS),
+    )
+    try:
+        result = await agent.run(case.question, usage_limits=UsageLimits(request_limit=MAX_STEPS))
+    except UsageLimitExceeded:
+        return "", "max_steps"
+    return str(result.output), "answer"

@@ -1,0 +1,55 @@
+"""smolagents' agent for tool calls, with its model class for OpenAI-compatible servers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import openai
+from peer_kit import Case
+from rows import MAX_STEPS, MAX_TOKENS
+from smolagents import LogLevel, OpenAIModel, Tool, ToolCallingAgent
+
+from treadle.tools.base import Tool as OurTool
+
+
+class Offered(Tool):
+    """A tool of the task. An exception of it is what the agent shows the model."""
+
+    skip_forward_signature_validation = True
+    output_type = "string"
+
+    def __init__(self, tool: OurTool) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.inputs = {
+            name: {"type": told["type"], "description": told["description"]} for name, told in tool.parameters["properties"].items()
+        }
+        self.forward = tool.execute
+        super().__init__()
+
+
+async def answer(case: Case) -> tuple[str, str]:
+    def see(response: Any) -> None:
+        response.read()
+        case.on_response(response.json())
+
+    client = openai.DefaultHttpxClient(event_hooks={"response": [see]})
+    model = OpenAIModel(
+        case.model,
+        api_base=case.base_url,
+        api_key="none",
+        client_kwargs={"http_client": client},
+        temperature=0,
+        max_tokens=MAX_TOKENS,
+    )
+    agent = ToolCallingAgent(
+        [Offered(tool) for tool in case.tools],
+        model,
+        instructions=case.instructions or None,
+        max_steps=MAX_STEPS,
+        verbosity_level=LogLevel.OFF,
+    )
+    result: Any = await asyncio.to_thread(agent.run, case.question, return_full_result=True)
+    # At its limit of steps the agent has the model write an answer from what there is: it counts as one.
+    return "" if result.output is None else str(result.output), "answer" if result.state == "success" else "max_steps"

@@ -1,0 +1,129 @@
+"""The other engines, seen from here: an environment for each, one model server for all, one child process that does the tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+import time
+import venv
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rows import CASE_SECONDS, Outcome, Round
+
+from treadle.evals.checks import Called
+from treadle.evals.tasks import Task
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parents[1] / "src"
+OURS = ("msgspec", "aiohttp", "jsonschema-rs", "json-repair")
+PACKAGES = {
+    "smolagents": ("smolagents[openai]",),
+    "langgraph": ("langchain", "langgraph", "langchain-openai"),
+    "pydantic_ai": ("pydantic-ai-slim[openai]",),
+}
+LOAD_SECONDS = 600.0
+LINE = 1 << 24
+
+
+def environment(who: str, folder: Path) -> Path:
+    """The Python of a peer's own environment, made on first use."""
+    home = folder / who
+    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    ready = home / "ready"
+    if not ready.exists():
+        import subprocess
+
+        uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
+        venv.create(home, clear=True, with_pip=uv is None)
+        install = [uv, "pip", "install", "--quiet", "--python", str(python)] if uv else [str(python), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, *PACKAGES[who], *OURS], check=True)
+        ready.touch()
+    return python
+
+
+@contextlib.asynccontextmanager
+async def served(model: str) -> AsyncIterator[str]:
+    """The model behind a server of its own; gives its address."""
+    paths = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    process = await asyncio.create_subprocess_exec(sys.executable, str(HERE / "serve.py"), model, stdin=PIPE, stdout=PIPE, env=paths)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(LOAD_SECONDS):
+            while line := (await process.stdout.readline()).decode().strip():
+                if line.startswith("http"):
+                    break
+        if not line:
+            raise RuntimeError("the model server did not start")
+        yield line
+    finally:
+        await _end(process)
+
+
+async def solve_all(
+    tasks: Iterable[Task], python: Path, who: str, model: str, address: str, *, instructions: str = "", seconds: float = CASE_SECONDS
+) -> AsyncGenerator[tuple[Task, Outcome]]:
+    child: Process | None = None
+    try:
+        for task in tasks:
+            if child is None:
+                child = await _start(python, who, model, address, instructions)
+            outcome = await _solve(child, task, seconds)
+            if outcome.stop in ("timeout", "died"):
+                await _end(child)
+                child = None
+            yield task, outcome
+    finally:
+        if child is not None:
+            await _end(child)
+
+
+async def _start(python: Path, who: str, model: str, address: str, instructions: str) -> Process:
+    paths = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONWARNINGS": "ignore"}
+    command = [str(python), str(HERE / "peer_child.py"), who, model, address, instructions]
+    child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=paths, limit=LINE)
+    async with asyncio.timeout(LOAD_SECONDS):
+        if (await _told(child)).get("ready") is None:
+            raise RuntimeError(f"the child of {who} did not start")
+    return child
+
+
+async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
+    """One task. The child tells of each call and request at once, so that they are known even if it has to be killed."""
+    calls: list[Called] = []
+    rounds: list[Round] = []
+    assert child.stdin is not None
+    child.stdin.write(msgspec.json.encode({"question": task.question, "tools": task.tools}) + b"\n")
+    begun = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            while told := await _told(child):
+                if "call" in told:
+                    calls.append(msgspec.convert(told["call"], Called))
+                elif "round" in told:
+                    rounds.append(msgspec.convert(told["round"], Round))
+                else:
+                    done = msgspec.convert(told["done"], Outcome)
+                    return msgspec.structs.replace(done, calls=tuple(calls), rounds=tuple(rounds))
+        stop, error = "died", "the process ended"
+    except TimeoutError:
+        stop, error = "timeout", f"stopped after {seconds:g} s"
+    return Outcome("", stop, error, tuple(calls), tuple(rounds), time.monotonic() - begun)
+
+
+async def _told(child: Process) -> dict[str, Any]:
+    assert child.stdout is not None
+    line = await child.stdout.readline()
+    return msgspec.json.decode(line) if line else {}
+
+
+async def _end(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

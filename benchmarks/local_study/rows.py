@@ -1,0 +1,115 @@
+"""What every row of the study has in common: the calls that really reached a tool, one judge, one file that survives a kill."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle.evals.checks import Called, judge
+from treadle.evals.tasks import Task
+from treadle.tools.base import Tool
+
+MAX_STEPS = 10
+MAX_TOKENS = 1024
+CASE_SECONDS = 240.0
+ANSWER_CHARS = 300
+
+Round = tuple[int, int, int]
+"""One request: tokens of the prompt, those of them from the cache, tokens written."""
+
+
+class Outcome(Struct, frozen=True, omit_defaults=True):
+    """What somebody made of a task, before anybody judges it."""
+
+    answer: str = ""
+    stop: str = "answer"
+    """`answer`, `max_steps`, `timeout`, `error`, or the engine's own word for why it ended."""
+    error: str = ""
+    calls: tuple[Called, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    seconds: float = 0.0
+    dialect: str = ""
+    run_id: str = ""
+
+
+class Row(Struct, frozen=True, omit_defaults=True):
+    label: str
+    model: str
+    who: str
+    task: str
+    kind: str
+    split: str
+    passed: bool
+    seconds: float
+    stop: str
+    answer: str = ""
+    problems: tuple[str, ...] = ()
+    calls: tuple[Called, ...] = ()
+    steps: int = 0
+    """Tool calls."""
+    requests: int = 0
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    rounds: tuple[Round, ...] = ()
+    dialect: str = ""
+    run_id: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.label, self.model, self.who, self.task
+
+
+def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Row:
+    """The same verdict for everybody. A run that broke off has not solved its task, whatever it had said by then."""
+    problems = judge(task.check, outcome.answer, outcome.calls).problems
+    if outcome.error:
+        problems = (outcome.error[:ANSWER_CHARS], *problems)
+    read, cached, written = (sum(column) for column in zip(*outcome.rounds, strict=True)) if outcome.rounds else (0, 0, 0)
+    return Row(
+        label, model, who, task.id, task.kind, task.split, not problems, round(outcome.seconds, 2), outcome.stop,
+        outcome.answer[:ANSWER_CHARS], problems, outcome.calls, len(outcome.calls), len(outcome.rounds), read, cached, written,
+        outcome.rounds, outcome.dialect, outcome.run_id,
+    )  # fmt: skip
+
+
+def recorded(tool: Tool, on_call: Callable[[Called], None]) -> Tool:
+    """The same tool, which tells of every call that reaches it: nobody's own bookkeeping counts."""
+    execute = tool.execute
+    signature = inspect.signature(execute)
+
+    @functools.wraps(execute)
+    def recording(*args: Any, **kwargs: Any) -> Any:
+        on_call(Called(tool.name, dict(signature.bind(*args, **kwargs).arguments)))
+        return execute(*args, **kwargs)
+
+    return tool.replace(execute=recording)
+
+
+def load_rows(path: Path) -> list[Row]:
+    """Every whole row; a line that a kill cut short is left out."""
+    rows: list[Row] = []
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            rows.append(msgspec.json.decode(line, type=Row))
+        except msgspec.DecodeError:
+            continue
+    return rows
+
+
+def add_row(path: Path, row: Row) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+    with path.open("ab") as file:
+        file.write(b"\n" * torn + msgspec.json.encode(row) + b"\n")
+
+
+def todo(tasks: Iterable[Task], done: Iterable[Row], label: str, model: str, who: str) -> list[Task]:
+    there = {row.key for row in done}
+    return [task for task in tasks if (label, model, who, task.id) not in there]

@@ -1,0 +1,39 @@
+"""The same model file behind llama.cpp's own OpenAI-compatible server, for engines that want one.
+
+    python serve.py qwen2.5-coder-0.5b [--port 8080]
+
+Prints its address, and serves until its standard input ends: it never outlives whoever started it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from treadle.models import weights
+from treadle.models.local_runtime import library
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--n-ctx", type=int, default=4096)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    binding = library()  # also keeps idle threads from spinning, before the runtime is loaded
+    params = binding.CommonParams()
+    params.model.path = str(weights.ensure(options.model))
+    params.hostname, params.port = "127.0.0.1", options.port
+    params.n_parallel, params.n_ctx = 1, options.n_ctx
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
+    params.use_jinja = True
+    params.ui = False
+    params.verbosity = -1
+    server = binding.Server(params)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The project's own tasks with a local model, through Treadle and through other engines, side by side.
+
+    python benchmarks/local_study/study.py run --model qwen2.5-coder-1.5b --who auto,schema,smolagents --split dev
+    python benchmarks/local_study/study.py report --split dev
+
+`run` adds one line to the results file for every task that is done, and skips what is there: it can be stopped and started
+again at any time. Treadle loads the model into this process; the other engines talk to the same file in a llama.cpp server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import ours
+import peers
+from report import markdown
+from rows import CASE_SECONDS, Outcome, add_row, judged, load_rows, todo
+
+from treadle.evals.runner import chosen
+from treadle.evals.tasks import Task, TaskSet, load_tasks
+from treadle.journal import open_journal
+
+SETS = Path(__file__).resolve().parents[2] / "evals"
+EVERYBODY = (*ours.DIALECTS, *peers.PACKAGES)
+
+
+def tasks_of(sets: Sequence[str], split: str, limit: int | None) -> TaskSet:
+    loaded = [load_tasks(SETS / f"{name}.jsonl") for name in sets]
+    both = TaskSet("study", tuple(task for one in loaded for task in one.tasks), loaded[0].make_tools, loaded[0].instructions)
+    return chosen(both, split="" if split == "all" else split, limit=limit)
+
+
+async def run(options: argparse.Namespace) -> None:
+    tasks = tasks_of(options.sets, options.split, options.limit)
+    for who in options.who:
+        open_tasks = todo(tasks.tasks, load_rows(options.results), options.label, options.model, who)
+        print(f"{options.model}, {who}: {len(open_tasks)} of {len(tasks.tasks)} tasks to do", file=sys.stderr, flush=True)
+        if not open_tasks:
+            continue
+        work = _ours if who in ours.DIALECTS else _theirs
+        async for task, outcome in work(options, who, open_tasks, tasks.instructions):
+            row = judged(options.label, options.model, who, task, outcome)
+            add_row(options.results, row)
+            verdict = "passed" if row.passed else f"failed: {row.problems[0]}"
+            print(f"  {task.id} {row.seconds:.1f} s, {row.steps} calls, {verdict}", file=sys.stderr, flush=True)
+
+
+async def _ours(options: argparse.Namespace, who: str, tasks: list[Task], instructions: str) -> AsyncIterator[tuple[Task, Outcome]]:
+    journal = open_journal(options.journal) if options.journal else None
+    model = ours.local_model(options.model, who)
+    try:
+        async for done in ours.solve_all(tasks, model, who, instructions=instructions, journal=journal, seconds=options.seconds):
+            yield done
+    finally:
+        await model.aclose()
+        if journal is not None:
+            await journal.aclose()
+
+
+async def _theirs(options: argparse.Namespace, who: str, tasks: list[Task], instructions: str) -> AsyncIterator[tuple[Task, Outcome]]:
+    python = peers.environment(who, options.venvs)
+    async with peers.served(options.model) as address:
+        async for done in peers.solve_all(tasks, python, who, options.model, address, instructions=instructions, seconds=options.seconds):
+            yield done
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("run", "report"):
+        command = commands.add_parser(name)
+        command.add_argument("--results", type=Path, default=Path("local_study.jsonl"))
+        command.add_argument("--split", choices=("dev", "held", "all"), default="dev" if name == "run" else "all")
+        command.add_argument("--who", type=_names, default=list(EVERYBODY), help=",".join(EVERYBODY))
+        if name == "report":
+            command.add_argument("--label", help="only rows with this label")
+            command.add_argument("--model", help="only rows of this model")
+            continue
+        command.add_argument("--label", default="now")
+        command.add_argument("--model", required=True)
+        command.add_argument("--sets", type=_names, default=["shop", "office"])
+        command.add_argument("--limit", type=int, help="only so many tasks, of every kind in turn")
+        command.add_argument("--seconds", type=float, default=CASE_SECONDS, help="for one task")
+        command.add_argument("--journal", help="keep Treadle's runs here, to look at them")
+        command.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "treadle-peers", help="environments of the others")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.who) - set(EVERYBODY):
+        parser.error(f"--who: {sorted(unknown)[0]!r} is none of {', '.join(EVERYBODY)}")
+    if options.command == "run":
+        asyncio.run(run(options))
+    else:
+        print(markdown(load_rows(options.results), split=options.split, label=options.label, model=options.model, who=options.who))
+
+
+if __name__ == "__main__":
+    main()
