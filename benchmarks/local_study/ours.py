@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
 from rows import CASE_SECONDS, MAX_STEPS, Outcome, Round, recorded
 
@@ -45,8 +46,8 @@ async def solve(task: Task, model: Model, who: str, instructions: str, journal: 
 
     begun = time.monotonic()
     tools = [recorded(tool, calls.append) for tool in make_tools(task.tools)]
-    dialect = {} if who == "auto" else {"dialect": who}
-    agent = Agent(model, tools or None, instructions=instructions, journal=journal, name="study", max_iterations=MAX_STEPS, **dialect)
+    settings: dict[str, Any] = {} if who == "auto" else {"dialect": who}
+    agent = Agent(model, tools or None, instructions=instructions, journal=journal, name="study", max_iterations=MAX_STEPS, **settings)
     run = agent.prepare(task.question)
     run.subscribe(see)
     agent.restart(run)

@@ -1,4 +1,4 @@
-"""pydantic-ai's agent, with its model class for OpenAI-compatible servers."""
+"""pydantic-ai's agent, with its provider for servers that are compatible with OpenAI's and have none of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import openai
 from peer_kit import Case, typed
 from pydantic_ai import Agent, ModelRetry, Tool, UsageLimitExceeded
 from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 from rows import MAX_STEPS, MAX_TOKENS
@@ -20,7 +20,9 @@ async def answer(case: Case) -> tuple[str, str]:
         case.on_response(response.json())
 
     client = openai.DefaultAsyncHttpxClient(event_hooks={"response": [see]})
-    model = OpenAIChatModel(case.model, provider=OpenAIProvider(base_url=case.base_url, api_key="none", http_client=client))
+    model = OpenAIChatModel(
+        case.model, provider=OpenAICompatibleProvider("llama.cpp", base_url=case.base_url, api_key="none", http_client=client)
+    )
     agent = Agent(
         model,
         instructions=case.instructions or None,

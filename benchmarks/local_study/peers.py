@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import os
 import shutil
+import subprocess
 import sys
 import time
 import venv
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,6 @@ def environment(who: str, folder: Path) -> Path:
     python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = home / "ready"
     if not ready.exists():
-        import subprocess
-
         uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
         venv.create(home, clear=True, with_pip=uv is None)
         install = [uv, "pip", "install", "--quiet", "--python", str(python)] if uv else [str(python), "-m", "pip", "install", "--quiet"]
@@ -49,7 +48,7 @@ def environment(who: str, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def served(model: str) -> AsyncIterator[str]:
+async def served(model: str) -> AsyncGenerator[str]:
     """The model behind a server of its own; gives its address."""
     paths = {**os.environ, "PYTHONPATH": str(SOURCE)}
     process = await asyncio.create_subprocess_exec(sys.executable, str(HERE / "serve.py"), model, stdin=PIPE, stdout=PIPE, env=paths)

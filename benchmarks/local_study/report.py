@@ -32,7 +32,8 @@ def markdown(
 
 
 def _section(title: str, found: dict[str, dict[str, Row]], split: str) -> str:
-    shared = set.intersection(*(set(done) for done in found.values()))
+    first, *others = found.values()
+    shared = set(first).intersection(*others)
     most = max(len(done) for done in found.values())
     lines = {who: [row for task, row in done.items() if task in shared] for who, done in found.items()}
     counted = f"{len(shared)} tasks ({split})" + (f"; {most - len(shared)} more are not done by all" if most > len(shared) else "")
