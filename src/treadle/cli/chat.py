@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.cli import exits
 from treadle.cli.options import add_agent_options, add_journal_option
+from treadle.types.ids import fresh_id
 
 if TYPE_CHECKING:
     import asyncio
@@ -50,7 +51,6 @@ def run(args: argparse.Namespace) -> int:
 
 class Chat:
     def __init__(self, args: argparse.Namespace, launch: Launch) -> None:
-        import uuid
 
         from treadle.cli.chat_input import Reader
         from treadle.cli.driving import Conductor
@@ -65,7 +65,7 @@ class Chat:
         self.journal: Journal = journal_from(args) or open_journal("memory:")
         self.launch = launch
         self.agent: Agent = self._agent(launch)
-        self.conversation = uuid.uuid4().hex
+        self.conversation = fresh_id()
         self.history: list[Message] = []
         self.last_run = ""
         self.turns = 0
@@ -144,9 +144,8 @@ class Chat:
         self.agent, self.launch = agent, launch
 
     def forget(self) -> None:
-        import uuid
 
-        self.conversation, self.history, self.last_run = uuid.uuid4().hex, [], ""
+        self.conversation, self.history, self.last_run = fresh_id(), [], ""
 
     def _agent(self, launch: Launch, model: Model | None = None) -> Agent:
         from treadle.cli.launch import build_agent

@@ -18,8 +18,20 @@ _HOMES = {
 }
 
 
+_made: dict[str, Dialect] = {}
+
+
 def get_dialect(name: str, **options: Any) -> Dialect:
     """The dialect of that name; `options` are its own fields (`get_dialect("array", completion="done")`)."""
+    if options:
+        return _make(name, options)
+    found = _made.get(name)
+    if found is None:
+        found = _made[name] = _make(name, {})
+    return found
+
+
+def _make(name: str, options: dict[str, Any]) -> Dialect:
     from importlib import import_module
 
     from treadle.types.errors import ConfigError

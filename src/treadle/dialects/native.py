@@ -50,7 +50,7 @@ class NativeDialect(Struct, frozen=True):
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         known = by_name(tools)
         if reply.calls:
-            thinking, text = split_thinking(encodable(reply.text))
+            thinking, text = split_thinking(encodable(reply.text)) if reply.text else ("", "")
             calls, repaired = _native_calls(reply.calls, known, is_cut(reply))
             return Decision(text or thinking or reply.reasoning, calls, repaired=repaired)
         return _from_text(read(reply.text, known, cut=is_cut(reply)), reply, known)

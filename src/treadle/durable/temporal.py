@@ -7,7 +7,6 @@ waits. Workflows and activities carry run ids, never conversations.
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -17,6 +16,7 @@ from treadle.flows.agent import Agent
 from treadle.journal.base import InboxItem, Journal
 from treadle.types.errors import ConfigError, MissingExtraError, RunNotFoundError
 from treadle.types.events import RunStarted
+from treadle.types.ids import fresh_id
 
 try:
     from temporalio import activity
@@ -44,7 +44,7 @@ class Submitter:
 
     async def submit(self, question: str, *, agent: str = "agent", run_id: str = "", user: str = "") -> str:
         """Store the question, start the workflow, return the run's id. The same `run_id` twice is one run."""
-        run_id = run_id or uuid.uuid4().hex
+        run_id = run_id or fresh_id()
         payload: dict[str, object] = {"question": question, "agent": agent, "user": user}
         await self.journal.put(InboxItem(f"start-{run_id}", run_id, "start", payload))
         await self.client.start_workflow(RunWorkflow.run, run_id, id=_workflow_id(run_id), task_queue=self.queue)
@@ -64,7 +64,7 @@ class Submitter:
         await self._put(run_id, "cancel", {})
 
     async def _put(self, run_id: str, kind: str, payload: dict[str, object]) -> None:
-        await self.journal.put(InboxItem(uuid.uuid4().hex, run_id, kind, payload))
+        await self.journal.put(InboxItem(fresh_id(), run_id, kind, payload))
         with suppress(RPCError):  # a workflow that has ended needs no waking
             await self.client.get_workflow_handle_for(RunWorkflow.run, _workflow_id(run_id)).signal(RunWorkflow.wake)
 

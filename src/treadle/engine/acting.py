@@ -35,7 +35,10 @@ async def run_tools(run: Run) -> None:
     extras, run.extras = run.extras, {}
     try:
         places = {call_id: place for place, call_id in enumerate(run.state.open)}
-        gated = [(open_call, await _gate(run, open_call, places[open_call.call.id], lost)) for open_call in waiting]
+        gated = [
+            (open_call, _refusal(run, open_call, places[open_call.call.id], lost) or await before_tool(run, open_call.call))
+            for open_call in waiting
+        ]
         collected: dict[str, ToolOutcome] = {}
         for batch in _batches(run, gated):
             if len(batch) == 1:
@@ -66,8 +69,8 @@ def _waiting_calls(run: Run) -> tuple[ToolCall, ...]:
     return tuple(msgspec.structs.replace(call, id=f"{child.id}:{call.id}") for call in child.state.paused.calls)
 
 
-async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) -> ToolCall | ToolOutcome:
-    """The call to make, or the outcome it gets without being made."""
+def _refusal(run: Run, open_call: OpenCall, place: int, lost_extras: bool) -> ToolOutcome | None:
+    """The outcome of a call that is not made."""
     call = open_call.call
     if open_call.started and open_call.effect == "unsafe":
         text = (
@@ -82,7 +85,7 @@ async def _gate(run: Run, open_call: OpenCall, place: int, lost_extras: bool) ->
         )
     if lost_extras:
         return ToolOutcome(f"Tool '{call.name}' was not run: {LOST_EXTRAS}.", "lost_extras", executed=False)
-    return await before_tool(run, call)
+    return None
 
 
 async def before_tool(run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
@@ -184,7 +187,7 @@ async def _act(
     if reservation is not None:
         reservation.settle(Usage(tool_calls=int(outcome.executed)))
     collected[asked.id] = outcome
-    last = len(run.state.pending_calls()) == 1
+    last = len(run.state.open) == 1 or len(run.state.pending_calls()) == 1
     await (run.defer if last else run.emit)(
         ToolDone(
             asked.id, gated.name if isinstance(gated, ToolCall) else asked.name, iteration, outcome.content, outcome.error, outcome.elapsed,

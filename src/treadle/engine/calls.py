@@ -134,9 +134,10 @@ async def _receive(run: Run, model: Model, request: Request, iteration: int, sho
             elif part.text and run.watched:
                 shown.any = True
                 run.show_delta(request.component, iteration, part)
-    finally:
+    except BaseException:
         if (close := getattr(stream, "aclose", None)) is not None:
             await close()
+        raise
     if reply is None:
         raise BadReplyError(f"{model.name} ended its stream without a reply")
     return reply

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections import OrderedDict
 
 from treadle.journal.base import InboxItem, Journal
+from treadle.types.ids import fresh_id
 
 _LOOK_EVERY = 0.05
 
@@ -30,7 +30,7 @@ class Inbox:
         return bool(self._waiting) or self._journal is not None
 
     def send(self, text: str) -> str:
-        item_id = uuid.uuid4().hex
+        item_id = fresh_id()
         with self._lock:
             self._waiting[item_id] = text
         return item_id

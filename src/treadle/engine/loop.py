@@ -116,6 +116,7 @@ def read(run: Run, reply: Reply, iteration: int) -> Decision:
         return decision
     used = run.used_call_ids
     calls: list[ToolCall] = []
+    renamed = False
     for place, call in enumerate(decision.calls):
         call_id = call.id
         if not call_id or call_id in used or not reply.calls:
@@ -123,8 +124,11 @@ def read(run: Run, reply: Reply, iteration: int) -> Decision:
             while call_id in used:
                 call_id += "x"
         used.add(call_id)
-        calls.append(call if call_id == call.id else msgspec.structs.replace(call, id=call_id))
-    return msgspec.structs.replace(decision, calls=tuple(calls))
+        if call_id != call.id:
+            renamed = True
+            call = msgspec.structs.replace(call, id=call_id)
+        calls.append(call)
+    return msgspec.structs.replace(decision, calls=tuple(calls)) if renamed else decision
 
 
 async def unreadable(run: Run) -> None:

@@ -7,6 +7,7 @@ alone builds requests. A plug-in object holds settings only: whatever must survi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from treadle.tools.base import Tool, ToolOutcome
@@ -96,6 +97,12 @@ class Hooks:
 
     def __init__(self, plugins: tuple[Any, ...]) -> None:
         for hook in HOOKS:
-            default = getattr(Plugin, hook)
-            found = [getattr(plugin, hook) for plugin in plugins if getattr(plugin.__class__, hook, default) is not default]
-            setattr(self, hook, found)
+            setattr(self, hook, [])
+        for plugin in plugins:
+            for hook in _overridden(plugin.__class__):
+                getattr(self, hook).append(getattr(plugin, hook))
+
+
+@cache
+def _overridden(kind: type) -> tuple[str, ...]:
+    return tuple(hook for hook in HOOKS if getattr(kind, hook, None) not in (None, getattr(Plugin, hook)))

@@ -34,8 +34,7 @@ def _redactor(redactor: Redactor) -> Callable[[Event], Event]:
     def redact(event: Event) -> Event:
         if isinstance(event, _NOTHING_NEW) and not getattr(event, "messages", ()):
             return event
-        # One look at the whole event as text is much cheaper than a walk through its fields, and nearly always enough.
-        text = encode_event(event).decode()
-        return event if redactor.text(text) == text else redactor.tree(event)
+        # One look at the whole event as JSON is much cheaper than a walk through its fields, and nearly always enough.
+        return redactor.tree(event) if redactor.suspects(encode_event(event)) else event
 
     return redact

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from zlib import crc32
 
 import msgspec
 from msgspec import Struct
@@ -26,7 +27,7 @@ class Rendered(Struct, frozen=True):
     request: Request
     digest: str
     parts: tuple[str, ...]
-    """Digests of the messages that are new since the last request."""
+    """Check sums of the messages that are new since the last request: they tell where two requests differ."""
     system: str | None
     """The system prompt, when this request starts a new prefix."""
 
@@ -128,11 +129,11 @@ class Renderer:
         self.messages.append(message)
         self.origins.append((seqs, component))
         self._hash.update(data)
-        self._parts.append(blake2b(data, digest_size=4).hexdigest())
+        self._parts.append(f"{crc32(data):08x}")
 
     def _digest(self, request: Request) -> str:
         key = (request.tools, request.tool_choice, request.format, request.temperature, request.max_tokens, request.stop, request.seed)
-        if self._head is None or any(a is not b and a != b for a, b in zip(self._head[0], key, strict=True)):
+        if self._head is None or self._head[0] != key:
             self._head = (key, _encode(key))
         digest = self._hash.copy()
         digest.update(self._head[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import uuid
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from treadle.tools.base import Tool
 from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import BudgetExhaustedError
 from treadle.types.events import AnswerDelta, Event, Injected, Record, TextStreamed, ThinkDone, ToolsChanged
+from treadle.types.ids import fresh_id
 from treadle.types.messages import AssistantMessage, Content, Message, ToolCall
 from treadle.types.request import ReasoningDelta, Reply, Request, TextDelta, WireCache
 from treadle.types.state import CONVERSATION, RunState
@@ -77,6 +77,7 @@ class Run:
         self.depth = 0 if parent is None else parent.depth + 1
         self.conversation, self.user = conversation, user
         self.log = Log(run_id, parent=parent.id if parent else "", journal=journal, redact=blueprint.redact, records=records)
+        self.state: RunState = self.log.state
         self.emit = self.log.emit
         self.defer = self.log.defer
         self.show = self.log.show
@@ -115,7 +116,7 @@ class Run:
         """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
         self.abandoned = False
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {key: list(value) for key, value in self.state.replies.items()}
-        self.owner = uuid.uuid4().hex
+        self.owner = fresh_id()
         self.swap: Toolkit | None = None
         self._caches: dict[str, WireCache] = {}
         self.task: asyncio.Task[RunResult] | None = None
@@ -196,10 +197,6 @@ class Run:
     @property
     def records(self) -> list[Record]:
         return self.log.records
-
-    @property
-    def state(self) -> RunState:
-        return self.log.state
 
     def result(self) -> RunResult:
         leftovers = tuple(text for _, text in self.inbox.drain())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -110,8 +111,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def asdict(self) -> dict[str, Any]:
         """As plain JSON values, for the log; only what differs from the defaults."""
-        changed = {name: getattr(self, name) for name in self.__struct_fields__ if getattr(self, name) != getattr(_DEFAULT, name)}
-        return msgspec.to_builtins(changed)
+        return _changed(self)
 
 
 _DEFAULT = Settings()
+
+
+@lru_cache(maxsize=64)
+def _changed(settings: Settings) -> dict[str, Any]:
+    changed = {name: getattr(settings, name) for name in settings.__struct_fields__ if getattr(settings, name) != getattr(_DEFAULT, name)}
+    return msgspec.to_builtins(changed)

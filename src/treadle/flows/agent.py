@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from treadle.tools.base import Tool
 from treadle.tools.toolkit import Toolkit
 from treadle.types.errors import ConfigError, RunNotFoundError
 from treadle.types.events import AnswerDelta, AnswerDone, Event, Record, ThinkDone
+from treadle.types.ids import fresh_id
 from treadle.types.messages import Message, SystemMessage, UserMessage, text_of
 from treadle.types.request import Reply, Request, TextDelta
 
@@ -123,7 +123,7 @@ class Agent:
         return Run(
             self._blueprint(settings, past),
             to_content(question),
-            run_id=run_id or uuid.uuid4().hex,
+            run_id=run_id or fresh_id(),
             history=as_history(past),
             journal=parent.log.journal if parent is not None else self.journal,
             parent=parent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import uuid
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from treadle.engine.result import RunResult
 from treadle.engine.run import Run
 from treadle.flows.agent import Agent
 from treadle.journal import Journal, open_journal
+from treadle.types.ids import fresh_id
 from treadle.types.messages import AssistantMessage, Message, UserMessage
 from treadle.types.state import RunState, fold
 
@@ -31,7 +31,7 @@ class Conversation:
     def __init__(
         self, agent: Agent, id: str = "", journal: Journal | str | None = None, *, user: str = "", history: Iterable[Any] = ()
     ) -> None:
-        self.id = id or uuid.uuid4().hex
+        self.id = id or fresh_id()
         self.user = user
         self.agent = agent
         if journal is not None:

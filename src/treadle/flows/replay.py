@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -14,6 +13,7 @@ from treadle.engine.settings import Settings
 from treadle.journal.base import Journal
 from treadle.types.errors import ConfigError
 from treadle.types.events import Record, RunFinished, ThinkDone, ThinkStarted
+from treadle.types.ids import fresh_id
 from treadle.types.messages import Message, SystemMessage
 from treadle.types.request import Request
 from treadle.types.state import CONVERSATION, RunState
@@ -134,7 +134,7 @@ async def fork(journal: Journal, run_id: str, at: int, *, new_id: str = "") -> s
 
 async def fork_at_record(journal: Journal, records: Sequence[Record], cut: int, *, new_id: str = "") -> str:
     """The records before `cut`, under a new id and without a parent."""
-    fork_id = new_id or uuid.uuid4().hex
+    fork_id = new_id or fresh_id()
     kept = [r for r in records if r.seq < cut and not isinstance(r.event, RunFinished)]
     if not kept:
         raise ConfigError("a fork needs at least the first record of the run")

@@ -58,6 +58,15 @@ class Redactor:
         # The longest first: one secret may be part of another.
         self._secrets = sorted(((value, f"[redacted:{name}]") for value, name in named.items()), key=lambda item: -len(item[0]))
 
+        self._marks = tuple(mark.encode() for mark in (*named, *(mark for _, marks, _ in _SHAPES for mark in marks)))
+
+    def suspects(self, data: bytes) -> bool:
+        """Whether a JSON text may hold a secret: one of them, or the mark of a well-known key."""
+        for mark in self._marks:  # noqa: SIM110 - a generator would cost more than the search
+            if mark in data:
+                return True
+        return False
+
     def text(self, text: str) -> str:
         for secret, marker in self._secrets:
             if secret in text:

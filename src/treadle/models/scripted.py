@@ -77,15 +77,13 @@ def to_reply(entry: Entry, request: Request, number: int) -> Reply:
     if isinstance(entry, str):
         return Reply(text=entry, usage=_usage(request, entry, ()))
     items: list[Mapping[str, Any]] = [entry] if isinstance(entry, Mapping) else list(entry)
-    calls = tuple(
-        RawCall(
-            str(item.get("id", f"call_{number}_{index}")),
-            str(item["name"]),
-            args if isinstance(args := item.get("args", item.get("arguments", {})), str) else msgspec.json.encode(args).decode(),
-        )
-        for index, item in enumerate(items)
-    )
+    calls = tuple([_call(item, f"call_{number}_{index}") for index, item in enumerate(items)])
     return Reply(calls=calls, finish="calls", usage=_usage(request, "", calls))
+
+
+def _call(item: Mapping[str, Any], call_id: str) -> RawCall:
+    args = item.get("args", item.get("arguments", {}))
+    return RawCall(str(item.get("id", call_id)), str(item["name"]), args if isinstance(args, str) else msgspec.json.encode(args).decode())
 
 
 def _usage(request: Request, text: str, calls: tuple[RawCall, ...]) -> Usage:

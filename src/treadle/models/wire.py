@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, Generic, TypeVar, cast
-from uuid import uuid4
 
 import msgspec
 
+from treadle.types.ids import fresh_id
 from treadle.types.messages import ImagePart, Message, TextPart, ToolCall, ToolMessage
 from treadle.types.profile import Prices
 from treadle.types.request import CallDelta, Delta, RawCall, ReasoningDelta, Request, TextDelta, WireCache
@@ -153,7 +153,7 @@ class CallList:
 
     def open(self, call_id: str, name: str) -> CallDelta:
         if not call_id or call_id in self._ids:
-            call_id = f"call_{uuid4().hex[:20]}"
+            call_id = f"call_{fresh_id()[:20]}"
         self._ids.append(call_id)
         self._names.append(name)
         self._arguments.append([])

@@ -39,11 +39,13 @@ class ContextGuard(Plugin):
         await self.fit(run, hint="general", full=0.75)
 
     async def before_round(self, run: Run) -> None:
-        await self.fit(run)
+        if _bounded(run):
+            await self.fit(run)
 
     async def after_round(self, run: Run) -> None:
         # The limit may be reached now: the forced answer is asked for without another round.
-        await self.fit(run)
+        if _bounded(run):
+            await self.fit(run)
 
     async def before_finish(self, run: Run, answer: str) -> str:
         if run.settings.answer == "complete":
@@ -154,6 +156,11 @@ def tokens_of(run: Run) -> int:
     """The estimated tokens of the next request, at the cost of what is new in it."""
     renderer = run.renderer
     return run.estimate(Request(messages=renderer.prepare(run.state), tools=renderer.encoding(run.state).tools))
+
+
+def _bounded(run: Run) -> bool:
+    """Whether there may be a limit at all: one that is known, or one that an overflow has taught."""
+    return run.sized or ContextGuard.name in run.state.notes
 
 
 def room_of(run: Run) -> int | None:

@@ -95,10 +95,11 @@ def same_failures(steps: Sequence[Step]) -> int:
 def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
     if step.error == "unknown_tool":  # never a step forward, under whatever name
         return True
-    return any(
-        step.tool == other.tool and step.error == other.error and step.observation == other.observation and step.args == other.args
-        for other in reversed(earlier)
-    )
+    observation = step.observation
+    for other in reversed(earlier):  # the observation first: it tells most steps apart
+        if other.observation == observation and other.tool == step.tool and other.error == step.error and other.args == step.args:
+            return True
+    return False
 
 
 def _short(step: Step) -> str:

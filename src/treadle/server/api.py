@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import uuid
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -22,6 +21,7 @@ from treadle.server.projection import START, Position, Projection, read_position
 from treadle.server.sse import EventStream
 from treadle.server.views import find_artifact, info_of, record_body, request_body, run_body, waiting_calls
 from treadle.types.events import Record
+from treadle.types.ids import fresh_id
 from treadle.types.messages import Content, ImagePart, TextPart
 from treadle.types.state import fold
 
@@ -47,7 +47,7 @@ async def create_run(call: Call) -> Response:
         if history:
             raise bad_request("give a known `conversation` or a `history`, not both")
         history = said
-    run_id = new.run_id or uuid.uuid4().hex
+    run_id = new.run_id or fresh_id()
     run = await hub.start(
         agent,
         _question(new),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
@@ -21,6 +20,7 @@ from treadle.server.errors import ApiError, bad_request, not_found
 from treadle.server.following import Follower
 from treadle.server.operations import Call, Operation, answer
 from treadle.server.sse import HEARTBEAT, EventStream
+from treadle.types.ids import fresh_id
 from treadle.types.usage import Usage
 
 
@@ -115,7 +115,7 @@ async def chat(call: Call) -> Response:
         "max_tokens": asked.max_completion_tokens or asked.max_tokens,
         "seed": asked.seed,
     }
-    run_id = uuid.uuid4().hex
+    run_id = fresh_id()
     run = await call.hub.start(
         call.hub.agent(asked.model),
         last.content,  # pyright: ignore[reportArgumentType] - the engine reads what clients write as content

@@ -6,7 +6,6 @@ import asyncio
 import copy
 import logging
 import time
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,6 +24,7 @@ from treadle.server.metrics import Metrics
 from treadle.server.settings import ServerSettings
 from treadle.types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
 from treadle.types.events import Injected, Record, Resumed, RunFinished, RunStarted
+from treadle.types.ids import fresh_id
 from treadle.types.messages import Content
 from treadle.types.state import fold
 
@@ -176,13 +176,13 @@ class Hub:
     # ---- talking to runs, wherever they are driven
 
     async def send(self, run_id: str, text: str) -> str:
-        item = InboxItem(uuid.uuid4().hex, run_id, "message", {"text": text})
+        item = InboxItem(fresh_id(), run_id, "message", {"text": text})
         await self.journal.put(item)
         return item.id
 
     async def approve(self, run_id: str, call_id: str, allow: bool, by: str, note: str) -> None:
         payload: dict[str, object] = {"call_id": call_id, "allow": allow, "by": by, "note": note}
-        await self.journal.put(InboxItem(uuid.uuid4().hex, run_id, "approve", payload))
+        await self.journal.put(InboxItem(fresh_id(), run_id, "approve", payload))
         await self._served(run_id)
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
         self._background.add(task)
@@ -216,7 +216,7 @@ class Hub:
             assert run.task is not None
             await asyncio.wait([run.task])
         except RunBusyError:
-            await self.journal.put(InboxItem(uuid.uuid4().hex, run_id, "cancel"))
+            await self.journal.put(InboxItem(fresh_id(), run_id, "cancel"))
 
     async def delete(self, run_id: str) -> None:
         if run_id in self.runs:
@@ -235,13 +235,13 @@ class Hub:
             raise conflict(f"a fork needs one of the run's records: `at` is {at}, the records are 0 to {len(records) - 1}")
         if isinstance(records[at].event, RunFinished):
             raise conflict("nothing can follow the end of a run: choose an earlier record")
-        new_id = uuid.uuid4().hex
+        new_id = fresh_id()
         started = records[0].event
         assert isinstance(started, RunStarted)
         started = msgspec.structs.replace(started, conversation=new_id, user=user or facts.user)
         kept = [msgspec.structs.replace(records[0], event=started), *records[1 : at + 1]]
         if message:  # part of the new log from its first moment: the very next request has it
-            kept.append(Record(run_id, at + 1, time.time(), Injected((uuid.uuid4().hex,), (message,))))
+            kept.append(Record(run_id, at + 1, time.time(), Injected((fresh_id(),), (message,))))
         await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
         return await self.resume(new_id, key)
 

@@ -1,25 +1,58 @@
-"""A time-out for the running task: what `asyncio.timeout` does, at half its cost, since every tool call pays for it."""
+"""A time-out for the running task: what `asyncio.timeout` does, and free for work that never waits, since every tool call pays for it."""
 
 from __future__ import annotations
 
 import asyncio
+import types
+from collections.abc import Coroutine, Generator
+from time import perf_counter
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Clock:
-    """Cancels `task` after `seconds` unless stopped before. Always `stop` it: that takes the cancellation back."""
+    """Cancels `task` when the work it watches takes longer than `seconds`."""
 
-    __slots__ = ("_handle", "_task", "expired")
+    __slots__ = ("_handle", "_seconds", "_task", "expired")
 
     def __init__(self, task: asyncio.Task[object], seconds: float | None) -> None:
         self.expired = False
         self._task = task
-        self._handle = None if seconds is None else task.get_loop().call_later(seconds, self._expire)
+        self._seconds = seconds
+        self._handle: asyncio.TimerHandle | None = None
+
+    @types.coroutine
+    def watch(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+        """The result of the work. The alarm is set when the work first waits for something: before that it could not ring."""
+        began = perf_counter()
+        try:
+            waiting = work.send(None)
+        except StopIteration as done:
+            return done.value
+        if self._seconds is not None:
+            self._handle = self._task.get_loop().call_later(self._seconds - (perf_counter() - began), self._expire)
+        try:
+            while True:
+                try:
+                    answer = yield waiting
+                except GeneratorExit:
+                    work.close()
+                    raise
+                except BaseException as error:
+                    waiting = work.throw(error)
+                else:
+                    waiting = work.send(answer)
+        except StopIteration as done:
+            return done.value
+        finally:
+            self._stop()
 
     def _expire(self) -> None:
         self.expired = True
         self._task.cancel()
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
         if self.expired:

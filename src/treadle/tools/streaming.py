@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from time import perf_counter
 from typing import Any, cast
 
 from treadle.tools.base import ToolContext, ToolResponse
@@ -29,9 +30,10 @@ class _Stopped(Exception):
 class Stream:
     """What one call has put out so far. `add` runs on the loop, `send` in the tool's thread."""
 
-    __slots__ = ("_ahead", "_context", "_loop", "_pieces", "_size", "closed", "response", "started", "used")
+    __slots__ = ("_ahead", "_began", "_context", "_loop", "_pieces", "_size", "closed", "response", "started", "used")
 
     def __init__(self, context: ToolContext) -> None:
+        self._began = perf_counter()
         self.started = False
         self.used = False
         self.closed = False
@@ -42,6 +44,10 @@ class Stream:
         self._size = 0
         self._ahead: threading.Semaphore | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def seconds(self) -> float:
+        """How long the call has been under way."""
+        return perf_counter() - self._began
 
     def text(self) -> str:
         return "".join(self._pieces)

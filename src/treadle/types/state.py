@@ -232,7 +232,10 @@ class RunState:
         counters.failed_calls += bool(event.error)
         counters.truncated_observations += event.full is not None
         self.extras_pending = (self.extras_pending and event.error != "lost_extras") or event.had_extras
-        self.usage += msgspec.structs.replace(event.usage, tool_calls=event.usage.tool_calls + event.executed)
+        if event.usage is not NO_USAGE:
+            self.usage += event.usage
+        if event.executed:
+            self.usage = msgspec.structs.replace(self.usage, tool_calls=self.usage.tool_calls + 1)
         if event.final and self.final_call is None:
             self.final_call = event
         self.round_failed = self.round_failed or bool(event.error)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import uuid
 
 from treadle.cli.runs.finding import find_run
 from treadle.journal import InboxItem, Journal
 from treadle.types.errors import ConfigError
+from treadle.types.ids import fresh_id
 from treadle.types.state import fold
 
 
 async def send_to_run(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await _unfinished(journal, args.run)
-    await journal.put(InboxItem(uuid.uuid4().hex, run_id, "message", {"text": args.text}))
+    await journal.put(InboxItem(fresh_id(), run_id, "message", {"text": args.text}))
     print(f"left for run {run_id[:8]}: it is read after its current step")
     return 0
 
 
 async def cancel_run(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await _unfinished(journal, args.run)
-    await journal.put(InboxItem(uuid.uuid4().hex, run_id, "cancel"))
+    await journal.put(InboxItem(fresh_id(), run_id, "cancel"))
     print(f"run {run_id[:8]} stops after its current step")
     return 0
 
