@@ -1,6 +1,6 @@
 """The least a tool loop can be, over aiohttp: what Treadle is measured against.
 
-python benchmarks/bare.py URL     # 200 runs at once; prints the most memory the process had
+python benchmarks/bare.py URL RUNS     # so many runs at once; prints the most memory the process had
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ SCHEMA = {"type": "object", "properties": {"expression": {"type": "string"}}, "r
 DESCRIPTION = "Evaluate an arithmetic expression."
 SYSTEM = "You are a careful assistant. Use the calculator."
 QUESTION = "Work it out."
+HEADERS = {"authorization": "Bearer k", "content-type": "application/json"}
+
+Post = Callable[[bytes], Awaitable[bytes]]
+PostLines = Callable[[bytes], AsyncIterator[bytes]]
 
 
 async def calculator(expression: str) -> str:
@@ -32,8 +36,9 @@ encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class Bare:
     """The least a loop can be: a list of messages, a post, a tool."""
 
-    def __init__(self, post: Callable[[bytes], Awaitable[bytes]]) -> None:
+    def __init__(self, post: Post, tool: Callable[..., Awaitable[str]] = calculator) -> None:
         self.post = post
+        self.tool = tool
 
     async def run(self) -> str:
         messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
@@ -45,18 +50,49 @@ class Bare:
                 return message["content"]
             messages.append({"role": "assistant", "content": message["content"], "tool_calls": calls})
             for call in calls:
-                result = await calculator(**json.loads(call["function"]["arguments"]))
+                result = await self.tool(**json.loads(call["function"]["arguments"]))
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
 
 
-def bare_http(session: aiohttp.ClientSession, url: str) -> Bare:
-    headers = {"authorization": "Bearer k", "content-type": "application/json"}
+async def bare_stream(post_lines: PostLines) -> AsyncIterator[str]:
+    """The same loop with streamed replies; yields the text of the answer as it comes. A call arrives whole, as the server sends it."""
+    messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
+    while True:
+        calls: list[Any] = []
+        async for line in post_lines(encode({"model": "m", "messages": messages, "tools": [WIRE_TOOL], "stream": True}).encode()):
+            if not line.startswith(b"data: {"):
+                continue
+            for choice in json.loads(line[6:])["choices"]:
+                calls += choice["delta"].get("tool_calls", ())
+                if text := choice["delta"].get("content"):
+                    yield text
+        if not calls:
+            return
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        for call in calls:
+            result = await calculator(**json.loads(call["function"]["arguments"]))
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
 
+
+def poster(session: aiohttp.ClientSession, url: str) -> Post:
     async def post(body: bytes) -> bytes:
-        async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
+        async with session.post(f"{url}/chat/completions", data=body, headers=HEADERS) as response:
             return await response.read()
 
-    return Bare(post)
+    return post
+
+
+def line_poster(session: aiohttp.ClientSession, url: str) -> PostLines:
+    async def post_lines(body: bytes) -> AsyncIterator[bytes]:
+        async with session.post(f"{url}/chat/completions", data=body, headers=HEADERS) as response:
+            async for line in response.content:
+                yield line
+
+    return post_lines
+
+
+def wide_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1000))
 
 
 def peak_memory() -> int:
@@ -70,12 +106,12 @@ def peak_memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-async def main(url: str) -> None:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1000)) as session:
-        bare = bare_http(session, url)
-        await asyncio.gather(*(bare.run() for _ in range(200)))
+async def main(url: str, runs: int) -> None:
+    async with wide_session() as session:
+        bare = Bare(poster(session, url))
+        await asyncio.gather(*(bare.run() for _ in range(runs)))
     print(peak_memory())
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))
