@@ -72,6 +72,8 @@ def test_a_secret_inside_json_text_is_found_too():
 def test_well_known_shapes(secret: str, name: str):
     redactor = Redactor(env={})
     assert redactor.text(f"key={secret}") == f"key=[redacted:{name}]"
+    assert redactor.suspects(msgspec.json.encode({"key": secret}))
+    assert not redactor.suspects(b"a right weight IA github AI xo PRIVATE")
 
 
 def test_bearer_tokens_keep_their_header():

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle.models.local_prompt import MARKUP, ExactReader, flat, grammar_of, opening_of
+from treadle.models.local_prompt import MARKUP, ExactReader, constraint_of, flat, opening_of
 from treadle.models.local_runtime import ORIGIN
 from treadle.models.local_slots import Segment
 from treadle.types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
@@ -15,23 +15,31 @@ from treadle.types.profile import Profile
 from treadle.types.request import OutputFormat, ReasoningDelta, TextDelta
 
 
-def schema_in(grammar: str) -> dict[str, Any]:
-    head, _, body = grammar.partition("start: %json ")
+def schema_in(constraint: dict[str, Any]) -> dict[str, Any]:
+    head, _, body = constraint["grammar"].partition("start: %json ")
     assert head == "%llguidance {}\n"
     return msgspec.json.decode(body)
 
 
 def test_a_schema_is_written_in_one_way_and_may_bring_its_own():
-    guided = schema_in(grammar_of(OutputFormat("schema", {"type": "object"})))
+    guided = schema_in(constraint_of(OutputFormat("schema", {"type": "object"})))
     assert guided["x-guidance"] == {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
-    own = schema_in(grammar_of(OutputFormat("schema", {"x-guidance": {"key_separator": ":"}})))
+    own = schema_in(constraint_of(OutputFormat("schema", {"x-guidance": {"key_separator": ":"}})))
     assert own["x-guidance"]["key_separator"] == ":"
     assert own["x-guidance"]["lenient"] is True
 
 
 def test_any_json_is_an_object_and_a_grammar_goes_as_it_is():
-    assert schema_in(grammar_of(OutputFormat("json")))["type"] == "object"
-    assert grammar_of(OutputFormat("grammar", grammar='root ::= "a"')) == 'root ::= "a"'
+    assert schema_in(constraint_of(OutputFormat("json")))["type"] == "object"
+    assert constraint_of(OutputFormat("grammar", grammar='root ::= "a"')) == {"grammar": 'root ::= "a"'}
+
+
+def test_a_runtime_without_the_better_engine_gets_the_schema_itself():
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}, "x-guidance": {"lenient": False}}
+    assert constraint_of(OutputFormat("schema", schema), guided=False) == {
+        "json_schema": {"type": "object", "properties": {"a": {"type": "string"}}}
+    }
+    assert constraint_of(OutputFormat("grammar", grammar='root ::= "a"'), guided=False) == {"grammar": 'root ::= "a"'}
 
 
 def test_what_nobody_can_enforce_is_left_out():
@@ -47,7 +55,7 @@ def test_what_nobody_can_enforce_is_left_out():
         },
         "$defs": {"near": {"anyOf": [{"type": "string", "pattern": "(?!x)"}, {"type": "null"}]}},
     }
-    kept = schema_in(grammar_of(OutputFormat("schema", schema)))
+    kept = schema_in(constraint_of(OutputFormat("schema", schema)))
     assert kept["properties"] == {
         "pattern": {"type": "string"},
         "back": {"type": "string"},

@@ -15,7 +15,7 @@ from treadle.types.profile import Profile
 from treadle.types.request import OutputFormat, Reply, ToolSchema
 
 
-class Decision(Struct, frozen=True, omit_defaults=True):
+class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     """What one reply means: calls to make, or an answer, or (`problem`) nothing that could be read.
 
     Calls and an answer may come together (the calls run first; the answer then only expresses intent).

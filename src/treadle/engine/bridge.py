@@ -6,8 +6,10 @@ import asyncio
 import queue
 import threading
 from collections.abc import Coroutine, Generator
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 

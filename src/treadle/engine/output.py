@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Struct
 
-from treadle.dialects.reading import extract_json
 from treadle.engine.structured import structured_llm_call
 from treadle.tools.schemas import Parameter, describe
 from treadle.tools.validation import checker
@@ -52,6 +51,8 @@ async def typed_answer(run: Run, answer: str) -> tuple[Any, Any]:
     """The typed value and its plain form. Usually the answer already is it; otherwise one structured call converts it."""
     shape = shape_of(run.blueprint.output_type)
     try:
+        from treadle.dialects.reading import extract_json  # its many expressions are compiled when a reply is first read
+
         found, _ = extract_json(answer)
         if isinstance(found, dict):
             raw = cast(dict[str, Any], found)

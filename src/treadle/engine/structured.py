@@ -14,7 +14,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, Struct
 
-from treadle.dialects.reading import extract_json
 from treadle.engine.inputs import to_messages
 from treadle.models.base import Model, complete
 from treadle.models.retry import RetryPolicy
@@ -165,6 +164,8 @@ class _Attempt:
 
 
 def _value(text: str) -> Any:
+    from treadle.dialects.reading import extract_json  # its many expressions are compiled when a reply is first read
+
     return extract_json(text)[0]
 
 

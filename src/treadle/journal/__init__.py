@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from treadle.journal.base import InboxItem, Journal, RunInfo
 
 __all__ = ["InboxItem", "Journal", "RunInfo", "open_journal"]
 
 
-def open_journal(spec: str | Path | Journal | None = None) -> Journal:
+def open_journal(spec: str | os.PathLike[str] | Journal | None = None) -> Journal:
     """The journal that `spec` names. Nothing is opened before its first use.
 
     A path or `sqlite:///runs.db` (four slashes for an absolute path), `postgres://user@host/database`, `memory:`, or a
     journal, which is returned as it is. Nothing, or `sqlite:`, is the file in the user's state folder.
     """
-    if spec is not None and not isinstance(spec, (str, Path)):
+    if spec is not None and not isinstance(spec, (str, os.PathLike)):
         return spec
-    text = str(spec or "sqlite:")
+    text = os.fspath(spec or "sqlite:")
     if text in ("memory:", ":memory:"):
         from treadle.journal.memory import MemoryJournal
 

@@ -15,7 +15,7 @@ import msgspec
 
 from treadle.models import weights
 from treadle.models.known import as_probed
-from treadle.models.local_prompt import ExactReader, flat, grammar_of
+from treadle.models.local_prompt import NO_GUIDANCE, ExactReader, constraint_of, flat
 from treadle.models.local_runtime import ORIGIN, Options, Runtime
 from treadle.models.local_shared import load
 from treadle.models.local_slots import Segment, Slot, owner_of
@@ -23,7 +23,7 @@ from treadle.models.openai_reader import ChatReader
 from treadle.models.openai_wire import ChatWriter
 from treadle.models.providers import FREE, provider_named
 from treadle.models.wire import encode, encoded
-from treadle.types.errors import ConfigError, MissingExtraError
+from treadle.types.errors import ConfigError, MissingExtraError, ModelError
 from treadle.types.profile import Profile
 from treadle.types.request import Reply, Request, StreamPart
 
@@ -172,8 +172,14 @@ class _Job:
         slot = runtime.slots.take(self._owner, prompt, self.stopping)
         if slot is None:
             return None
+        work = (lambda: self._chat(body, slot)) if chat else (lambda: self._complete(prompt, slot))
         try:
-            return self._chat(body, slot) if chat else self._complete(prompt, slot)
+            return work()
+        except ModelError as error:
+            if not runtime.guided or NO_GUIDANCE not in str(error):
+                raise
+            runtime.guided, self._failure = False, None
+            return work()
         finally:
             runtime.slots.give_back(slot)
 
@@ -212,7 +218,7 @@ class _Job:
         """What both ways of asking have in common. Reports of progress are the only chance to stop while a prompt is read."""
         extra: dict[str, Any] = {"id_slot": slot.id, "cache_prompt": True, "return_progress": True}
         if self._request.format is not None:
-            extra["grammar"] = grammar_of(self._request.format)
+            extra.update(constraint_of(self._request.format, guided=self._runtime.guided))
         return extra
 
     def _on_chunk(self, reader: ExactReader | ChatReader, chunk: bytes) -> bool:

@@ -27,13 +27,20 @@ _ROOM = 128
 """Tokens a reply needs at least; a prompt that leaves less does not fit."""
 
 
-def grammar_of(wanted: OutputFormat) -> str:
-    """A format in the words of the runtime's constraint engine."""
+NO_GUIDANCE = "llguidance is not enabled"
+"""What a runtime says that was built without its better constraint engine."""
+
+
+def constraint_of(wanted: OutputFormat, *, guided: bool = True) -> dict[str, Any]:
+    """A format in the words of the runtime's constraint engine; without `guided`, of the simpler one every build has."""
     if wanted.kind == "grammar":
-        return wanted.grammar
+        return {"grammar": wanted.grammar}
     schema: dict[str, Any] = wanted.schema if wanted.kind == "schema" and wanted.schema is not None else {"type": "object"}
-    guided = {**cast("dict[str, Any]", _enforceable(schema)), "x-guidance": {**_GUIDANCE, **schema.get("x-guidance", {})}}
-    return f"%llguidance {{}}\nstart: %json {encode(guided).decode()}"
+    plain = cast("dict[str, Any]", _enforceable(schema))
+    if not guided:
+        return {"json_schema": {key: value for key, value in plain.items() if key != "x-guidance"}}
+    how = {**plain, "x-guidance": {**_GUIDANCE, **schema.get("x-guidance", {})}}
+    return {"grammar": f"%llguidance {{}}\nstart: %json {encode(how).decode()}"}
 
 
 def opening_of(wanted: OutputFormat | None) -> str:

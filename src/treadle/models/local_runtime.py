@@ -46,6 +46,8 @@ class Runtime:
 
     def __init__(self, options: Options, address: str, key: str) -> None:
         self.slots = Slots(options.slots)
+        self.guided = True
+        """Whether it has the better of two constraint engines; a build from source may lack it."""
         place = urlsplit(address)
         self._address = (place.hostname or "127.0.0.1", place.port or 80)
         self._key = key

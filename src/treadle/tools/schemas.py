@@ -12,7 +12,6 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -95,7 +94,7 @@ def _no_schema(parameter: Parameter, error: Exception) -> str:
 
 
 def _schema_hook(kind: type[Any]) -> dict[str, Any]:
-    if issubclass(kind, PurePath):
+    if "pathlib" in sys.modules and issubclass(kind, sys.modules["pathlib"].PurePath):
         return {"type": "string"}
     raise NotImplementedError
 

@@ -6,8 +6,10 @@ import contextlib
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Container, Iterable
 from typing import Annotated, Any, Optional, cast, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -34,8 +36,23 @@ class Signature(Struct, frozen=True):
     context_param: str
 
 
+_known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
+
+
 def read_signature(function: Callable[..., Any]) -> Signature:
-    """Everything a `Tool` needs to know of `function`; `SchemaError` names the parameter that stands in the way, and the fix."""
+    """Everything a `Tool` needs to know of `function`; `SchemaError` names the parameter that stands in the way, and the fix.
+
+    A plain function is read once: an agent that is made for every request must not pay for it again.
+    """
+    if not isinstance(function, types.FunctionType):
+        return _read(function)
+    found = _known.get(function)
+    if found is None:
+        found = _known[function] = _read(function)
+    return found
+
+
+def _read(function: Callable[..., Any]) -> Signature:
     target = _function_of(function)
     name = _name_of(function)
     description, texts = _documentation(function, target)

@@ -21,7 +21,7 @@ SCHEMA = 1
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
 
 
-class Artifact(Struct, frozen=True, omit_defaults=True):
+class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
     """Rich content a tool made. The model sees its name and summary only."""
 
     name: str
@@ -32,7 +32,7 @@ class Artifact(Struct, frozen=True, omit_defaults=True):
     summary: str = ""
 
 
-class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
     pass
 
 
@@ -59,7 +59,7 @@ class PhaseChanged(_Event, frozen=True, tag="phase"):
     data: dict[str, Any] = {}
 
 
-class Sent(Struct, frozen=True, omit_defaults=True):
+class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
     """A message of a component's request: either one of the run's own, by the record that brought it, or written out."""
 
     seq: int = -1
@@ -160,7 +160,7 @@ class ContextCompacted(_Event, frozen=True, tag="context_compacted"):
     reason: str = ""
 
 
-class PlanStep(Struct, frozen=True, omit_defaults=True):
+class PlanStep(Struct, frozen=True, omit_defaults=True, gc=False):
     text: str
     done: bool = False
 
@@ -307,7 +307,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)
 
 
-class Record(Struct, frozen=True, omit_defaults=True):
+class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     """One event in its place. `(run, seq)` is its key; a transient event has `offset` > 0 within the record it belongs to."""
 
     run: str

@@ -8,11 +8,11 @@ from typing import Any, Union
 from msgspec import Struct
 
 
-class TextPart(Struct, frozen=True, tag="text", omit_defaults=True):
+class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     text: str
 
 
-class ImagePart(Struct, frozen=True, tag="image", omit_defaults=True):
+class ImagePart(Struct, frozen=True, tag="image", omit_defaults=True, gc=False):
     """An image, by address or as base64 data."""
 
     url: str = ""
@@ -24,7 +24,7 @@ Part = TextPart | ImagePart
 Content = str | tuple[TextPart | ImagePart, ...]
 
 
-class ToolCall(Struct, frozen=True, omit_defaults=True):
+class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """One call the model asked for, read and ready to be checked.
 
     `problem` is set when the arguments could not be read; such a call is answered with an error, never executed,
@@ -38,20 +38,20 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
     problem: str = ""
 
 
-class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True):
+class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):
     text: str
     rendered: bool = False
     """What a run put together itself, dialect and tools included: shown in its result, not part of a history."""
 
 
-class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True):
+class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True, gc=False):
     content: Content
     kind: str = "question"
     """question | history | interrupt | note | reformat | observation | summary: what put it there."""
     pinned: bool = False
 
 
-class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", omit_defaults=True):
+class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", omit_defaults=True, gc=False):
     """What the model said: its text as written, and the calls that were read from it."""
 
     text: str = ""
@@ -63,7 +63,7 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
     """What a provider wants to see again unchanged (thinking signatures and the like)."""
 
 
-class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True):
+class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
     """The observation that answers one call."""
 
     call_id: str

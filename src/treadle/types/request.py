@@ -12,7 +12,7 @@ from treadle.types.messages import Message
 from treadle.types.usage import NO_USAGE, Usage
 
 
-class ToolSchema(Struct, frozen=True, omit_defaults=True):
+class ToolSchema(Struct, frozen=True, omit_defaults=True, gc=False):
     """What a model is told of a tool."""
 
     name: str
@@ -20,7 +20,7 @@ class ToolSchema(Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any]
 
 
-class OutputFormat(Struct, frozen=True, omit_defaults=True):
+class OutputFormat(Struct, frozen=True, omit_defaults=True, gc=False):
     """A constraint on the reply: any JSON object, one that fits a schema, or text of a grammar."""
 
     kind: Literal["json", "schema", "grammar"]
@@ -62,7 +62,7 @@ class Request(Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, **changes)
 
 
-class RawCall(Struct, frozen=True, omit_defaults=True):
+class RawCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """A native tool call as the provider gave it: arguments are still text."""
 
     id: str
@@ -73,7 +73,7 @@ class RawCall(Struct, frozen=True, omit_defaults=True):
 Finish = Literal["stop", "calls", "length", "filter", "refusal", "pause", "error", "unknown"]
 
 
-class Reply(Struct, frozen=True, omit_defaults=True, tag="reply"):
+class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
     """One whole assistant message. Every stream of parts ends in exactly one."""
 
     text: str = ""
@@ -86,15 +86,15 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply"):
     opaque: dict[str, Any] | None = None
 
 
-class TextDelta(Struct, frozen=True, tag="text"):
+class TextDelta(Struct, frozen=True, tag="text", gc=False):
     text: str
 
 
-class ReasoningDelta(Struct, frozen=True, tag="reasoning"):
+class ReasoningDelta(Struct, frozen=True, tag="reasoning", gc=False):
     text: str
 
 
-class CallDelta(Struct, frozen=True, tag="call", omit_defaults=True):
+class CallDelta(Struct, frozen=True, tag="call", omit_defaults=True, gc=False):
     """A fragment of a native call; `done` says that its arguments are complete."""
 
     index: int

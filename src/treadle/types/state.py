@@ -18,7 +18,7 @@ CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """A message in the window, and the record and component that put it there."""
 
     message: Message
@@ -26,7 +26,7 @@ class Entry(Struct, frozen=True):
     component: str
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, gc=False):
     """One tool call and what came of it."""
 
     iteration: int
@@ -40,7 +40,7 @@ class Step(Struct, frozen=True):
     artifacts: tuple[ev.Artifact, ...] = ()
 
 
-class Spent(Struct):
+class Spent(Struct, gc=False):
     """What one component has cost so far."""
 
     calls: int = 0
@@ -48,7 +48,7 @@ class Spent(Struct):
     elapsed: float = 0.0
 
 
-class OpenCall(Struct):
+class OpenCall(Struct, gc=False):
     """A call of the last reply: asked for, perhaps under way, perhaps finished; not yet shown to the model."""
 
     call: ToolCall
@@ -60,7 +60,7 @@ class OpenCall(Struct):
     """The record of `done`."""
 
 
-class Counters(Struct):
+class Counters(Struct, gc=False):
     tool_calls: int = 0
     failed_calls: int = 0
     truncated_responses: int = 0
