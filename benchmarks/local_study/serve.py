@@ -24,7 +24,7 @@ def main() -> None:
     binding = library()  # also keeps idle threads from spinning, before the runtime is loaded
     params = binding.CommonParams()
     params.model.path = str(weights.ensure(options.model))
-    params.hostname, params.port = "127.0.0.1", options.port
+    params.port = options.port
     params.n_parallel, params.n_ctx = 1, options.n_ctx
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.use_jinja = True
