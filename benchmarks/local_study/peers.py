@@ -31,6 +31,7 @@ PACKAGES = {
 }
 LOAD_SECONDS = 600.0
 LINE = 1 << 24
+KILLED = (-2, -9, -15)
 
 
 def environment(who: str, folder: Path) -> Path:
@@ -76,6 +77,8 @@ async def solve_all(
             outcome = await _solve(child, task, seconds)
             if outcome.stop in ("timeout", "died"):
                 await _end(child)
+                if outcome.stop == "died" and child.returncode in KILLED:
+                    raise RuntimeError(f"the child of {who} was killed from outside: the task is not counted")
                 child = None
             yield task, outcome
     finally:
@@ -123,6 +126,10 @@ async def _told(child: Process) -> dict[str, Any]:
 
 
 async def _end(process: Process) -> None:
+    with contextlib.suppress(TimeoutError):
+        # One that ends by itself shall say how it ended.
+        await asyncio.wait_for(process.wait(), 0.5)
     with contextlib.suppress(ProcessLookupError):
-        process.kill()
+        if process.returncode is None:
+            process.kill()
     await process.wait()
