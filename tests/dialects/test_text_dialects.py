@@ -6,7 +6,8 @@ import pytest
 
 from dialects.samples import ARGS, CALL, NOW, SEARCH, TEXT_NAMES, TOOLS, decode, executable
 from treadle.dialects import get_dialect
-from treadle.dialects.base import Prompts
+from treadle.dialects.base import Decision, Prompts
+from treadle.dialects.prompts import EXAMPLES
 from treadle.types.messages import AssistantMessage, ImagePart, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle.types.request import Reply
 
@@ -32,20 +33,34 @@ def test_the_prompt_explains_tools_and_form(name: str):
     assert "search(query: string, limit?: integer): Find pages about something." in text
     assert "query: what to look for" in text
     assert "{tools}" not in text
-    assert "{call}" not in text
+    assert "{examples}" not in text
     assert "{complete}" not in text
-    assert len(dialect.system("", (NOW,), Prompts()).split()) < 260
+    assert len(dialect.system("", (NOW,), Prompts()).split()) < 330
     assert dialect.system("", (), Prompts()).count("none: answer directly") == 1
 
 
 @pytest.mark.parametrize("name", TEXT_NAMES)
 def test_the_examples_in_the_prompt_are_readable_in_the_dialect(name: str):
     text = get_dialect(name).system("", TOOLS, Prompts())
-    examples = [line.split(" -> ", 1)[1] for line in text.split("Examples:\n")[1].replace("\nAction:", " Action:").splitlines()]
-    decisions = [decode(name, example.replace(" Action:", "\nAction:")) for example in examples]
-    assert [bool(decision.calls) for decision in decisions] == [False, False, True]
-    assert [decision.answer for decision in decisions[:2]] == ["Hello! How can I help?", "Paris"]
-    assert executable(decisions[2]) == [("search", {"query": "<query>"})]
+    shown = text.split("Examples (the tools in them are not yours):\n")[1].split("\n\nYour tools:")[0]
+    decisions: list[Decision] = []
+    for given, *_ in reversed(EXAMPLES):
+        shown, _, reply = shown.rpartition(f"{given} -> ")
+        decisions.insert(0, decode(name, reply.strip()))
+    assert [[(call.name, call.args) for call in decision.calls] for decision in decisions] == [
+        [(tool, made)] if tool else [] for _, _, tool, made in EXAMPLES
+    ]
+    assert [decision.answer for decision in decisions] == [None if tool else made for _, _, tool, made in EXAMPLES]
+    if name != "array":  # which has no place for a thought
+        assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in EXAMPLES]
+
+
+@pytest.mark.parametrize("name", TEXT_NAMES)
+def test_what_stands_before_the_tools_is_the_same_for_every_agent(name: str):
+    one, other = (get_dialect(name).system("", tools, Prompts()) for tools in (TOOLS, (NOW,)))
+    head = one[: one.index("- search(")]
+    assert other.startswith(head)
+    assert len(head) > 0.7 * len(other)
 
 
 @pytest.mark.parametrize("name", TEXT_NAMES)

@@ -37,7 +37,7 @@ class ActionDialect(TextDialect, frozen=True):
     prompt: ClassVar[str] = ACTION
     reformat_prompt: ClassVar[str] = ACTION_REFORMAT
 
-    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
         # Prose before JSON fits no JSON schema; only a grammar can hold it.
         if not profile.grammar:
             return Encoding()

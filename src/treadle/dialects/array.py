@@ -31,11 +31,12 @@ class ArrayDialect(TextDialect, frozen=True):
     def fill(self, text: str) -> str:
         return text.replace("{complete}", self.completion)
 
-    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
         calls = Alternatives()
         for tool in () if must_answer else tools:
             calls.add(record(name=const(tool.name), arguments=calls.parameters(tool)))
-        calls.add(record(name=const(self.completion), arguments=record(answer=STRING)))
+        if not must_act or not tools:
+            calls.add(record(name=const(self.completion), arguments=record(answer=STRING)))
         array = calls.list_of(1 if must_answer else MAX_CALLS)
         if profile.grammar:
             return Encoding(format=json_format(array, profile, "calls"))

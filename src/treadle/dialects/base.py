@@ -62,16 +62,18 @@ class Dialect(Protocol):
         """The system prompt: the user's text plus what this dialect must explain (format, tool descriptions)."""
         ...
 
-    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
-        """What to ask of the provider. `must_answer`: no tool may be called any more, only an answer is wanted."""
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
+        """What to ask of the provider. `must_answer`: no tool may be called any more, only an answer is wanted.
+        `must_act`: no answer is wanted yet; a dialect that cannot hold the model to it need not try."""
         ...
 
     def assistant(self, message: AssistantMessage) -> AssistantMessage:
         """An earlier reply as this dialect shows it to the model (unchanged text if it was written in this dialect)."""
         ...
 
-    def results(self, results: Sequence[ToolMessage]) -> Sequence[Message]:
-        """The results of one reply's calls, as messages: themselves when native, else one user message."""
+    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
+        """The results of one reply's calls, as messages: themselves when native, else one user message, which may end by saying the
+        task again."""
         ...
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:

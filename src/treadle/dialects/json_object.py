@@ -19,12 +19,13 @@ class JsonDialect(TextDialect, frozen=True):
     prompt: ClassVar[str] = JSON
     reformat_prompt: ClassVar[str] = JSON_REFORMAT
 
-    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
         replies, thought = Alternatives(), thought_for(profile)
         for tool in () if must_answer else tools:
             args = replies.parameters(tool)
             replies.add(record(reasoning=thought, type=const("tool_call"), tool_name=const(tool.name), tool_args=args))
-        replies.add(record(reasoning=thought, type=const("final_answer"), answer=STRING))
+        if not must_act or not tools:
+            replies.add(record(reasoning=thought, type=const("final_answer"), answer=STRING))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
     def write(self, said: Said) -> str:

@@ -30,7 +30,7 @@ class NativeDialect(Struct, frozen=True):
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         return "\n\n".join(text for text in (base.strip(), prompts.get("dialect.native", "").strip()) if text)
 
-    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
         # The tools stay in the request: taking them out would break the cached prefix, and some providers refuse old calls without them.
         return Encoding(tools=tools, tool_choice="none" if must_answer and tools else "auto")
 
@@ -41,7 +41,7 @@ class NativeDialect(Struct, frozen=True):
         text = message.text if said is None else said.thought if said.calls else said.answer or ""
         return AssistantMessage(text, message.calls, message.reasoning)
 
-    def results(self, results: Sequence[ToolMessage]) -> Sequence[Message]:
+    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         return results
 
     def reformat(self, problem: str, prompts: Prompts) -> str:

@@ -23,11 +23,12 @@ class SchemaDialect(TextDialect, frozen=True):
     prompt: ClassVar[str] = SCHEMA
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
 
-    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False) -> Encoding:
+    def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
         replies, thought = Alternatives(), thought_for(profile)
         for tool in () if must_answer else tools:
             replies.add(record(thought=thought, action=const(tool.name), args=replies.parameters(tool)))
-        replies.add(record(thought=thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
+        if not must_act or not tools:
+            replies.add(record(thought=thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
     def write(self, said: Said) -> str:

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle.dialects.base import Decision, Prompts
-from treadle.dialects.describe import describe, example_args
-from treadle.dialects.prompts import GO_ON, OBSERVED
+from treadle.dialects.describe import describe
+from treadle.dialects.prompts import EXAMPLES, GO_ON, OBSERVED, TASK, TRY_AGAIN
 from treadle.dialects.reading import CUT_OFF, Reading
 from treadle.dialects.shapes import Found, thought_in
 from treadle.types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
@@ -56,8 +56,7 @@ class TextDialect(Struct, frozen=True):
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         text = prompts.get(f"dialect.{self.name}", self.prompt)
-        example = f"A task for {tools[0].name} -> {self.write(self.example(tools[0]))}" if tools else ""
-        filled = self.fill(text).replace("{call}", example).replace("{tools}", describe(tools)).strip()
+        filled = self.fill(text).replace("{examples}", self.examples()).replace("{tools}", describe(tools)).strip()
         return f"{base.strip()}\n\n{filled}" if base.strip() else filled
 
     def reformat(self, problem: str, prompts: Prompts) -> str:
@@ -67,8 +66,13 @@ class TextDialect(Struct, frozen=True):
     def fill(self, text: str) -> str:
         return text
 
-    def example(self, tool: ToolSchema) -> Said:
-        return Said("This needs the tool.", (ToolCall("", tool.name, example_args(tool)),))
+    def examples(self) -> str:
+        """The worked example in this dialect's own form."""
+        lines: list[str] = []
+        for given, thought, name, made in EXAMPLES:
+            said = Said(thought, answer=made) if isinstance(made, str) else Said(thought, (ToolCall("", name, made),))
+            lines.append(f"{given} -> {self.write(said)}")
+        return "\n".join(lines)
 
     def write(self, said: Said) -> str:
         """A meaning in this dialect's own form."""
@@ -81,11 +85,13 @@ class TextDialect(Struct, frozen=True):
         text = self.write(said) if said else message.text
         return AssistantMessage(text, reasoning=message.reasoning, dialect=self.name)
 
-    def results(self, results: Sequence[ToolMessage]) -> Sequence[Message]:
+    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         parts: list[TextPart | ImagePart] = [TextPart(OBSERVED)]
         for result in results:
             parts += _observation(result)
-        parts.append(TextPart(GO_ON))
+        if task:
+            parts.append(TextPart(f"{TASK}{task}"))
+        parts.append(TextPart(TRY_AGAIN if any(result.error for result in results) else GO_ON))
         if any(isinstance(part, ImagePart) for part in parts):
             return (UserMessage(tuple(parts), kind="observation"),)
         return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)

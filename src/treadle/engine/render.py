@@ -15,12 +15,15 @@ from msgspec import Struct
 
 from treadle.dialects.base import Dialect, Encoding, Prompts
 from treadle.engine.settings import Settings
-from treadle.types.messages import AssistantMessage, Message, SystemMessage, ToolMessage
+from treadle.tools.results import cut
+from treadle.types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle.types.profile import Profile
 from treadle.types.request import OutputFormat, Request, ToolSchema, WireCache
 from treadle.types.state import Entry, RunState
 
 _encode = msgspec.json.Encoder().encode
+_REMINDER = 400
+"""Characters of the question that text dialects repeat after a result."""
 
 
 class Rendered(Struct, frozen=True):
@@ -42,12 +45,13 @@ class Renderer:
         """For each message of the request, the records and the component it comes from."""
         self._epoch = -1
         self._fresh = True
+        self._task = ""
         self._done = 0
         self._reported = 0
         self._parts: list[str] = []
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()
-        self._encodings: dict[bool, Encoding] = {}
+        self._encodings: dict[tuple[bool, bool, frozenset[str]], Encoding] = {}
         self._head: tuple[tuple[object, ...], bytes] | None = None
 
     def render(self, state: RunState, *, component: str = "loop", must_answer: bool = False, stream: bool = False) -> Rendered:
@@ -82,9 +86,15 @@ class Renderer:
         return self.messages
 
     def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
-        found = self._encodings.get(must_answer)
+        """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native tools are part
+        of the prefix that a provider keeps."""
+        barred = frozenset[str]() if must_answer or self.dialect.native else state.barred
+        must_act = state.must_act and not must_answer
+        key = (must_answer, must_act, barred)
+        found = self._encodings.get(key)
         if found is None:
-            found = self._encodings[must_answer] = self.dialect.encode(state.tools, self.profile, must_answer=must_answer)
+            tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
+            found = self._encodings[key] = self.dialect.encode(tools, self.profile, must_answer=must_answer, must_act=must_act)
         return found
 
     def _restart(self, state: RunState) -> None:
@@ -95,6 +105,7 @@ class Renderer:
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()
         self._encodings = {}
+        self._task = ""
         system = self.dialect.system(started.system, state.tools, Prompts(started.prompts))
         if system:
             self._append(SystemMessage(system), (), "system")
@@ -109,7 +120,7 @@ class Renderer:
                 while place < end and isinstance(window[place].message, ToolMessage):
                     place += 1
                 group = [other.message for other in window[start:place] if isinstance(other.message, ToolMessage)]
-                shown = self.dialect.results(group)
+                shown = self.dialect.results(group, self._task)
                 if len(shown) == len(group):
                     for other, result in zip(window[start:place], shown, strict=True):
                         self._append(result, (other.seq,), other.component)
@@ -118,6 +129,9 @@ class Renderer:
                     for result in shown:
                         self._append(result, seqs, window[start].component)
                 continue
+            if isinstance(message, UserMessage) and message.kind in ("question", "history", "interrupt"):
+                # After an interrupt, what was asked at first is no longer all that is wanted.
+                self._task = cut(text_of(message.content), _REMINDER) if message.kind != "interrupt" else ""
             self._append(
                 self.dialect.assistant(message) if isinstance(message, AssistantMessage) else message, (entry.seq,), entry.component
             )

@@ -10,6 +10,7 @@ from msgspec import Struct
 from treadle.engine.settings import RepairPolicy, Settings
 from treadle.plugins.context import ContextGuard
 from treadle.plugins.history import HistoryTrim
+from treadle.plugins.insist import Insist
 from treadle.plugins.loopguard import LoopGuard
 from treadle.plugins.paging import Paging
 from treadle.plugins.selection import ToolSelection
@@ -24,7 +25,7 @@ def _nothing(settings: Settings) -> list[Any]:
 
 def _guards(settings: Settings) -> list[Any]:
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
-    return [ContextGuard(), *selection, LoopGuard(), Paging()]
+    return [ContextGuard(), *selection, LoopGuard(), Paging(), Insist()]
 
 
 # Imported when used: most agents have no need of the thinking aids.

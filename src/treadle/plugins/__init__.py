@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from treadle.plugins.citations import Citations
     from treadle.plugins.context import ContextGuard
     from treadle.plugins.history import HistoryTrim
+    from treadle.plugins.insist import Insist
     from treadle.plugins.loopguard import LoopGuard
     from treadle.plugins.memory import Memory
     from treadle.plugins.memory_store import MemoryStore
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from treadle.plugins.selection import ToolSelection
 
 __all__ = [
-    "Approval", "Citations", "ContextGuard", "HistoryTrim", "LoopGuard", "Memory", "MemoryStore", "Observer", "Paging", "Planner",
+    "Approval", "Citations", "ContextGuard", "HistoryTrim", "Insist", "LoopGuard", "Memory", "MemoryStore", "Observer", "Paging", "Planner",
     "QuestionRewrite", "Reflection", "TaskAnalysis", "ToolSelection",
 ]  # fmt: skip
 
@@ -30,6 +31,7 @@ _HOMES = {
     "Citations": "citations",
     "ContextGuard": "context",
     "HistoryTrim": "history",
+    "Insist": "insist",
     "LoopGuard": "loopguard",
     "Memory": "memory",
     "MemoryStore": "memory_store",

@@ -19,6 +19,8 @@ NUDGE = (
 WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
 ANSWER = "The work is going round in circles. No more tools: answer now from what is known, and say plainly what is missing."
 
+_USUAL = (2, 4, 6)
+_TIGHT = (1, 2, 4)
 _LOOK_BACK = 60
 """Steps. A circle longer than that is left to the iteration limit."""
 _OTHER_TRIES = 3
@@ -29,13 +31,17 @@ class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
     After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
-    answer. Tools in `allow` may be repeated (a poll for a job's state, say).
+    answer: by default 2, 4 and 6; for a model that decodes under our grammar 1, 2 and 4, since such a one is small, hardly
+    ever finds out of a circle by itself, and pays dearly for each round. Tools in `allow` may be repeated (a poll for a
+    job's state, say).
     """
 
     name = "loop_guard"
 
-    def __init__(self, *, nudge: int = 2, withdraw: int = 4, stop: int = 6, allow: Iterable[str] = ()) -> None:
-        self.nudge, self.withdraw, self.stop = nudge, withdraw, stop
+    def __init__(
+        self, *, nudge: int | None = None, withdraw: int | None = None, stop: int | None = None, allow: Iterable[str] = ()
+    ) -> None:
+        self._limits = (nudge, withdraw, stop)
         self.allow = frozenset(allow)
 
     async def after_round(self, run: Run) -> None:
@@ -44,20 +50,24 @@ class LoopGuard(Plugin):
             return
         repeated = stale_rounds(state.steps, self.allow)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
-        if count < self.nudge:
+        if count < 1:
+            return
+        usual = _TIGHT if run.model.profile.grammar else _USUAL
+        nudge, withdraw, stop = (default if own is None else own for own, default in zip(self._limits, usual, strict=True))
+        if count < nudge:
             return
         steps = [step for steps in repeated for step in steps] or [state.steps[-1]]
         tools = list(dict.fromkeys(step.tool for step in steps if step.tool in state.tool_names()))
         events: list[Event] = [Noted(self.name, {"steps": len(state.steps), "rounds": count})]
-        if count >= self.stop:
+        if count >= stop:
             events += [PhaseChanged("answer_only", {"reason": "the same calls over and over"}), self._say(run, "stop", ANSWER)]
-        elif count >= self.withdraw and tools:
+        elif count >= withdraw and tools:
             left = tuple(tool for tool in state.tools if tool.name not in tools)
             words = WITHDRAWN.replace("{tools}", ", ".join(tools))
             events += [ToolsChanged(left, "repeated without anything new"), self._say(run, "withdraw", words)]
         else:
             calls = ", ".join(dict.fromkeys(f"{step.tool}({_short(step)})" for step in steps))
-            events.append(self._say(run, "nudge", NUDGE.replace("{calls}", calls)))
+            events += [PhaseChanged("nudged", {"barred": tools}), self._say(run, "nudge", NUDGE.replace("{calls}", calls))]
         await run.emit(*events)
 
     def _say(self, run: Run, what: str, words: str) -> MessageAdded:

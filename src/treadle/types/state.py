@@ -116,6 +116,10 @@ class RunState:
         self.task_successful: bool | None = None
         self.answer_only = ""
         """Why no tool may be called any more; empty while they may."""
+        self.must_act = False
+        """The next reply is to be a tool call, where the dialect can hold the model to it."""
+        self.barred: frozenset[str] = frozenset()
+        """Tools the next reply is not to call, where the dialect can hold the model to it."""
         self.answered: ev.AnswerDone | None = None
         self.approvals: dict[str, ev.Approved] = {}
         self.steps: list[Step] = []
@@ -176,6 +180,8 @@ class RunState:
         self.phases[event.phase] = event.data
         if event.phase == "answer_only":
             self.answer_only = str(event.data.get("reason", "")) or "told to answer"
+        self.must_act = bool(event.data.get("must_act"))
+        self.barred = frozenset(event.data.get("barred", ()))
 
     def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
         if event.component in CONVERSATION:
@@ -195,6 +201,7 @@ class RunState:
             self.replies.setdefault((event.component, event.digest), []).append(event)
             return
         self.thinking = ""
+        self.must_act, self.barred = False, frozenset()
         self.replies.clear()
         self.iteration = max(self.iteration, event.iteration)
         self.thought, self.problem = event.thought, event.problem
