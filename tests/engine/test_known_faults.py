@@ -211,3 +211,16 @@ def test_truncated_arguments_are_never_executed():
     assert result.answer == "gave up"
     assert result.metadata["truncated_responses"] == 1
     assert result.steps[0].error == "invalid_args"
+
+
+def test_what_is_shown_while_a_model_writes_has_no_secrets_either():
+    model = ScriptedModel(["the key is hunter2-hunter2, keep it"], chunk=60)
+    shown: list[str] = []
+
+    async def main() -> None:
+        agent = Agent(model, [echo], secrets=["hunter2-hunter2"], stream_thoughts=True)
+        shown.extend([str(event) async for event in agent.stream("q")])
+
+    go(main())
+    assert any("[redacted:secret]" in text for text in shown)
+    assert not any("hunter2-hunter2" in text for text in shown)

@@ -117,6 +117,7 @@ class Log:
         """Show a transient event: it gets a place within the last record and is not stored."""
         if self._sinks:
             self._offset += 1
+            event = event if self._redact is None else self._redact(event)
             self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
 
     def forward(self, record: Record) -> None:
