@@ -61,7 +61,7 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         "agent": f"{state.started.agent if state.started else '?'} on {state.model}, dialect {state.dialect}",
         "tools": ", ".join(tool.name for tool in state.tools) or "none",
         "ended": result.stop_reason if state.finished else "paused" if state.paused else "not ended: treadle runs resume goes on with it",
-        "spent": f"{plural(result.iterations, 'step')}, {seconds(result.elapsed)}, {spent(result.usage)}",
+        "spent": f"{plural(result.iterations or len(state.dag_steps), 'step')}, {seconds(result.elapsed)}, {spent(result.usage)}",
     }
     if state.finished is not None and state.finished.error:
         facts["error"] = state.finished.error
