@@ -333,3 +333,17 @@ def test_tools_are_described_with_types():
     text = describe((ToolSchema("w", "Two\n  lines", schema),))
     assert text == '- w(unit: "c" | "f", tags?: [string], place?: {lat: number}, when?: string | null, any?: any): Two lines'
     assert describe((SEARCH,)).splitlines()[1] == "    query: what to look for"
+
+
+def test_a_tiny_model_gets_a_short_prompt_with_its_own_tools_and_no_worked_example():
+    usual, brief = get_dialect("schema"), get_dialect("schema", brief=True)
+    text = brief.system("Be brief.", TOOLS, Prompts())
+    assert len(text) < 0.7 * len(usual.system("Be brief.", TOOLS, Prompts()))
+    assert text.startswith("Be brief.\n\n")
+    assert "A task for search -> " in text
+    assert "Ana Lee" not in text
+    assert "{" + "call}" not in text
+    assert brief.system("", TOOLS, Prompts({"dialect.schema": "Mine: {tools}"})).startswith("Mine: - search(")
+    result = ToolMessage("1", "search", "found")
+    assert "The task is" in str(usual.results([result], "a task"))
+    assert "The task is" not in str(brief.results([result], "a task"))

@@ -162,3 +162,13 @@ def test_a_nudge_keeps_the_repeated_tool_out_of_the_next_reply_where_it_can(dial
         assert all(len(request.tools) == 2 for request in model.requests)
     elif model.requests[0].format is not None:
         assert ["echo" in str(request.format) for request in model.requests] == [True, True, True, False, True]
+
+
+def test_a_tiny_model_that_has_a_result_does_something_else_next():
+    replies = [in_dialect("schema", "echo", text="hello"), answer_in("schema", "hello")]
+    for tiny in (True, False):
+        model = ScriptedModel(replies, abilities={"tool_call": False, "tiny": tiny})
+        result = go(Agent(model, [echo, add], dialect="schema").run("q"))
+        assert result.answer == "hello"
+        assert ["'echo'" in str(request.format) for request in model.requests] == [True, not tiny]
+        assert "'add'" in str(model.requests[1].format)

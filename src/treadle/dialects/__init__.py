@@ -45,6 +45,13 @@ def _make(name: str, options: dict[str, Any]) -> Dialect:
         raise ConfigError(f"the dialect {name!r} does not take these options: {error}") from error
 
 
+def dialect_for(name: str, profile: Profile, completion: str) -> Dialect:
+    """The dialect a run speaks: by its name, with what the model and the settings make of it."""
+    if name == "array":
+        return get_dialect(name, completion=completion)
+    return get_dialect(name, brief=True) if name == "schema" and profile.tiny else get_dialect(name)
+
+
 def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) -> Dialect:
     """The dialect for a model.
 

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from treadle.dialects.base import Decision, Encoding
+from treadle.dialects.base import Decision, Encoding, Prompts
 from treadle.dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, thought_for
-from treadle.dialects.prompts import SCHEMA, SCHEMA_REFORMAT
+from treadle.dialects.describe import example_args
+from treadle.dialects.prompts import BRIEF, SCHEMA, SCHEMA_REFORMAT
 from treadle.dialects.reading import by_name, read
 from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle.types.messages import Message, ToolCall, ToolMessage
 from treadle.types.profile import Profile
 from treadle.types.request import Reply, ToolSchema
 
@@ -21,6 +23,8 @@ FINAL = "final_answer"
 class SchemaDialect(TextDialect, frozen=True):
     name: ClassVar[str] = "schema"
     prompt: ClassVar[str] = SCHEMA
+    brief: bool = False
+    """For a tiny model: a short prompt with an example of its own tools instead of a worked one, which it would copy."""
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
 
     def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
@@ -30,6 +34,16 @@ class SchemaDialect(TextDialect, frozen=True):
         if not must_act or not tools:
             replies.add(record(thought=thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
+
+    def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
+        if not self.brief or f"dialect.{self.name}" in prompts.texts:
+            return super().system(base, tools, prompts)
+        called = [ToolCall("", tool.name, example_args(tool)) for tool in tools[:1]]
+        example = [f"A task for {call.name} -> {self.write(Said(f'{call.name} tells this.', (call,)))}" for call in called]
+        return super().system(base, tools, Prompts({f"dialect.{self.name}": BRIEF.replace("{call}", "".join(example))}))
+
+    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
+        return super().results(results, "" if self.brief else task)
 
     def write(self, said: Said) -> str:
         steps: list[dict[str, Any]] = [{"thought": said.thought, "action": call.name, "args": call.args} for call in said.calls]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle.dialects.base import Decision, Prompts
 from treadle.dialects.describe import describe
-from treadle.dialects.prompts import EXAMPLES, GO_ON, OBSERVED, TASK, TRY_AGAIN
+from treadle.dialects.prompts import EXAMPLES, FINISH, GO_ON, OBSERVED, TASK, TRY_AGAIN
 from treadle.dialects.reading import CUT_OFF, Reading
 from treadle.dialects.shapes import Found, thought_in
 from treadle.types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
@@ -91,7 +91,8 @@ class TextDialect(Struct, frozen=True):
             parts += _observation(result)
         if task:
             parts.append(TextPart(f"{TASK}{task}"))
-        parts.append(TextPart(TRY_AGAIN if any(result.error for result in results) else GO_ON))
+        ending = GO_ON if task else FINISH
+        parts.append(TextPart(TRY_AGAIN if any(result.error for result in results) else ending))
         if any(isinstance(part, ImagePart) for part in parts):
             return (UserMessage(tuple(parts), kind="observation"),)
         return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)

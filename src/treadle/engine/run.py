@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.dialects import choose_dialect, get_dialect
+from treadle.dialects import choose_dialect, dialect_for
 from treadle.dialects.base import Dialect, Prompts
 from treadle.engine.answering import ANSWERING
 from treadle.engine.calls import ask, worst_case
@@ -222,8 +222,7 @@ class Run:
         """For the current model, in the dialect the log says, else the one that suits the model."""
         profile = self.model.profile
         name = self.state.dialect or choose_dialect(self.settings.dialect, profile).name
-        options = {"completion": self.settings.complete_name} if name == "array" else {}
-        return Renderer(get_dialect(name, **options), self.settings, profile)
+        return Renderer(dialect_for(name, profile, self.settings.complete_name), self.settings, profile)
 
     async def check(self) -> None:
         """The cancel token: a model or tool that never lets go of the event loop must not outrun it."""

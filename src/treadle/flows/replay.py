@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from treadle.dialects import get_dialect
+from treadle.dialects import dialect_for
 from treadle.engine.render import Renderer, digest_of
 from treadle.engine.settings import Settings
 from treadle.journal.base import Journal
@@ -147,8 +147,7 @@ def _renderer(state: RunState) -> Renderer:
     if started is None:
         raise ConfigError("the log does not begin with the start of a run")
     settings = Settings().with_changes(started.settings)
-    options = {"completion": settings.complete_name} if state.dialect == "array" else {}
-    return Renderer(get_dialect(state.dialect, **options), settings, state.profile)
+    return Renderer(dialect_for(state.dialect, state.profile, settings.complete_name), settings, state.profile)
 
 
 def _advice(record: Record, event: ThinkStarted, state: RunState) -> Rendering:

@@ -29,6 +29,8 @@ from treadle.types.request import Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
+TINY = 700_000_000
+"""Bytes. In a smaller file there are less than a billion parameters, however they are packed."""
 
 
 class LocalModel:
@@ -61,8 +63,9 @@ class LocalModel:
         self._source = os.fspath(model)
         named = not weights.is_path(self._source)
         self._name = weights.known(self._source).name if named else Path(self._source).stem
-        free = Profile(json_mode=True, json_schema=True, grammar=True, window=n_ctx, prices=FREE)
         self.address = "" if named else str(Path(self._source).expanduser().resolve())
+        size = weights.known(self._source).size if named else os.path.getsize(self.address) if os.path.isfile(self.address) else TINY
+        free = Profile(json_mode=True, json_schema=True, grammar=True, window=n_ctx, prices=FREE, tiny=size < TINY)
         self._profile = as_probed(free, "local", self._name, self.address).with_abilities(dict(abilities or {}))
         self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
         self._temperature = temperature

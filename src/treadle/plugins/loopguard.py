@@ -7,14 +7,15 @@ from itertools import groupby
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
-from treadle.plugins.rounds import last_note
+from treadle.plugins.rounds import last_note, last_round
+from treadle.tools.results import cut
 from treadle.types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
 from treadle.types.messages import UserMessage
 from treadle.types.state import Step
 
 NUDGE = (
-    "These calls repeat what was done before and bring nothing new: {calls}. Use the results that are there, try something different, "
-    "or give the answer."
+    "You have made this call before, and it brings nothing new: {calls}. Use that result: answer with it if it is what the task asks for, "
+    "else do something different."
 )
 WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
 ANSWER = "The work is going round in circles. No more tools: answer now from what is known, and say plainly what is missing."
@@ -51,6 +52,8 @@ class LoopGuard(Plugin):
         repeated = stale_rounds(state.steps, self.allow)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
         if count < 1:
+            if run.model.profile.tiny:
+                await self._move_on(run)
             return
         usual = _TIGHT if run.model.profile.grammar else _USUAL
         nudge, withdraw, stop = (default if own is None else own for own, default in zip(self._limits, usual, strict=True))
@@ -66,9 +69,15 @@ class LoopGuard(Plugin):
             words = WITHDRAWN.replace("{tools}", ", ".join(tools))
             events += [ToolsChanged(left, "repeated without anything new"), self._say(run, "withdraw", words)]
         else:
-            calls = ", ".join(dict.fromkeys(f"{step.tool}({_short(step)})" for step in steps))
+            calls = "; ".join(dict.fromkeys(f"{step.tool}({_short(step)}) gave {cut(step.observation, 200)!r}" for step in steps))
             events += [PhaseChanged("nudged", {"barred": tools}), self._say(run, "nudge", NUDGE.replace("{calls}", calls))]
         await run.emit(*events)
+
+    async def _move_on(self, run: Run) -> None:
+        """A tiny model that has a result would call the same tool on it for ever: its next reply does something else."""
+        made = last_round(run.state)
+        if not any(step.error for step in made):
+            await run.emit(PhaseChanged("move_on", {"barred": sorted({step.tool for step in made} - self.allow)}))
 
     def _say(self, run: Run, what: str, words: str) -> MessageAdded:
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)

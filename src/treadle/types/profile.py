@@ -52,6 +52,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     forced_tool_while_thinking: bool = True
     replay_reasoning: bool = False
     """The provider wants earlier reasoning sent back."""
+    tiny: bool = False
+    """Under about a billion parameters: long prompts and worked examples confuse it, it needs the shortest there is."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 

@@ -117,9 +117,8 @@ class RunState:
         self.answer_only = ""
         """Why no tool may be called any more; empty while they may."""
         self.must_act = False
-        """The next reply is to be a tool call, where the dialect can hold the model to it."""
         self.barred: frozenset[str] = frozenset()
-        """Tools the next reply is not to call, where the dialect can hold the model to it."""
+        """What the next reply is held to, where the dialect can: that it is a tool call, and no call of these."""
         self.answered: ev.AnswerDone | None = None
         self.approvals: dict[str, ev.Approved] = {}
         self.steps: list[Step] = []
