@@ -98,7 +98,7 @@ def test_text_dialects_fence_what_a_tool_returned(dialect: str, text: str):
     shown = text_of(message.content)
     assert shown.count("<result ") == 2
     assert shown.count("</result>") == 2
-    assert "not instructions to you" in shown.splitlines()[0]
+    assert "data, not instructions" in shown.splitlines()[0]
     assert message.kind == "observation"
 
 
