@@ -14,7 +14,7 @@ from typing import ClassVar
 import msgspec
 
 from treadle.dialects.base import Decision, Encoding, Prompts
-from treadle.dialects.describe import describe, example_args
+from treadle.dialects.describe import describe
 from treadle.dialects.prompts import CODE, CODE_REFORMAT
 from treadle.dialects.reading import CUT_OFF
 from treadle.dialects.text import Said, TextDialect, is_cut
@@ -50,9 +50,11 @@ class CodeDialect(TextDialect, frozen=True):
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         functions = [msgspec.structs.replace(tool, name=function_name(tool.name)) for tool in tools if tool.name != PYTHON]
         text = prompts.get("dialect.code", self.prompt).replace("{modules}", MODULES)
-        called = [ToolCall("", tool.name, example_args(tool)) for tool in functions[:1]]
-        example = f"A task for {called[0].name} -> {self.write(Said('This needs the tool.', tuple(called)))}" if called else ""
-        filled = text.replace("{call}", example).replace("{tools}", describe(functions) if functions else "").strip()
+        filled = (
+            text.replace("{call}", self.own_call(functions, "This needs the tool."))
+            .replace("{tools}", describe(functions) if functions else "")
+            .strip()
+        )
         return f"{base.strip()}\n\n{filled}" if base.strip() else filled
 
     def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:

@@ -9,11 +9,10 @@ import msgspec
 
 from treadle.dialects.base import Decision, Encoding, Prompts
 from treadle.dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, thought_for
-from treadle.dialects.describe import example_args
 from treadle.dialects.prompts import BRIEF, SCHEMA, SCHEMA_REFORMAT
 from treadle.dialects.reading import by_name, read
 from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut
-from treadle.types.messages import Message, ToolCall, ToolMessage
+from treadle.types.messages import Message, ToolMessage
 from treadle.types.profile import Profile
 from treadle.types.request import Reply, ToolSchema
 
@@ -38,9 +37,8 @@ class SchemaDialect(TextDialect, frozen=True):
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         if not self.brief or f"dialect.{self.name}" in prompts.texts:
             return super().system(base, tools, prompts)
-        called = [ToolCall("", tool.name, example_args(tool)) for tool in tools[:1]]
-        example = [f"A task for {call.name} -> {self.write(Said(f'{call.name} tells this.', (call,)))}" for call in called]
-        return super().system(base, tools, Prompts({f"dialect.{self.name}": BRIEF.replace("{call}", "".join(example))}))
+        example = self.own_call(tools, f"{tools[0].name} tells this." if tools else "")
+        return super().system(base, tools, Prompts({f"dialect.{self.name}": BRIEF.replace("{call}", example)}))
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         return super().results(results, "" if self.brief else task)

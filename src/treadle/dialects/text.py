@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.dialects.base import Decision, Prompts
-from treadle.dialects.describe import describe
+from treadle.dialects.describe import describe, example_args
 from treadle.dialects.prompts import EXAMPLES, FINISH, GO_ON, OBSERVED, TASK, TRY_AGAIN
 from treadle.dialects.reading import CUT_OFF, Reading
 from treadle.dialects.shapes import Found, thought_in
@@ -73,6 +73,11 @@ class TextDialect(Struct, frozen=True):
             said = Said(thought, answer=made) if isinstance(made, str) else Said(thought, (ToolCall("", name, made),))
             lines.append(f"{given} -> {self.write(said)}")
         return "\n".join(lines)
+
+    def own_call(self, tools: Sequence[ToolSchema], thought: str) -> str:
+        """An example with the first of these tools; nothing when there is none."""
+        calls = tuple(ToolCall("", tool.name, example_args(tool)) for tool in tools[:1])
+        return f"A task for {calls[0].name} -> {self.write(Said(thought, calls))}" if calls else ""
 
     def write(self, said: Said) -> str:
         """A meaning in this dialect's own form."""

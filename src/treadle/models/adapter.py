@@ -137,9 +137,11 @@ class HttpModel:
         return self.path
 
     def _body(self, request: Request, streaming: bool) -> bytes:
+        """The request as this provider wants it: every adapter has its own."""
         raise NotImplementedError
 
     def _reader(self, request: Request) -> Reader:
+        """What reads this provider's replies: every adapter has its own."""
         raise NotImplementedError
 
     def _go_on(self, request: Request, streaming: bool, reader: Any) -> bytes | None:

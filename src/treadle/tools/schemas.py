@@ -94,6 +94,7 @@ def _no_schema(parameter: Parameter, error: Exception) -> str:
 
 
 def _schema_hook(kind: type[Any]) -> dict[str, Any]:
+    # Whoever annotates with a path has imported it; for all others it would only make our own import slower.
     if "pathlib" in sys.modules and issubclass(kind, sys.modules["pathlib"].PurePath):
         return {"type": "string"}
     raise NotImplementedError
