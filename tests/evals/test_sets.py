@@ -15,7 +15,7 @@ from treadle.evals.tasks import Task, TaskSet, load_tasks
 from treadle.evals.toolbox import TOOLS, make_tools
 from treadle.types.errors import ConfigError, ToolError
 
-SETS = {name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl") for name in ("shop", "office")}
+SETS = {name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl") for name in ("shop", "office", "travel")}
 CASES = [pytest.param(tasks, task, id=task.id) for tasks in SETS.values() for task in tasks.tasks]
 KINDS = {"single", "choose", "chain", "none", "recovery"}
 
@@ -52,13 +52,15 @@ def test_what_is_wanted_is_what_the_tool_says(tasks: TaskSet, task: Task):
 
 def test_the_sets_are_spread_as_they_should_be():
     every = [task for tasks in SETS.values() for task in tasks.tasks]
-    assert len(every) >= 60
-    assert len({task.id for task in every}) == len(every)
-    for tasks in SETS.values():
+    assert {name: len(tasks.tasks) for name, tasks in SETS.items()} == {"shop": 35, "office": 35, "travel": 24}
+    assert len({task.id for task in every}) == len({task.question for task in every}) == len(every)
+    for name, tasks in SETS.items():
         assert {task.kind for task in tasks.tasks} == KINDS
+        assert all(task.id.startswith(f"{name}-{task.kind}-") for task in tasks.tasks)
         for kind in KINDS:
             splits = Counter(task.split for task in tasks.tasks if task.kind == kind)
-            assert 0.25 <= splits["held"] / splits.total() <= 0.45
+            least, most = (1, 1) if name == "travel" else (0.25, 0.45)
+            assert least <= splits["held"] / splits.total() <= most
     assert {name for task in every for name in task.tools} == set(TOOLS)
 
 
@@ -71,6 +73,14 @@ def test_the_order_desk_fails_once_in_every_run():
         with pytest.raises(ToolError, match="call again"):
             desk(order_id="A-1001")
         assert "arrives on 2026-03-06" in desk(order_id=" a-1001 ")
+
+
+def test_the_airport_fails_once_in_every_run():
+    for _ in range(2):
+        (airport,) = make_tools(["flight_status"])
+        with pytest.raises(ToolError, match="call again"):
+            airport(flight="F-422")
+        assert "from gate A3" in airport(flight=" f-422 ")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +102,15 @@ def test_the_order_desk_fails_once_in_every_run():
         ("count_letter", {"text": "Banana", "letter": "an"}, "exactly one"),
         ("translate", {"word": "Bread", "language": "welsh"}, "bara"),
         ("exchange_rate", {"source": "chf", "target": "EUR"}, "1 CHF = 1.1 EUR"),
+        ("train_times", {"start": "turin", "destination": "LYON"}, "train R-119, leaves 14:25, arrives 18:10, platform 2"),
+        ("train_times", {"start": "Porto", "destination": "Lyon"}, "there is no train from 'Porto'; known are: Lyon"),
+        ("train_times", {"start": "Lyon", "destination": "Graz"}, "there is no train from Lyon to 'Graz'; known are: Turin, Bern"),
+        ("train_fare", {"train": "r-302"}, "second class 42.50 EUR, first class 68.00 EUR"),
+        ("hotel_info", {"name": "old mill inn"}, "city Graz, 3 stars, room code MI-20, breakfast until 10:00"),
+        ("room_price", {"code": "ZZ-1"}, "there is no room code 'ZZ-1'; known are: MI-20"),
+        ("forecast", {"city": "graz", "day": "sunday"}, "foggy, 9 degrees Celsius"),
+        ("forecast", {"city": "Lyon", "day": "Sat"}, "there is no day 'Sat'; known are: Monday, Tuesday"),
+        ("visa_rule", {"country": "india"}, "it costs 35 EUR"),
     ],
 )
 def test_tools(name: str, args: dict[str, object], result: str):

@@ -64,7 +64,7 @@ def components(model: ScriptedModel) -> list[str]:
     return [request.component for request in model.requests]
 
 
-def in_dialect(dialect: str, name: str, **args: Any) -> Any:
+def in_dialect(dialect: str, name: str, /, **args: Any) -> Any:
     """A call as a model writes it in that dialect."""
     if dialect == "native":
         return {"name": name, "args": args}
@@ -72,6 +72,7 @@ def in_dialect(dialect: str, name: str, **args: Any) -> Any:
         "json": {"type": "tool_call", "reasoning": "r", "tool_name": name, "tool_args": args},
         "array": [{"name": name, "arguments": args}],
         "schema": {"thought": "t", "action": name, "args": args},
+        "brief": {"from": "tool", "action": name, "args": args},
         "action": {"tool": name, "inputs": args, "final_answer": False},
     }[dialect]
     text = msgspec.json.encode(written).decode()
@@ -83,6 +84,7 @@ def answer_in(dialect: str, text: str) -> str:
         "json": {"type": "final_answer", "reasoning": "r", "answer": text},
         "array": [{"name": "__complete_task__", "arguments": {"answer": text}}],
         "schema": {"thought": "t", "action": "final_answer", "final_answer": text, "task_successful": True},
+        "brief": {"from": "result", "final_answer": text},
     }.get(dialect)
     return msgspec.json.encode(written).decode() if written else text
 

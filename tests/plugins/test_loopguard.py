@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit import add, assert_paired, call, echo, fail, go, user_texts
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ScriptedModel, ToolError, tool
 from treadle.plugins.loopguard import LoopGuard, same_failures, stale_rounds
 from treadle.types.events import Noted, PhaseChanged, ToolsChanged
 from treadle.types.state import Step
@@ -164,11 +164,35 @@ def test_a_nudge_keeps_the_repeated_tool_out_of_the_next_reply_where_it_can(dial
         assert ["echo" in str(request.format) for request in model.requests] == [True, True, True, False, True]
 
 
-def test_a_tiny_model_that_has_a_result_does_something_else_next():
-    replies = [in_dialect("schema", "echo", text="hello"), answer_in("schema", "hello")]
-    for tiny in (True, False):
-        model = ScriptedModel(replies, abilities={"tool_call": False, "tiny": tiny})
-        result = go(Agent(model, [echo, add], dialect="schema").run("q"))
+def test_a_tiny_model_that_has_a_result_answers_next():
+    for tiny, dialect in ((True, "brief"), (False, "schema")):
+        replies = [in_dialect(dialect, "echo", text="hello"), answer_in(dialect, "hello")]
+        model = ScriptedModel(replies, abilities={"tool_call": False, "json_schema": True, "tiny": tiny})
+        result = go(Agent(model, [echo, add]).run("q"))
         assert result.answer == "hello"
-        assert ["'echo'" in str(request.format) for request in model.requests] == [True, not tiny]
-        assert "'add'" in str(model.requests[1].format)
+        assert result.metadata["dialect"] == dialect
+        for name in ("'echo'", "'add'"):
+            assert [name in str(request.format) for request in model.requests] == [True, not tiny]
+
+
+def test_a_tiny_model_may_poll_on_with_a_tool_that_is_allowed_to_repeat():
+    replies = [in_dialect("brief", "echo", text="hello"), in_dialect("brief", "echo", text="hello"), answer_in("brief", "hello")]
+    model = ScriptedModel(replies, abilities={"tool_call": False, "json_schema": True, "tiny": True})
+    result = go(Agent(model, [echo, add], plugins=[LoopGuard(allow=["echo"])]).run("q"))
+    assert (result.answer, len(result.steps)) == ("hello", 2)
+    assert ["'echo'" in str(request.format) for request in model.requests] == [True, True, True]
+    assert ["'add'" in str(request.format) for request in model.requests] == [True, False, False]
+
+
+def test_a_tiny_model_that_repeats_a_failing_call_must_answer_at_once():
+    @tool
+    def lookup(name: str) -> str:
+        """Look something up."""
+        raise ToolError(f"there is no {name!r}")
+
+    call = in_dialect("brief", "lookup", name="week")
+    model = ScriptedModel([call, call, answer_in("brief", "7 days")], abilities={"tool_call": False, "json_schema": True, "tiny": True})
+    result = go(Agent(model, [lookup]).run("How many days has a week?"))
+    assert (result.answer, len(result.steps)) == ("7 days", 2)
+    assert ["'lookup'" in str(request.format) for request in model.requests] == [True, True, False]
+    assert str(model.requests[-1].messages[-1]).count("Answer the question now") == 1

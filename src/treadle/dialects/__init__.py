@@ -14,6 +14,7 @@ _HOMES = {
     "action": ("action", "ActionDialect"),
     "array": ("array", "ArrayDialect"),
     "schema": ("schema", "SchemaDialect"),
+    "brief": ("brief", "BriefDialect"),
     "code": ("code", "CodeDialect"),
 }
 
@@ -45,11 +46,9 @@ def _make(name: str, options: dict[str, Any]) -> Dialect:
         raise ConfigError(f"the dialect {name!r} does not take these options: {error}") from error
 
 
-def dialect_for(name: str, profile: Profile, completion: str) -> Dialect:
-    """The dialect a run speaks: by its name, with what the model and the settings make of it."""
-    if name == "array":
-        return get_dialect(name, completion=completion)
-    return get_dialect(name, brief=True) if name == "schema" and profile.tiny else get_dialect(name)
+def dialect_for(name: str, completion: str) -> Dialect:
+    """The dialect a run speaks: by its name, with what the settings make of it."""
+    return get_dialect(name, completion=completion) if name == "array" else get_dialect(name)
 
 
 def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) -> Dialect:
@@ -64,8 +63,8 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
     native = allow_native and profile.tool_call and profile.dialect in (None, "native")
     if fallback:
         return get_dialect("native" if native else fallback)
-    if profile.dialect and profile.dialect != "native":
-        return get_dialect(profile.dialect)
     if native or (allow_native and profile.dialect == "native"):
         return get_dialect("native")
-    return get_dialect("schema" if profile.json_schema or profile.grammar else "json")
+    probed = profile.dialect if profile.dialect != "native" else None
+    best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
+    return get_dialect("brief" if best == "schema" and profile.tiny else best)

@@ -51,7 +51,7 @@ class CodeDialect(TextDialect, frozen=True):
         functions = [msgspec.structs.replace(tool, name=function_name(tool.name)) for tool in tools if tool.name != PYTHON]
         text = prompts.get("dialect.code", self.prompt).replace("{modules}", MODULES)
         filled = (
-            text.replace("{call}", self.own_call(functions, "This needs the tool."))
+            text.replace("{call}", self.own_calls(functions[:1], "This needs the tool."))
             .replace("{tools}", describe(functions) if functions else "")
             .strip()
         )

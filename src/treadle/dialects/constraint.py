@@ -26,8 +26,8 @@ STRING: Schema = {"type": "string"}
 BOOLEAN: Schema = {"type": "boolean"}
 
 
-def thought_for(profile: Profile) -> Schema:
-    """A thought of a few sentences. A small model under a constraint may never find the end of a string by itself; providers
+def text_for(profile: Profile) -> Schema:
+    """A few sentences. A small model under a constraint may never find the end of a string by itself; providers
     that constrain by schema alone do not all take a length, so it is given only where we decode by grammar."""
     return {"type": "string", "maxLength": 400} if profile.grammar else STRING
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from treadle.dialects.base import Decision, Encoding
-from treadle.dialects.constraint import STRING, Alternatives, const, json_format, record, thought_for
+from treadle.dialects.constraint import STRING, Alternatives, const, json_format, record, text_for
 from treadle.dialects.prompts import JSON, JSON_REFORMAT
 from treadle.dialects.reading import by_name, read
 from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut
@@ -20,7 +20,7 @@ class JsonDialect(TextDialect, frozen=True):
     reformat_prompt: ClassVar[str] = JSON_REFORMAT
 
     def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
-        replies, thought = Alternatives(), thought_for(profile)
+        replies, thought = Alternatives(), text_for(profile)
         for tool in () if must_answer else tools:
             args = replies.parameters(tool)
             replies.add(record(reasoning=thought, type=const("tool_call"), tool_name=const(tool.name), tool_args=args))

@@ -1,8 +1,8 @@
 """The words with which each text dialect explains itself, all in one place.
 
 Each is replaced by name through `Prompts` (`dialect.json`, `dialect.json.reformat` and so on). `{tools}` stands for the
-tool descriptions, `{examples}` for a worked example in the dialect's own form (in `code`: `{call}`, a call of the first
-tool), `{complete}` for the completion's name, `{problem}` for what was wrong.
+tool descriptions, `{examples}` for a worked example in the dialect's own form (in `code` and `brief`: `{call}`, a call of the
+first tool), `{complete}` for the completion's name, `{problem}` for what was wrong.
 
 The tools come last: what stands before them is the same for every agent, so a model with a cache has read it already. Two
 examples need no tool, because small models call too often; the long one is there because they stop after the first result
@@ -60,20 +60,21 @@ Your tools:
 {{tools}}"""
 
 BRIEF = """\
-You work in steps. Every reply is exactly one JSON object. If a tool fits the task, use it:
-{"thought": "why", "action": "tool name", "args": {...}}
-When you have its result, or no tool fits, finish:
-{"thought": "why", "action": "final_answer", "final_answer": "...", "task_successful": true}
-
-Examples:
-Hi there! -> {"thought":"A greeting needs no tool.","action":"final_answer","final_answer":"Hello! How can I help?","task_successful":true}
-{call}
+Every reply is exactly one JSON object. First say where the answer comes from: small talk, common knowledge, or a tool. To use a tool:
+{"from": "tool", "action": "tool name", "args": {...}}
+To answer:
+{"from": "small talk", "final_answer": "..."}
+{"from": "common knowledge", "final_answer": "..."}
 
 Tools:
 {tools}
 
-Take argument values from the task. Sums, units, prices, people and dates: use the tool, do not guess."""
-"""`SCHEMA` for a tiny model."""
+What one of the tools can tell comes from that tool: never guess it, and never calculate or convert by yourself. Argument values \
+come from the question. Greetings and thanks are small talk. What every child knows is common knowledge.
+
+Hi there, I am Tom! -> {"from":"small talk","final_answer":"Hello Tom! How can I help?"}
+Which is the capital of France? -> {"from":"common knowledge","final_answer":"The capital of France is Paris."}
+{call}"""
 
 ARRAY = f"""\
 You work in steps. Every reply is exactly one JSON array of calls, with no other text:
@@ -151,6 +152,13 @@ Write it again as exactly one JSON object. To use a tool:
 To answer:
 {"thought": "why", "action": "final_answer", "final_answer": "the answer", "task_successful": true}"""
 
+BRIEF_REFORMAT = """\
+Your last reply could not be read: {problem}.
+Write it again as exactly one JSON object. To use a tool:
+{"from": "tool", "action": "tool name", "args": {...}}
+To answer:
+{"from": "common knowledge", "final_answer": "the answer"}"""
+
 ARRAY_REFORMAT = """\
 Your last reply could not be read: {problem}.
 Write it again as exactly one JSON array. To call tools:
@@ -175,3 +183,7 @@ TASK = "The task is: "
 GO_ON = "What does the task ask for that is not in the results yet? Call the tool for it. Only if nothing is left, finish."
 FINISH = "If this answers the task, finish with it. If not, call the next tool."
 TRY_AGAIN = "A call failed. Read why, then make the next call: the same one corrected, or another tool."
+BRIEF_TASK = "The question was: "
+BRIEF_ANSWER = "Answer it in a full sentence with what {tool} says."
+BRIEF_TRY_AGAIN = "Read why, and call again with a value that is known."
+"""The same for a tiny model, which takes every further word for something to do."""

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from treadle.dialects.base import Decision, Encoding, Prompts
-from treadle.dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, thought_for
-from treadle.dialects.prompts import BRIEF, SCHEMA, SCHEMA_REFORMAT
+from treadle.dialects.base import Decision, Encoding
+from treadle.dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, text_for
+from treadle.dialects.prompts import SCHEMA, SCHEMA_REFORMAT
 from treadle.dialects.reading import by_name, read
 from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut
-from treadle.types.messages import Message, ToolMessage
 from treadle.types.profile import Profile
 from treadle.types.request import Reply, ToolSchema
 
@@ -22,26 +21,15 @@ FINAL = "final_answer"
 class SchemaDialect(TextDialect, frozen=True):
     name: ClassVar[str] = "schema"
     prompt: ClassVar[str] = SCHEMA
-    brief: bool = False
-    """For a tiny model: a short prompt with an example of its own tools instead of a worked one, which it would copy."""
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
 
     def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
-        replies, thought = Alternatives(), thought_for(profile)
+        replies, thought = Alternatives(), text_for(profile)
         for tool in () if must_answer else tools:
             replies.add(record(thought=thought, action=const(tool.name), args=replies.parameters(tool)))
         if not must_act or not tools:
             replies.add(record(thought=thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
-
-    def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
-        if not self.brief or f"dialect.{self.name}" in prompts.texts:
-            return super().system(base, tools, prompts)
-        example = self.own_call(tools, f"{tools[0].name} tells this." if tools else "")
-        return super().system(base, tools, Prompts({f"dialect.{self.name}": BRIEF.replace("{call}", example)}))
-
-    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        return super().results(results, "" if self.brief else task)
 
     def write(self, said: Said) -> str:
         steps: list[dict[str, Any]] = [{"thought": said.thought, "action": call.name, "args": call.args} for call in said.calls]

@@ -74,10 +74,10 @@ class TextDialect(Struct, frozen=True):
             lines.append(f"{given} -> {self.write(said)}")
         return "\n".join(lines)
 
-    def own_call(self, tools: Sequence[ToolSchema], thought: str) -> str:
-        """An example with the first of these tools; nothing when there is none."""
-        calls = tuple(ToolCall("", tool.name, example_args(tool)) for tool in tools[:1])
-        return f"A task for {calls[0].name} -> {self.write(Said(thought, calls))}" if calls else ""
+    def own_calls(self, tools: Sequence[ToolSchema], thought: str = "") -> str:
+        """Examples with these tools, a line each."""
+        calls = [ToolCall("", tool.name, example_args(tool)) for tool in tools]
+        return "\n".join(f"A question for {call.name} -> {self.write(Said(thought, (call,)))}" for call in calls)
 
     def write(self, said: Said) -> str:
         """A meaning in this dialect's own form."""
@@ -91,24 +91,31 @@ class TextDialect(Struct, frozen=True):
         return AssistantMessage(text, reasoning=message.reasoning, dialect=self.name)
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        parts: list[TextPart | ImagePart] = [TextPart(OBSERVED)]
-        for result in results:
-            parts += _observation(result)
-        if task:
-            parts.append(TextPart(f"{TASK}{task}"))
-        ending = GO_ON if task else FINISH
-        parts.append(TextPart(TRY_AGAIN if any(result.error for result in results) else ending))
-        if any(isinstance(part, ImagePart) for part in parts):
-            return (UserMessage(tuple(parts), kind="observation"),)
-        return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)
+        ending = TRY_AGAIN if any(result.error for result in results) else GO_ON if task else FINISH
+        shown = [part for result in results for part in _observation(result)]
+        return joined(TextPart(OBSERVED), *shown, *((TextPart(f"{TASK}{task}"),) if task else ()), TextPart(ending))
+
+
+def joined(*parts: TextPart | ImagePart) -> Sequence[Message]:
+    """One message with results and what is said about them."""
+    if any(isinstance(part, ImagePart) for part in parts):
+        return (UserMessage(parts, kind="observation"),)
+    return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)
+
+
+def parts_of(result: ToolMessage) -> tuple[TextPart | ImagePart, ...]:
+    return (TextPart(result.content),) if isinstance(result.content, str) else result.content
+
+
+def plain_name(result: ToolMessage) -> str:
+    return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
 def _observation(result: ToolMessage) -> list[TextPart | ImagePart]:
     """A result between tags that its content cannot close."""
-    name = re.sub(r"[^\w.:/-]", "_", result.name)[:128]
-    content = (TextPart(result.content),) if isinstance(result.content, str) else result.content
-    head = TextPart(f'<result tool="{name}"{" error" if result.error else ""}>')
-    return [head, *(TextPart(_sealed(part.text)) if isinstance(part, TextPart) else part for part in content), TextPart("</result>")]
+    head = TextPart(f'<result tool="{plain_name(result)}"{" error" if result.error else ""}>')
+    inner = [TextPart(_sealed(part.text)) if isinstance(part, TextPart) else part for part in parts_of(result)]
+    return [head, *inner, TextPart("</result>")]
 
 
 def _sealed(text: str) -> str:

@@ -222,7 +222,7 @@ class Run:
         """For the current model, in the dialect the log says, else the one that suits the model."""
         profile = self.model.profile
         name = self.state.dialect or choose_dialect(self.settings.dialect, profile).name
-        return Renderer(dialect_for(name, profile, self.settings.complete_name), self.settings, profile)
+        return Renderer(dialect_for(name, self.settings.complete_name), self.settings, profile)
 
     async def check(self) -> None:
         """The cancel token: a model or tool that never lets go of the event loop must not outrun it."""

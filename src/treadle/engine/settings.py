@@ -42,7 +42,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 class Settings(Struct, frozen=True, kw_only=True):
     dialect: str = "auto"
-    """auto | auto:json (native, else json) | native | json | action | array | schema | code"""
+    """auto | auto:json (native, else json) | native | json | action | array | schema | brief | code"""
     max_iterations: int = 50
     on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
     summarize_progress: bool = False

@@ -1,21 +1,19 @@
 """The tools of the task sets: small, offline, the same answer every time. Task files name them; they bring no code of their own.
 
-A tool that remembers something (the order desk) is made anew for every run, so that runs cannot disturb each other.
+A tool that remembers something (the order desk, the airport) is made anew for every run, so that runs cannot disturb each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
-from typing import TypeVar
 
 from treadle.evals import toolbox_data as data
+from treadle.evals import toolbox_travel as travel
 from treadle.tools.base import Tool
 from treadle.tools.builtin.calculator import calculator
 from treadle.tools.function import tool
 from treadle.types.errors import ConfigError, ToolError
-
-T = TypeVar("T")
 
 
 def make_tools(names: Iterable[str]) -> list[Tool]:
@@ -30,15 +28,6 @@ def make_tools(names: Iterable[str]) -> list[Tool]:
             raise ConfigError(f"the toolbox has no tool {name!r}; {hint}")
         found.append(TOOLS[name]())
     return found
-
-
-def _row(table: Mapping[str, T], key: str, what: str) -> T:
-    """A row by name, whatever the case; what is there when it is not."""
-    wanted = " ".join(key.casefold().split())
-    for name, row in table.items():
-        if name.casefold() == wanted:
-            return row
-    raise ToolError(f"there is no {what} {key!r}; known are: {', '.join(table)}")
 
 
 def _day(text: str) -> date:
@@ -62,7 +51,7 @@ def product_info(name: str) -> str:
     Args:
         name: the name of the product, such as "desk lamp"
     """
-    sku, price, weight, colour = _row(data.PRODUCTS, name, "product")
+    sku, price, weight, colour = data.row(data.PRODUCTS, name, "product")
     return f"{name.strip().lower()}: SKU {sku}, price {price:.2f} EUR, weight {weight:g} kg, colour {colour}"
 
 
@@ -73,7 +62,7 @@ def stock_level(sku: str) -> str:
     Args:
         sku: the product number, such as "K-100"
     """
-    return f"{_row(data.STOCK, sku, 'SKU')} pieces of {sku.strip().upper()} in stock"
+    return f"{data.row(data.STOCK, sku, 'SKU')} pieces of {sku.strip().upper()} in stock"
 
 
 @tool(effect="pure")
@@ -84,7 +73,7 @@ def shipping_cost(weight_kg: float, country: str) -> str:
         weight_kg: the weight of the parcel in kilograms
         country: the country it goes to
     """
-    base, per_kg = _row(data.SHIPPING, country, "country")
+    base, per_kg = data.row(data.SHIPPING, country, "country")
     if not 0 < weight_kg <= 30:
         raise ToolError("a parcel weighs more than 0 and at most 30 kg")
     return f"{base + per_kg * weight_kg:.2f} EUR"
@@ -98,7 +87,7 @@ def exchange_rate(source: str, target: str) -> str:
         source: code of the currency to change from, such as EUR
         target: code of the currency to change into, such as USD
     """
-    worth = _row(data.EUROS, source, "currency") / _row(data.EUROS, target, "currency")
+    worth = data.row(data.EUROS, source, "currency") / data.row(data.EUROS, target, "currency")
     return f"1 {source.strip().upper()} = {_number(worth)} {target.strip().upper()}"
 
 
@@ -137,7 +126,7 @@ def phone_book(name: str) -> str:
     Args:
         name: first and last name
     """
-    employee, extension = _row(data.PEOPLE, name, "person")
+    employee, extension = data.row(data.PEOPLE, name, "person")
     return f"{name.strip()}: employee id {employee}, extension {extension}"
 
 
@@ -148,7 +137,7 @@ def employee_record(employee_id: str) -> str:
     Args:
         employee_id: the employee id, such as E17
     """
-    department, office, manager, joined = _row(data.RECORDS, employee_id, "employee id")
+    department, office, manager, joined = data.row(data.RECORDS, employee_id, "employee id")
     return f"{employee_id.strip().upper()}: department {department}, office {office}, manager {manager}, joined {joined}"
 
 
@@ -195,7 +184,7 @@ def room_bookings(room: str, day: str) -> str:
         room: the name of the room
         day: the date as YYYY-MM-DD
     """
-    bookings = _row(data.ROOMS, room, "room")
+    bookings = data.row(data.ROOMS, room, "room")
     return bookings.get(_day(day).isoformat(), "free all day")
 
 
@@ -206,7 +195,7 @@ def weather(city: str) -> str:
     Args:
         city: the name of the city
     """
-    sky, degrees = _row(data.WEATHER, city, "city")
+    sky, degrees = data.row(data.WEATHER, city, "city")
     return f"{sky}, {degrees} degrees Celsius"
 
 
@@ -219,7 +208,7 @@ def distance(origin: str, destination: str) -> str:
         destination: the second city
     """
     for name in (origin, destination):
-        _row(data.WEATHER, name, "city")
+        data.row(data.WEATHER, name, "city")
     pair = frozenset((origin.strip().casefold(), destination.strip().casefold()))
     for first, second, kilometres in data.ROADS:
         if frozenset((first.casefold(), second.casefold())) == pair:
@@ -261,7 +250,7 @@ def translate(word: str, language: str) -> str:
         word: one English word
         language: Finnish, Welsh or Esperanto
     """
-    return _row(_row(data.WORDS, language, "language"), word, "word")
+    return data.row(data.row(data.WORDS, language, "language"), word, "word")
 
 
 # ---- tools that fail, and how
@@ -281,7 +270,7 @@ def _order_status() -> Tool:
         if key not in tried:
             tried.add(key)
             raise ToolError("the order desk is busy right now: call again with the same arguments")
-        return _row(data.ORDERS, key, "order")
+        return data.row(data.ORDERS, key, "order")
 
     return order_status
 
@@ -299,11 +288,13 @@ def old_price_list(name: str) -> str:
 TOOLS: dict[str, Callable[[], Tool]] = {
     "calculator": calculator,
     "order_status": _order_status,
+    "flight_status": travel.make_flight_status,
     **{
         made.name: lambda made=made: made
         for made in (
             product_info, stock_level, shipping_cost, exchange_rate, convert_units, phone_book, employee_record, weekday, days_between,
             add_days, room_bookings, weather, distance, reverse_text, count_letter, translate, old_price_list,
+            travel.train_times, travel.train_fare, travel.hotel_info, travel.room_price, travel.forecast, travel.visa_rule,
         )
     },
 }  # fmt: skip

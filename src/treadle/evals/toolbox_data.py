@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
+from treadle.types.errors import ToolError
+
+T = TypeVar("T")
+
+
+def row(table: Mapping[str, T], key: str, what: str) -> T:
+    """A row by name, whatever the case; what is there when it is not."""
+    wanted = " ".join(key.casefold().split())
+    for name, found in table.items():
+        if name.casefold() == wanted:
+            return found
+    raise ToolError(f"there is no {what} {key!r}; known are: {', '.join(table)}")
+
+
 PRODUCTS = {
     "kettle": ("K-100", 34.90, 1.2, "blue"),
     "desk lamp": ("L-205", 59.00, 2.5, "black"),

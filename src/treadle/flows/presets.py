@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.engine.settings import RepairPolicy, Settings
+from treadle.plugins.borrowed import Borrowed
 from treadle.plugins.context import ContextGuard
 from treadle.plugins.history import HistoryTrim
 from treadle.plugins.insist import Insist
@@ -25,7 +26,7 @@ def _nothing(settings: Settings) -> list[Any]:
 
 def _guards(settings: Settings) -> list[Any]:
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
-    return [ContextGuard(), *selection, LoopGuard(), Paging(), Insist()]
+    return [ContextGuard(), *selection, LoopGuard(), Paging(), Insist(), Borrowed()]
 
 
 # Imported when used: most agents have no need of the thinking aids.

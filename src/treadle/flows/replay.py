@@ -147,7 +147,7 @@ def _renderer(state: RunState) -> Renderer:
     if started is None:
         raise ConfigError("the log does not begin with the start of a run")
     settings = Settings().with_changes(started.settings)
-    return Renderer(dialect_for(state.dialect, state.profile, settings.complete_name), settings, state.profile)
+    return Renderer(dialect_for(state.dialect, settings.complete_name), settings, state.profile)
 
 
 def _advice(record: Record, event: ThinkStarted, state: RunState) -> Rendering:

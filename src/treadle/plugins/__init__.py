@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treadle.plugins.analysis import TaskAnalysis
     from treadle.plugins.approval import Approval
+    from treadle.plugins.borrowed import Borrowed
     from treadle.plugins.citations import Citations
     from treadle.plugins.context import ContextGuard
     from treadle.plugins.history import HistoryTrim
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from treadle.plugins.selection import ToolSelection
 
 __all__ = [
-    "Approval", "Citations", "ContextGuard", "HistoryTrim", "Insist", "LoopGuard", "Memory", "MemoryStore", "Observer", "Paging", "Planner",
-    "QuestionRewrite", "Reflection", "TaskAnalysis", "ToolSelection",
+    "Approval", "Borrowed", "Citations", "ContextGuard", "HistoryTrim", "Insist", "LoopGuard", "Memory", "MemoryStore",
+    "Observer", "Paging", "Planner", "QuestionRewrite", "Reflection", "TaskAnalysis", "ToolSelection",
 ]  # fmt: skip
 
 _HOMES = {
     "Approval": "approval",
+    "Borrowed": "borrowed",
     "Citations": "citations",
     "ContextGuard": "context",
     "HistoryTrim": "history",

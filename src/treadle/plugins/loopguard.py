@@ -18,10 +18,13 @@ NUDGE = (
     "else do something different."
 )
 WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
+ANSWER_TINY = "Answer the question now, from what you know."
+"""A tiny model takes more words than that for its answer."""
 ANSWER = "The work is going round in circles. No more tools: answer now from what is known, and say plainly what is missing."
 
 _USUAL = (2, 4, 6)
 _TIGHT = (1, 2, 4)
+_TINY = (1, 1, 1)
 _LOOK_BACK = 60
 """Steps. A circle longer than that is left to the iteration limit."""
 _OTHER_TRIES = 3
@@ -55,7 +58,8 @@ class LoopGuard(Plugin):
             if run.model.profile.tiny:
                 await self._move_on(run)
             return
-        usual = _TIGHT if run.model.profile.grammar else _USUAL
+        tiny = run.model.profile.tiny
+        usual = _TINY if tiny else _TIGHT if run.model.profile.grammar else _USUAL
         nudge, withdraw, stop = (default if own is None else own for own, default in zip(self._limits, usual, strict=True))
         if count < nudge:
             return
@@ -63,7 +67,10 @@ class LoopGuard(Plugin):
         tools = list(dict.fromkeys(step.tool for step in steps if step.tool in state.tool_names()))
         events: list[Event] = [Noted(self.name, {"steps": len(state.steps), "rounds": count})]
         if count >= stop:
-            events += [PhaseChanged("answer_only", {"reason": "the same calls over and over"}), self._say(run, "stop", ANSWER)]
+            events += [
+                PhaseChanged("answer_only", {"reason": "the same calls over and over"}),
+                self._say(run, "stop", ANSWER_TINY if tiny else ANSWER),
+            ]
         elif count >= withdraw and tools:
             left = tuple(tool for tool in state.tools if tool.name not in tools)
             words = WITHDRAWN.replace("{tools}", ", ".join(tools))
@@ -74,10 +81,9 @@ class LoopGuard(Plugin):
         await run.emit(*events)
 
     async def _move_on(self, run: Run) -> None:
-        """A tiny model that has a result would call the same tool on it for ever: its next reply does something else."""
-        made = last_round(run.state)
-        if not any(step.error for step in made):
-            await run.emit(PhaseChanged("move_on", {"barred": sorted({step.tool for step in made} - self.allow)}))
+        """A tiny model that has a result never finds the next step, it calls anything at all: its next reply is the answer."""
+        if not any(step.error for step in last_round(run.state)):
+            await run.emit(PhaseChanged("move_on", {"barred": sorted(run.state.tool_names() - self.allow)}))
 
     def _say(self, run: Run, what: str, words: str) -> MessageAdded:
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)

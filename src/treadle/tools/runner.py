@@ -13,6 +13,7 @@ import msgspec
 
 from treadle.tools.base import Limits, Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle.tools.clock import Clock
+from treadle.tools.nearmiss import near_misses
 from treadle.tools.results import NO_OUTPUT, clean, cut, describe_failure, render
 from treadle.tools.signature import accepted_names
 from treadle.tools.streaming import Stream, pump
@@ -146,7 +147,9 @@ async def _guarded(tool: Tool, args: dict[str, Any], limits: Limits, stream: Str
         if clock.expired:
             reason = f"timed out after {seconds:g} s." if stream.started else f"was not started within {seconds:g} s: too many are at work."
             return _failure(stream, "timeout", f"Tool '{tool.name}' {reason}", limits)
-        return _failure(stream, "exception", describe_failure(tool.name, error, limits.error_detail), limits)
+        text = describe_failure(tool.name, error, limits.error_detail)
+        hint = near_misses(args, text)
+        return _failure(stream, "exception", f"{text.rstrip('. ')}. {hint}" if hint else text, limits)
     finally:
         stream.close()
 

@@ -1,0 +1,61 @@
+"""Borrowed: a small model that lacks a number or an id takes the one that a tool's description gives as an example. It is told so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from treadle.engine.plugin import Plugin
+from treadle.engine.run import Run
+from treadle.tools.base import ToolOutcome
+from treadle.types.events import PhaseChanged
+from treadle.types.messages import AssistantMessage, SystemMessage, ToolCall, text_of
+
+OBJECTION = (
+    "Tool '{tool}' was not called: \"{value}\" is only the example in the description of {name}. "
+    "Take the value from the task or from a result; if it is in neither, call another tool that gives it."
+)
+
+
+class Borrowed(Plugin):
+    """Concerns values with a digit (ids, dates), which nobody guesses rightly, and models that decode under our grammar, which are
+    small. The next reply is for another tool; a call that is made again after it goes through, as the example may be what is meant."""
+
+    name = "borrowed"
+
+    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+        tool = run.tool(call.name) if run.model.profile.grammar else None
+        if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
+            return call
+        for name, value in _examples(call.args, tool.parameters):
+            if not any(_names(text, value) for text in _said(run)):
+                words = run.prompts.get("borrowed", OBJECTION)
+                text = words.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
+                if len(run.state.tools) > 1:
+                    await run.emit(PhaseChanged(self.name, {"barred": [call.name]}))
+                return ToolOutcome(text, "rejected", executed=False)
+        return call
+
+
+def _examples(args: dict[str, Any], parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Arguments whose value stands in the description of their parameter."""
+    properties = cast("dict[str, dict[str, Any]]", parameters.get("properties") or {})
+    for name, value in args.items():
+        about = properties.get(name, {})
+        if isinstance(value, str) and re.search(r"\d", value) and "enum" not in about and _names(str(about.get("description", "")), value):
+            yield name, value
+
+
+def _names(text: str, value: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value.strip())}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _said(run: Run) -> Iterator[str]:
+    """What the model was told, by the user or by tools; not what it said itself, nor how its tools are described."""
+    yield run.state.question
+    if run.state.started is not None:
+        yield run.state.started.system
+    for entry in run.state.window:
+        if not isinstance(entry.message, (AssistantMessage, SystemMessage)):
+            yield text_of(entry.message.content)
