@@ -15,7 +15,7 @@ from treadle.evals.tasks import Task, TaskSet, load_tasks
 from treadle.evals.toolbox import TOOLS, make_tools
 from treadle.types.errors import ConfigError, ToolError
 
-SETS = {name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl") for name in ("shop", "office", "travel")}
+SETS = {name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl") for name in ("shop", "office", "travel", "clinic")}
 CASES = [pytest.param(tasks, task, id=task.id) for tasks in SETS.values() for task in tasks.tasks]
 KINDS = {"single", "choose", "chain", "none", "recovery"}
 
@@ -52,14 +52,14 @@ def test_what_is_wanted_is_what_the_tool_says(tasks: TaskSet, task: Task):
 
 def test_the_sets_are_spread_as_they_should_be():
     every = [task for tasks in SETS.values() for task in tasks.tasks]
-    assert {name: len(tasks.tasks) for name, tasks in SETS.items()} == {"shop": 35, "office": 35, "travel": 24}
+    assert {name: len(tasks.tasks) for name, tasks in SETS.items()} == {"shop": 35, "office": 35, "travel": 24, "clinic": 24}
     assert len({task.id for task in every}) == len({task.question for task in every}) == len(every)
     for name, tasks in SETS.items():
         assert {task.kind for task in tasks.tasks} == KINDS
         assert all(task.id.startswith(f"{name}-{task.kind}-") for task in tasks.tasks)
         for kind in KINDS:
             splits = Counter(task.split for task in tasks.tasks if task.kind == kind)
-            least, most = (1, 1) if name == "travel" else (0.25, 0.45)
+            least, most = (1, 1) if name in ("travel", "clinic") else (0.25, 0.45)
             assert least <= splits["held"] / splits.total() <= most
     assert {name for task in every for name in task.tools} == set(TOOLS)
 
@@ -81,6 +81,14 @@ def test_the_airport_fails_once_in_every_run():
         with pytest.raises(ToolError, match="call again"):
             airport(flight="F-422")
         assert "from gate A3" in airport(flight=" f-422 ")
+
+
+def test_the_laboratory_fails_once_in_every_run():
+    for _ in range(2):
+        (laboratory,) = make_tools(["lab_result"])
+        with pytest.raises(ToolError, match="call again"):
+            laboratory(sample="S-224")
+        assert "too little iron" in laboratory(sample=" s-224 ")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +119,14 @@ def test_the_airport_fails_once_in_every_run():
         ("forecast", {"city": "graz", "day": "sunday"}, "foggy, 9 degrees Celsius"),
         ("forecast", {"city": "Lyon", "day": "Sat"}, "there is no day 'Sat'; known are: Monday, Tuesday"),
         ("visa_rule", {"country": "india"}, "it costs 35 EUR"),
+        ("patient_record", {"name": "hazel"}, "rabbit, weight 1.9 kg, owner Mira Stahl, takes Pulvexin"),
+        ("patient_record", {"name": "Rex"}, "there is no patient 'Rex'; known are: Biscuit, Pepper"),
+        ("owner_contact", {"name": "leo  marek"}, "phone 77592, lives in Millbrook"),
+        ("next_appointment", {"patient": "NALA"}, "Monday at 10:05, doctor: Karl Ostrow"),
+        ("doctor_info", {"name": "Samir Haddad"}, "special field birds, room 9"),
+        ("doctor_info", {"name": "Dr. Haddad"}, "there is no doctor 'Dr. Haddad'; known are: Karl Ostrow"),
+        ("medicine_info", {"name": "artrolin"}, "32.00 EUR a pack, 40 tablets in a pack, shelf B1"),
+        ("opening_hours", {"day": "sunday"}, "closed all day"),
     ],
 )
 def test_tools(name: str, args: dict[str, object], result: str):

@@ -1,6 +1,7 @@
 """The tools of the task sets: small, offline, the same answer every time. Task files name them; they bring no code of their own.
 
-A tool that remembers something (the order desk, the airport) is made anew for every run, so that runs cannot disturb each other.
+A tool that remembers something (the order desk, the airport, the laboratory) is made anew for every run, so that runs cannot disturb
+each other.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 
+from treadle.evals import toolbox_clinic as clinic
 from treadle.evals import toolbox_data as data
 from treadle.evals import toolbox_travel as travel
 from treadle.tools.base import Tool
@@ -289,12 +291,15 @@ TOOLS: dict[str, Callable[[], Tool]] = {
     "calculator": calculator,
     "order_status": _order_status,
     "flight_status": travel.make_flight_status,
+    "lab_result": clinic.make_lab_result,
     **{
         made.name: lambda made=made: made
         for made in (
             product_info, stock_level, shipping_cost, exchange_rate, convert_units, phone_book, employee_record, weekday, days_between,
             add_days, room_bookings, weather, distance, reverse_text, count_letter, translate, old_price_list,
             travel.train_times, travel.train_fare, travel.hotel_info, travel.room_price, travel.forecast, travel.visa_rule,
+            clinic.patient_record, clinic.owner_contact, clinic.next_appointment, clinic.doctor_info, clinic.medicine_info,
+            clinic.opening_hours,
         )
     },
 }  # fmt: skip

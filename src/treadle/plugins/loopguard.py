@@ -36,8 +36,8 @@ class LoopGuard(Plugin):
 
     After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
     answer: by default 2, 4 and 6; for a model that decodes under our grammar 1, 2 and 4, since such a one is small, hardly
-    ever finds out of a circle by itself, and pays dearly for each round. Tools in `allow` may be repeated (a poll for a
-    job's state, say).
+    ever finds out of a circle by itself, and pays dearly for each round. A tiny one answers after the first such round, and
+    after the first result. Tools in `allow` may be repeated (a poll for a job's state, say).
     """
 
     name = "loop_guard"
