@@ -18,8 +18,8 @@ RULES = """\
 - If a call fails, read why and correct it, or use another tool. Never repeat a call whose result you have."""
 
 EXAMPLES: tuple[tuple[str, str, str, dict[str, object] | str], ...] = (
-    ("Hi there!", "A greeting: no tool is needed.", "", "Hello! How can I help?"),
-    ("Which is the capital of France?", "Common knowledge: no tool is needed.", "", "Paris"),
+    ("Hi there!", "A greeting.", "", "Hello! How can I help?"),
+    ("Which is the capital of France?", "I know this.", "", "Paris"),
     ("How many minutes is the newest record of Ana Le?", "First the record of Ana Le.", "newest_record", {"artist": "Ana Le"}),
     ("failed: no artist 'Ana Le'; known are: Ana Lee, Bo Ek", "The name is Ana Lee.", "newest_record", {"artist": "Ana Lee"}),
     ("Tides, number R7", "I have the number R7, the length is still missing.", "record_length", {"number": "R7"}),
