@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from treadle.dialects.base import Decision, Encoding, Prompts
-from treadle.dialects.constraint import Alternatives, const, json_format, record, text_for
+from treadle.dialects.constraint import Alternatives, Schema, const, json_format, record, text_for
 from treadle.dialects.prompts import BRIEF, BRIEF_ANSWER, BRIEF_REFORMAT, BRIEF_TASK, BRIEF_TRY_AGAIN
 from treadle.dialects.reading import by_name, read
 from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut, joined, parts_of, plain_name
@@ -35,7 +35,7 @@ class BriefDialect(TextDialect, frozen=True):
         if not must_act or not offered:
             # While a tool could still be called, an answer is one that needs none.
             sources = [TALK, KNOWN] if offered else [RESULT, TALK, KNOWN]
-            replies.add(record(**{"from": {"enum": sources}}, final_answer=text_for(profile)))
+            replies.add(record(**{"from": {"enum": sources}}, final_answer=_something(text_for(profile))))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
@@ -59,6 +59,11 @@ class BriefDialect(TextDialect, frozen=True):
         reading = read(reply.text, by_name(tools), cut=is_cut(reply))
         missing = "the JSON has neither an action nor a final answer" if reading.json else "there is no JSON object in it"
         return decide(reading, reply, answer=reading.answer, nothing=missing)
+
+
+def _something(text: Schema) -> Schema:
+    """Not nothing: a tiny model under a constraint is glad to close a string at once. Only where lengths are understood."""
+    return {**text, "minLength": 1} if "maxLength" in text else text
 
 
 def _told(result: ToolMessage) -> list[TextPart | ImagePart]:
