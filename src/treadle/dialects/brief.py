@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from treadle.dialects.base import Decision, Encoding, Prompts
+from treadle.dialects.base import Encoding, Prompts
 from treadle.dialects.constraint import Alternatives, Schema, const, json_format, record, text_for
 from treadle.dialects.prompts import BRIEF, BRIEF_ANSWER, BRIEF_REFORMAT, BRIEF_TASK, BRIEF_TRY_AGAIN
-from treadle.dialects.reading import by_name, read
-from treadle.dialects.text import Said, TextDialect, decide, encode_json, is_cut, joined, parts_of, plain_name
+from treadle.dialects.schema import FINAL, SchemaDialect
+from treadle.dialects.text import Said, encode_json, joined, parts_of, plain_name
 from treadle.types.messages import ImagePart, Message, TextPart, ToolMessage
 from treadle.types.profile import Profile
-from treadle.types.request import Reply, ToolSchema
+from treadle.types.request import ToolSchema
 
-FINAL = "final_answer"
 _SHOWN = 4
 TALK, KNOWN, RESULT, TOOL = "small talk", "common knowledge", "result", "tool"
 
 
-class BriefDialect(TextDialect, frozen=True):
+class BriefDialect(SchemaDialect, frozen=True):
     name: ClassVar[str] = "brief"
     prompt: ClassVar[str] = BRIEF
     reformat_prompt: ClassVar[str] = BRIEF_REFORMAT
@@ -54,11 +53,6 @@ class BriefDialect(TextDialect, frozen=True):
     def write(self, said: Said) -> str:
         steps: list[dict[str, Any]] = [{"from": TOOL, "action": call.name, "args": call.args} for call in said.calls]
         return "\n".join(encode_json(step) for step in steps or [{"from": KNOWN, FINAL: said.answer or ""}])
-
-    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        reading = read(reply.text, by_name(tools), cut=is_cut(reply))
-        missing = "the JSON has neither an action nor a final answer" if reading.json else "there is no JSON object in it"
-        return decide(reading, reply, answer=reading.answer, nothing=missing)
 
 
 def _something(text: Schema) -> Schema:

@@ -1,8 +1,8 @@
 """The words with which each text dialect explains itself, all in one place.
 
 Each is replaced by name through `Prompts` (`dialect.json`, `dialect.json.reformat` and so on). `{tools}` stands for the
-tool descriptions, `{examples}` for a worked example in the dialect's own form (in `code` and `brief`: `{call}`, a call of the
-first tool), `{complete}` for the completion's name, `{problem}` for what was wrong.
+tool descriptions, `{examples}` for a worked example in the dialect's own form (in `code` and `brief`: `{call}`, calls of the
+agent's own tools), `{complete}` for the completion's name, `{problem}` for what was wrong.
 
 The tools come last: what stands before them is the same for every agent, so a model with a cache has read it already. Two
 examples need no tool, because small models call too often; the long one is there because they stop after the first result

@@ -268,11 +268,7 @@ def _order_status() -> Tool:
         Args:
             order_id: the number of the order, such as A-1001
         """
-        key = order_id.strip().upper()
-        if key not in tried:
-            tried.add(key)
-            raise ToolError("the order desk is busy right now: call again with the same arguments")
-        return data.row(data.ORDERS, key, "order")
+        return data.second_time(tried, data.ORDERS, order_id, "order", "the order desk is busy right now")
 
     return order_status
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from treadle.evals.toolbox_data import row
+from treadle.evals.toolbox_data import row, second_time
 from treadle.tools.base import Tool
 from treadle.tools.function import tool
-from treadle.types.errors import ToolError
 
 PATIENTS = {
     "Biscuit": ("dog", 12.5, "Hanna Voss", "Artrolin"),
@@ -141,10 +140,6 @@ def make_lab_result() -> Tool:
         Args:
             sample: the number of the sample, such as S-224
         """
-        key = sample.strip().upper()
-        if key not in tried:
-            tried.add(key)
-            raise ToolError("the laboratory cannot be reached right now: call again with the same arguments")
-        return row(SAMPLES, key, "sample")
+        return second_time(tried, SAMPLES, sample, "sample", "the laboratory cannot be reached right now")
 
     return lab_result

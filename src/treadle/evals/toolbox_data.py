@@ -19,6 +19,15 @@ def row(table: Mapping[str, T], key: str, what: str) -> T:
     raise ToolError(f"there is no {what} {key!r}; known are: {', '.join(table)}")
 
 
+def second_time(tried: set[str], table: Mapping[str, T], key: str, what: str, excuse: str) -> T:
+    """The same from a desk that refuses the first call for each key."""
+    wanted = key.strip().upper()
+    if wanted not in tried:
+        tried.add(wanted)
+        raise ToolError(f"{excuse}: call again with the same arguments")
+    return row(table, wanted, what)
+
+
 PRODUCTS = {
     "kettle": ("K-100", 34.90, 1.2, "blue"),
     "desk lamp": ("L-205", 59.00, 2.5, "black"),

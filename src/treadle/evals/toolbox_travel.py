@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from treadle.evals.toolbox_data import row
+from treadle.evals.toolbox_data import row, second_time
 from treadle.tools.base import Tool
 from treadle.tools.function import tool
-from treadle.types.errors import ToolError
 
 TRAINS = {
     "Lyon": {"Turin": ("R-118", "07:50", "11:35", 4), "Bern": ("R-303", "09:10", "12:25", 6)},
@@ -141,10 +140,6 @@ def make_flight_status() -> Tool:
         Args:
             flight: the number of the flight, such as F-422
         """
-        key = flight.strip().upper()
-        if key not in tried:
-            tried.add(key)
-            raise ToolError("the airport does not answer right now: call again with the same arguments")
-        return row(FLIGHTS, key, "flight")
+        return second_time(tried, FLIGHTS, flight, "flight", "the airport does not answer right now")
 
     return flight_status

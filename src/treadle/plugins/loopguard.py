@@ -54,11 +54,11 @@ class LoopGuard(Plugin):
             return
         repeated = stale_rounds(state.steps, self.allow)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
+        tiny = run.model.profile.tiny
         if count < 1:
-            if run.model.profile.tiny:
+            if tiny:
                 await self._move_on(run)
             return
-        tiny = run.model.profile.tiny
         usual = _TINY if tiny else _TIGHT if run.model.profile.grammar else _USUAL
         nudge, withdraw, stop = (default if own is None else own for own, default in zip(self._limits, usual, strict=True))
         if count < nudge:
