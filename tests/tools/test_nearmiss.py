@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +37,14 @@ def test_what_is_meant(args: dict[str, object], message: str, hint: str):
 def test_it_never_fails_and_only_quotes_the_message(args: dict[str, str], message: str):
     hint = near_misses(args, message)
     assert hint == "" or hint.split(' = "')[1].split('"')[0] in message
+
+
+def test_many_long_values_do_not_hold_up_the_loop():
+    offered = ", ".join("abcdefghij" * 7 + str(number) for number in range(60))
+    args = {f"a{number}": "abcdefghij" * 8 for number in range(500)}
+    began = time.process_time()
+    assert near_misses(args, offered)
+    assert time.process_time() - began < 0.5
 
 
 def test_it_reaches_the_model():
