@@ -44,4 +44,4 @@ reply = st.one_of(
     st.builds(lambda: TransientModelError("busy", status=503)),
 )
 actions = st.lists(st.tuples(st.integers(0, BOUND), st.sampled_from(["send", "cancel", "nothing", "nothing"])), max_size=4)
-dialects = st.sampled_from(["auto", "native", "json", "action", "array", "schema", "brief"])
+dialects = st.sampled_from(["auto", "native", "json", "action", "array", "schema", "direct", "brief"])

@@ -12,11 +12,11 @@ from treadle.dialects.base import Decision
 from treadle.types.request import Reply, ToolSchema
 
 DATA = Path(__file__).resolve().parent.parent / "data"
-NAMES = ("native", "json", "action", "array", "schema", "brief")
+NAMES = ("native", "json", "action", "array", "schema", "direct", "brief")
 TEXT_NAMES = NAMES[1:]
 WORKED = TEXT_NAMES[:-1]
 """With a worked example and fenced results; what `brief` has instead is in its own tests."""
-THOUGHTLESS = ("array", "brief")
+THOUGHTLESS = ("array", "direct", "brief")
 
 SEARCH = ToolSchema(
     "search",

@@ -19,12 +19,14 @@ GRAMMAR = Profile(json_schema=True, grammar=True)
 CALL = {
     "json": f'{{"reasoning": "", "type": "tool_call", "tool_name": "search", "tool_args": {ARGS}}}',
     "schema": f'{{"thought": "", "action": "search", "args": {ARGS}}}',
+    "direct": f'{{"action": "search", "args": {ARGS}}}',
     "brief": f'{{"from": "tool", "action": "search", "args": {ARGS}}}',
     "array": f'[{{"name": "search", "arguments": {ARGS}}}]',
 }
 ANSWER = {
     "json": '{"reasoning": "", "type": "final_answer", "answer": "Paris"}',
     "schema": '{"thought": "", "action": "final_answer", "final_answer": "Paris", "task_successful": true}',
+    "direct": '{"action": "final_answer", "final_answer": "Paris", "task_successful": true}',
     "brief": '{"from": "common knowledge", "final_answer": "Paris"}',
     "array": '[{"name": "__complete_task__", "arguments": {"answer": "Paris"}}]',
 }
@@ -64,7 +66,8 @@ def test_an_unknown_dialect_names_the_known_ones():
         ("auto", Profile(tool_call=True, json_schema=True), True, "native"),
         ("auto", Profile(tool_call=True, json_schema=True), False, "schema"),
         ("auto", Profile(json_schema=True), True, "schema"),
-        ("auto", Profile(grammar=True), True, "schema"),
+        ("auto", Profile(grammar=True), True, "direct"),
+        ("auto", Profile(dialect="schema", grammar=True), True, "direct"),
         ("auto", Profile(grammar=True, tiny=True), True, "brief"),
         ("auto", Profile(dialect="schema", tiny=True), True, "brief"),
         ("schema", Profile(grammar=True, tiny=True), True, "schema"),
@@ -91,7 +94,7 @@ def test_a_bad_setting_is_an_error():
             choose_dialect(setting, Profile())
 
 
-@pytest.mark.parametrize("name", ["json", "schema", "array", "brief"])
+@pytest.mark.parametrize("name", ["json", "schema", "array", "direct", "brief"])
 def test_the_constraint_allows_what_the_dialect_reads_and_nothing_else(name: str):
     encoding = get_dialect(name).encode(TOOLS, GRAMMAR)
     assert encoding.tools == ()
@@ -109,7 +112,7 @@ def test_the_constraint_allows_what_the_dialect_reads_and_nothing_else(name: str
         assert not fits(encoding, bad), bad
 
 
-@pytest.mark.parametrize("name", ["json", "schema", "array", "brief"])
+@pytest.mark.parametrize("name", ["json", "schema", "array", "direct", "brief"])
 def test_must_answer_leaves_only_the_answer(name: str):
     encoding = get_dialect(name).encode(TOOLS, GRAMMAR, must_answer=True)
     assert fits(encoding, ANSWER[name])

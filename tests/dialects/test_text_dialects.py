@@ -7,13 +7,14 @@ import pytest
 from dialects.samples import ARGS, CALL, NOW, SEARCH, TEXT_NAMES, THOUGHTLESS, TOOLS, WORKED, decode, executable
 from treadle.dialects import get_dialect
 from treadle.dialects.base import Decision, Prompts
-from treadle.dialects.prompts import EXAMPLES
+from treadle.dialects.text import TextDialect
 from treadle.types.messages import AssistantMessage, ImagePart, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle.types.request import Reply
 
 OWN_CALL = {
     "json": f'{{"reasoning": "look", "type": "tool_call", "tool_name": "search", "tool_args": {ARGS}}}',
     "schema": f'{{"thought": "look", "action": "search", "args": {ARGS}}}',
+    "direct": f'{{"action": "search", "args": {ARGS}}}',
     "brief": f'{{"from": "tool", "action": "search", "args": {ARGS}}}',
     "array": f'[{{"name": "search", "arguments": {ARGS}}}]',
     "action": f'look\nAction: {{"tool": "search", "inputs": {ARGS}, "final_answer": false}}',
@@ -21,6 +22,7 @@ OWN_CALL = {
 OWN_ANSWER = {
     "json": '{"reasoning": "known", "type": "final_answer", "answer": "Paris"}',
     "schema": '{"thought": "known", "action": "final_answer", "final_answer": "Paris", "task_successful": true}',
+    "direct": '{"action": "final_answer", "final_answer": "Paris", "task_successful": true}',
     "brief": '{"from": "common knowledge", "final_answer": "Paris"}',
     "array": '[{"name": "__complete_task__", "arguments": {"answer": "Paris"}}]',
     "action": "known\n<__final_answer__>Paris</__final_answer__>",
@@ -43,18 +45,20 @@ def test_the_prompt_explains_tools_and_form(name: str):
 
 @pytest.mark.parametrize("name", WORKED)
 def test_the_examples_in_the_prompt_are_readable_in_the_dialect(name: str):
-    text = get_dialect(name).system("", TOOLS, Prompts())
+    dialect = get_dialect(name)
+    assert isinstance(dialect, TextDialect)
+    text = dialect.system("", TOOLS, Prompts())
     shown = text.split("Examples (the tools in them are not yours):\n")[1].split("\n\nYour tools:")[0]
     decisions: list[Decision] = []
-    for given, *_ in reversed(EXAMPLES):
+    for given, *_ in reversed(dialect.worked):
         shown, _, reply = shown.rpartition(f"{given} -> ")
         decisions.insert(0, decode(name, reply.strip()))
     assert [[(call.name, call.args) for call in decision.calls] for decision in decisions] == [
-        [(tool, made)] if tool else [] for _, _, tool, made in EXAMPLES
+        [(tool, made)] if tool else [] for _, _, tool, made in dialect.worked
     ]
-    assert [decision.answer for decision in decisions] == [None if tool else made for _, _, tool, made in EXAMPLES]
-    if name != "array":  # which has no place for a thought
-        assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in EXAMPLES]
+    assert [decision.answer for decision in decisions] == [None if tool else made for _, _, tool, made in dialect.worked]
+    if name not in THOUGHTLESS:
+        assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in dialect.worked]
 
 
 @pytest.mark.parametrize("name", WORKED)
@@ -92,7 +96,7 @@ def test_separate_reasoning_is_the_thought_when_there_is_no_other(name: str):
     assert get_dialect(name).decode(Reply(OWN_CALL["json"], reasoning="deep"), TOOLS).thought == "look"
 
 
-@pytest.mark.parametrize("name", ["json", "schema", "array", "brief"])
+@pytest.mark.parametrize("name", ["json", "schema", "array", "direct", "brief"])
 def test_text_without_json_is_a_problem(name: str):
     for text in ("Paris is the capital.", "", "{city}", '{"city": "Paris"}', "[]", "[1, 2]"):
         decision = decode(name, text)

@@ -72,6 +72,7 @@ def in_dialect(dialect: str, name: str, /, **args: Any) -> Any:
         "json": {"type": "tool_call", "reasoning": "r", "tool_name": name, "tool_args": args},
         "array": [{"name": name, "arguments": args}],
         "schema": {"thought": "t", "action": name, "args": args},
+        "direct": {"action": name, "args": args},
         "brief": {"from": "tool", "action": name, "args": args},
         "action": {"tool": name, "inputs": args, "final_answer": False},
     }[dialect]
@@ -84,6 +85,7 @@ def answer_in(dialect: str, text: str) -> str:
         "json": {"type": "final_answer", "reasoning": "r", "answer": text},
         "array": [{"name": "__complete_task__", "arguments": {"answer": text}}],
         "schema": {"thought": "t", "action": "final_answer", "final_answer": text, "task_successful": True},
+        "direct": {"action": "final_answer", "final_answer": text, "task_successful": True},
         "brief": {"from": "result", "final_answer": text},
     }.get(dialect)
     return msgspec.json.encode(written).decode() if written else text

@@ -14,6 +14,7 @@ _HOMES = {
     "action": ("action", "ActionDialect"),
     "array": ("array", "ArrayDialect"),
     "schema": ("schema", "SchemaDialect"),
+    "direct": ("direct", "DirectDialect"),
     "brief": ("brief", "BriefDialect"),
     "code": ("code", "CodeDialect"),
 }
@@ -67,4 +68,6 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
         return get_dialect("native")
     probed = profile.dialect if profile.dialect != "native" else None
     best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
-    return get_dialect("brief" if best == "schema" and profile.tiny else best)
+    if best == "schema":  # the smaller the model, the fewer its words
+        best = "brief" if profile.tiny else "direct" if profile.grammar else best
+    return get_dialect(best)

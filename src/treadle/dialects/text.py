@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle.dialects.base import Decision, Prompts
 from treadle.dialects.describe import describe, example_args
-from treadle.dialects.prompts import EXAMPLES, FINISH, GO_ON, OBSERVED, TASK, TRY_AGAIN
+from treadle.dialects.prompts import EXAMPLES, FINISH, GO_ON, OBSERVED, TASK, TRY_AGAIN, Example
 from treadle.dialects.reading import CUT_OFF, Reading
 from treadle.dialects.shapes import Found, thought_in
 from treadle.types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
@@ -53,6 +53,7 @@ class TextDialect(Struct, frozen=True):
     native: ClassVar[bool] = False
     prompt: ClassVar[str]
     reformat_prompt: ClassVar[str]
+    worked: ClassVar[tuple[Example, ...]] = EXAMPLES
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         text = prompts.get(f"dialect.{self.name}", self.prompt)
@@ -69,7 +70,7 @@ class TextDialect(Struct, frozen=True):
     def examples(self) -> str:
         """The worked example in this dialect's own form."""
         lines: list[str] = []
-        for given, thought, name, made in EXAMPLES:
+        for given, thought, name, made in self.worked:
             said = Said(thought, answer=made) if isinstance(made, str) else Said(thought, (ToolCall("", name, made),))
             lines.append(f"{given} -> {self.write(said)}")
         return "\n".join(lines)
@@ -92,7 +93,7 @@ class TextDialect(Struct, frozen=True):
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         ending = TRY_AGAIN if any(result.error for result in results) else GO_ON if task else FINISH
-        shown = [part for result in results for part in _observation(result)]
+        shown = [part for result in results for part in fenced(result)]
         return joined(TextPart(OBSERVED), *shown, *((TextPart(f"{TASK}{task}"),) if task else ()), TextPart(ending))
 
 
@@ -111,7 +112,7 @@ def plain_name(result: ToolMessage) -> str:
     return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
-def _observation(result: ToolMessage) -> list[TextPart | ImagePart]:
+def fenced(result: ToolMessage) -> list[TextPart | ImagePart]:
     """A result between tags that its content cannot close."""
     head = TextPart(f'<result tool="{plain_name(result)}"{" error" if result.error else ""}>')
     inner = [TextPart(_sealed(part.text)) if isinstance(part, TextPart) else part for part in parts_of(result)]

@@ -12,6 +12,7 @@ from treadle.plugins.borrowed import Borrowed
 from treadle.plugins.context import ContextGuard
 from treadle.plugins.history import HistoryTrim
 from treadle.plugins.insist import Insist
+from treadle.plugins.invented import Invented
 from treadle.plugins.loopguard import LoopGuard
 from treadle.plugins.paging import Paging
 from treadle.plugins.selection import ToolSelection
@@ -26,7 +27,7 @@ def _nothing(settings: Settings) -> list[Any]:
 
 def _guards(settings: Settings) -> list[Any]:
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
-    return [ContextGuard(), *selection, LoopGuard(), Paging(), Insist(), Borrowed()]
+    return [ContextGuard(), *selection, LoopGuard(), Paging(), Insist(), Borrowed(), Invented()]
 
 
 # Imported when used: most agents have no need of the thinking aids.

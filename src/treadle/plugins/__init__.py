@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from treadle.plugins.context import ContextGuard
     from treadle.plugins.history import HistoryTrim
     from treadle.plugins.insist import Insist
+    from treadle.plugins.invented import Invented
     from treadle.plugins.loopguard import LoopGuard
     from treadle.plugins.memory import Memory
     from treadle.plugins.memory_store import MemoryStore
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from treadle.plugins.selection import ToolSelection
 
 __all__ = [
-    "Approval", "Borrowed", "Citations", "ContextGuard", "HistoryTrim", "Insist", "LoopGuard", "Memory", "MemoryStore",
+    "Approval", "Borrowed", "Citations", "ContextGuard", "HistoryTrim", "Insist", "Invented", "LoopGuard", "Memory", "MemoryStore",
     "Observer", "Paging", "Planner", "QuestionRewrite", "Reflection", "TaskAnalysis", "ToolSelection",
 ]  # fmt: skip
 
@@ -34,6 +35,7 @@ _HOMES = {
     "ContextGuard": "context",
     "HistoryTrim": "history",
     "Insist": "insist",
+    "Invented": "invented",
     "LoopGuard": "loopguard",
     "Memory": "memory",
     "MemoryStore": "memory_store",

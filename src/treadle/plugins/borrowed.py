@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
+from treadle.plugins.rounds import told
 from treadle.tools.base import ToolOutcome
 from treadle.types.events import PhaseChanged
-from treadle.types.messages import AssistantMessage, SystemMessage, ToolCall, text_of
+from treadle.types.messages import ToolCall
 
 OBJECTION = (
     "Tool '{tool}' was not called: \"{value}\" is only the example in the description of {name}. "
@@ -29,7 +30,7 @@ class Borrowed(Plugin):
         if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
             return call
         for name, value in _examples(call.args, tool.parameters):
-            if not any(_names(text, value) for text in _said(run)):
+            if not any(_names(text, value) for text in told(run)):
                 words = run.prompts.get("borrowed", OBJECTION)
                 text = words.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
                 if len(run.state.tools) > 1:
@@ -49,13 +50,3 @@ def _examples(args: dict[str, Any], parameters: Mapping[str, Any]) -> Iterator[t
 
 def _names(text: str, value: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value.strip())}(?!\w)", text, re.IGNORECASE) is not None
-
-
-def _said(run: Run) -> Iterator[str]:
-    """What the model was told, by the user or by tools; not what it said itself, nor how its tools are described."""
-    yield run.state.question
-    if run.state.started is not None:
-        yield run.state.started.system
-    for entry in run.state.window:
-        if not isinstance(entry.message, (AssistantMessage, SystemMessage)):
-            yield text_of(entry.message.content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
+from treadle.plugins.rounds import all_harmless
 from treadle.types.events import PhaseChanged
 from treadle.types.messages import UserMessage
 
@@ -11,7 +12,6 @@ INSIST = (
     "You say the task could not be done, but there are tools left. What exactly is missing, and which tool gives it? "
     "Look up what you do not know, take values from the results above, and correct calls that failed."
 )
-_HARMLESS = ("pure", "idempotent")
 
 
 class Insist(Plugin):
@@ -27,7 +27,5 @@ class Insist(Plugin):
         gave_up = state.task_successful is False and state.steps
         if not gave_up or not state.tools or state.answer_only or self.name in state.phases:
             return answer
-        offered = [run.tool(schema.name) for schema in state.tools]
-        must_act = all(tool is not None and tool.effect in _HARMLESS for tool in offered)
-        await run.emit(PhaseChanged(self.name, {"must_act": must_act}))
+        await run.emit(PhaseChanged(self.name, {"must_act": all_harmless(run)}))
         return UserMessage(run.prompts.get("insist", INSIST), kind="note")

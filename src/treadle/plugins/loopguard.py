@@ -8,15 +8,17 @@ from itertools import groupby
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
 from treadle.plugins.rounds import last_note, last_round
+from treadle.tools.base import ToolOutcome
 from treadle.tools.results import cut
 from treadle.types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
-from treadle.types.messages import UserMessage
+from treadle.types.messages import ToolCall, UserMessage
 from treadle.types.state import Step
 
 NUDGE = (
     "You have made this call before, and it brings nothing new: {calls}. Use that result: answer with it if it is what the task asks for, "
     "else do something different."
 )
+AT_ONCE = "You have made this call before and have its result. Use it, or do something else."
 WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
 ANSWER_TINY = "Answer the question now, from what you know."
 """A tiny model takes more words than that for its answer."""
@@ -36,8 +38,9 @@ class LoopGuard(Plugin):
 
     After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
     answer: by default 2, 4 and 6; for a model that decodes under our grammar 1, 2 and 4, since such a one is small, hardly
-    ever finds out of a circle by itself, and pays dearly for each round. A tiny one answers after the first such round, and
-    after the first result. Tools in `allow` may be repeated (a poll for a job's state, say).
+    ever finds out of a circle by itself, and pays dearly for each round; its first repetition of a call is not even made.
+    A tiny one answers after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for
+    a job's state, say).
     """
 
     name = "loop_guard"
@@ -47,6 +50,17 @@ class LoopGuard(Plugin):
     ) -> None:
         self._limits = (nudge, withdraw, stop)
         self.allow = frozenset(allow)
+
+    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+        """A small model asks for what it has just been told. It gets no second result to read, and its next reply is for another tool."""
+        profile = run.model.profile
+        if not profile.grammar or profile.tiny or self._limits[0] is not None or call.name in self.allow:
+            return call
+        same = [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
+        if len(same) != 1 or same[0].error:
+            return call
+        await run.emit(PhaseChanged("nudged", {"barred": [call.name]}))
+        return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
     async def after_round(self, run: Run) -> None:
         state = run.state

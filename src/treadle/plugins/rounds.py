@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from treadle.engine.run import Run
+from treadle.types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
 from treadle.types.state import RunState, Step
+
+_HARMLESS = ("pure", "idempotent")
+_OURS = ("note", "reformat")
 
 
 def last_round(state: RunState) -> list[Step]:
@@ -18,3 +25,28 @@ def last_note(state: RunState, component: str, key: str) -> object:
     """What the component noted last under this key; None when it never did."""
     notes = state.notes.get(component)
     return next((note[key] for note in reversed(notes) if note.get(key) is not None), None) if notes else None
+
+
+def told(run: Run) -> Iterator[str]:
+    """What the user and the tools have said; not what the model says in this run, nor what we say to it about that."""
+    state = run.state
+    yield state.question
+    if state.started is not None:
+        yield state.started.system
+    refused = {step.call_id for step in state.steps if step.error == "rejected"}
+    for entry in state.window:
+        match entry.message:
+            case ToolMessage(call_id=call_id, content=content) if call_id not in refused:
+                yield text_of(content)
+            case UserMessage(kind=kind, content=content) if kind not in _OURS:
+                yield text_of(content)
+            case AssistantMessage(text=text) if entry.component == "history":
+                yield text
+            case _:
+                pass
+
+
+def all_harmless(run: Run) -> bool:
+    """Whether a model may be made to call one of its tools, whichever it takes."""
+    offered = [run.tool(schema.name) for schema in run.state.tools]
+    return all(tool is not None and tool.effect in _HARMLESS for tool in offered)
