@@ -75,13 +75,13 @@ def test_a_call_that_is_made_again_goes_through():
     assert MADE == ["CL-20"]
 
 
-def test_an_answer_with_a_number_that_nobody_said_is_sent_back_once():
+def test_an_answer_with_a_number_that_nobody_said_is_sent_back_twice_at_most():
     guess = answer_in("direct", "It costs 440 EUR.")
     model, result = run(HOTEL, guess, PRICE, SUM, DONE)
     assert result.answer == "It costs 286 EUR."
     assert "440 is in no result" in str(model.requests[2].messages[-1])
     assert "final_answer" not in str(model.requests[2].format), "harmless tools only: it has to call one"
-    assert run(HOTEL, guess, guess)[1].answer == "It costs 440 EUR."
+    assert run(HOTEL, guess, guess, guess)[1].answer == "It costs 440 EUR."
 
 
 def test_without_any_call_even_a_sum_has_to_come_from_a_tool():

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
-from treadle.plugins.rounds import told
+from treadle.plugins.figures import names
+from treadle.plugins.rounds import send_elsewhere, told
 from treadle.tools.base import ToolOutcome
-from treadle.types.events import PhaseChanged
 from treadle.types.messages import ToolCall
 
 OBJECTION = (
@@ -30,11 +30,10 @@ class Borrowed(Plugin):
         if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
             return call
         for name, value in _examples(call.args, tool.parameters):
-            if not any(_names(text, value) for text in told(run)):
+            if not any(names(text, value) for text in told(run)):
                 words = run.prompts.get("borrowed", OBJECTION)
                 text = words.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
-                if len(run.state.tools) > 1:
-                    await run.emit(PhaseChanged(self.name, {"barred": [call.name]}))
+                await send_elsewhere(run, self.name, call.name)
                 return ToolOutcome(text, "rejected", executed=False)
         return call
 
@@ -44,9 +43,5 @@ def _examples(args: dict[str, Any], parameters: Mapping[str, Any]) -> Iterator[t
     properties = cast("dict[str, dict[str, Any]]", parameters.get("properties") or {})
     for name, value in args.items():
         about = properties.get(name, {})
-        if isinstance(value, str) and re.search(r"\d", value) and "enum" not in about and _names(str(about.get("description", "")), value):
+        if isinstance(value, str) and re.search(r"\d", value) and "enum" not in about and names(str(about.get("description", "")), value):
             yield name, value
-
-
-def _names(text: str, value: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value.strip())}(?!\w)", text, re.IGNORECASE) is not None

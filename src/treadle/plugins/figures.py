@@ -22,6 +22,12 @@ def ids(text: str) -> list[str]:
     return [token for token in _TOKEN.findall(text) if _ID.fullmatch(token)]
 
 
+def names(text: str, value: str) -> bool:
+    """Whether a text has this word, in whatever case, with or without its hyphens: K100 is K-100."""
+    letters = [re.escape(letter) for letter in value if letter.isalnum()]
+    return bool(letters) and re.search(rf"(?<!\w){'[-_ .]?'.join(letters)}(?!\w)", text, re.IGNORECASE) is not None
+
+
 def numbers(text: str) -> list[Decimal]:
     """Plain numbers; neither dates and times nor numbers that are part of a word."""
     found = (re.sub(r"(?<=\d)[^\W\d_]+$", "", token) for token in _TOKEN.findall(text))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
-from treadle.plugins.figures import ids, unfounded
+from treadle.plugins.figures import ids, names, unfounded
 from treadle.plugins.relevance import tool_for
-from treadle.plugins.rounds import all_harmless, last_round, told
+from treadle.plugins.rounds import all_harmless, last_round, send_elsewhere, told
 from treadle.tools.base import Tool, ToolOutcome
 from treadle.types.events import ContextCompacted, Noted, PhaseChanged
 from treadle.types.messages import ToolCall, UserMessage
@@ -19,6 +18,7 @@ from treadle.types.state import RunState
 IN_A_CALL = "Tool '{tool}' was not called: {value} is neither in the task nor in a result. First call the tool that tells it."
 IN_THE_ANSWER = "{value} is in no result. Call the tool that tells it. If none does, answer without it."
 FROM_MEMORY = "Do not answer from memory what {tool} can tell: call it."
+UNTRIED = "You have not tried yet. Call the tool that comes nearest to it."
 _TIMES = 2
 _LONG = 80
 """Characters. A longer argument is a text, which may well say new things."""
@@ -40,8 +40,7 @@ class Invented(Plugin):
         if not value:
             return call
         words = run.prompts.get("invented_call", IN_A_CALL)
-        if len(run.state.tools) > 1:
-            await run.emit(PhaseChanged(self.name, {"barred": [call.name]}))
+        await send_elsewhere(run, self.name, call.name)
         return ToolOutcome(words.replace("{tool}", call.name).replace("{value}", value), "rejected", executed=False)
 
     async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
@@ -59,9 +58,13 @@ class Invented(Plugin):
         return UserMessage(objection, kind="note")
 
     def _from_memory(self, run: Run, answer: str, times: int) -> str:
-        """What a tool should tell, answered without one: the question is in the tool's own words, or the answer has a number of its own."""
-        if times == 0 and (tool := tool_for(run.state.question, run.state.tools)):
+        """What a tool should tell, answered without one: the question is in the tool's own words, or the
+        answer has a number of its own, or it gives up."""
+        state = run.state
+        if times == 0 and (tool := tool_for(state.question, state.tools)):
             return run.prompts.get("invented_memory", FROM_MEMORY).replace("{tool}", tool)
+        if state.task_successful is False:
+            return run.prompts.get("invented_untried", UNTRIED)
         value = unfounded(answer, told(run), alone=True)
         return run.prompts.get("invented_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
 
@@ -92,6 +95,4 @@ def _values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
 
 
 def _new_ids(run: Run, text: str) -> Iterator[str]:
-    for found in ids(text):
-        if not any(re.search(rf"(?<!\w){re.escape(found)}(?!\w)", words, re.IGNORECASE) for words in told(run)):
-            yield f'"{found}"'
+    return (f'"{found}"' for found in ids(text) if not any(names(words, found) for words in told(run)))

@@ -59,7 +59,8 @@ class LoopGuard(Plugin):
         same = [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
         if len(same) != 1 or same[0].error:
             return call
-        await run.emit(PhaseChanged("nudged", {"barred": [call.name]}))
+        had_to = run.state.phases.get(run.state.phase, {}).get("must_act", False)  # and still has to
+        await run.emit(PhaseChanged("nudged", {"barred": [call.name], "must_act": had_to and len(run.state.tools) > 1}))
         return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
     async def after_round(self, run: Run) -> None:

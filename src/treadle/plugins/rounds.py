@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.engine.run import Run
+from treadle.types.events import PhaseChanged
 from treadle.types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
 from treadle.types.state import RunState, Step
 
@@ -44,6 +45,12 @@ def told(run: Run) -> Iterator[str]:
                 yield text
             case _:
                 pass
+
+
+async def send_elsewhere(run: Run, name: str, tool: str) -> None:
+    """A call was refused: the next reply is a call of another tool, if there is one."""
+    if len(run.state.tools) > 1:
+        await run.emit(PhaseChanged(name, {"barred": [tool], "must_act": all_harmless(run) and not run.model.profile.tiny}))
 
 
 def all_harmless(run: Run) -> bool:
