@@ -18,7 +18,7 @@ from treadle.journal.base import Journal
 from treadle.models.base import Model
 from treadle.types.events import Record, ThinkDone
 
-DIALECTS = ("auto", "schema", "native", "json", "array", "action")
+DIALECTS = ("auto", "direct", "schema", "native", "json", "array", "action")
 
 
 def local_model(name: str, who: str) -> LocalModel:
@@ -46,7 +46,8 @@ async def solve(task: Task, model: Model, who: str, instructions: str, journal: 
 
     begun = time.monotonic()
     tools = [recorded(tool, calls.append) for tool in make_tools(task.tools)]
-    settings: dict[str, Any] = {} if who == "auto" else {"dialect": who}
+    # Never a choice among the tools beforehand: what is measured is the loop.
+    settings: dict[str, Any] = {"selection_threshold": None} | ({} if who == "auto" else {"dialect": who})
     agent = Agent(model, tools or None, instructions=instructions, journal=journal, name="study", max_iterations=MAX_STEPS, **settings)
     run = agent.prepare(task.question)
     run.subscribe(see)

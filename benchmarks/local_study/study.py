@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import msgspec
 import ours
 import peers
 from report import markdown
@@ -29,14 +30,19 @@ SETS = Path(__file__).resolve().parents[2] / "evals"
 EVERYBODY = (*ours.DIALECTS, *peers.PACKAGES)
 
 
-def tasks_of(sets: Sequence[str], split: str, limit: int | None) -> TaskSet:
+def tasks_of(sets: Sequence[str], split: str, limit: int | None, *, crowd: bool = False) -> TaskSet:
+    """`crowd`: each task is offered the tools of all of them, as an agent for everything would be."""
     loaded = [load_tasks(SETS / f"{name}.jsonl") for name in sets]
-    both = TaskSet("study", tuple(task for one in loaded for task in one.tasks), loaded[0].make_tools, loaded[0].instructions)
+    tasks = tuple(task for one in loaded for task in one.tasks)
+    if crowd:
+        everything = tuple(dict.fromkeys(name for task in tasks for name in task.tools))
+        tasks = tuple(msgspec.structs.replace(task, tools=everything) for task in tasks)
+    both = TaskSet("study", tasks, loaded[0].make_tools, loaded[0].instructions)
     return chosen(both, split="" if split == "all" else split, limit=limit)
 
 
 async def run(options: argparse.Namespace) -> None:
-    tasks = tasks_of(options.sets, options.split, options.limit)
+    tasks = tasks_of(options.sets, options.split, options.limit, crowd=options.all_tools)
     for who in options.who:
         open_tasks = todo(tasks.tasks, load_rows(options.results), options.label, options.model, who)
         print(f"{options.model}, {who}: {len(open_tasks)} of {len(tasks.tasks)} tasks to do", file=sys.stderr, flush=True)
@@ -89,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--model", required=True)
         command.add_argument("--sets", type=_names, default=["shop", "office"])
         command.add_argument("--limit", type=int, help="only so many tasks, of every kind in turn")
+        command.add_argument("--all-tools", action="store_true", help="offer each task the tools of all of them")
         command.add_argument("--seconds", type=float, default=CASE_SECONDS, help="for one task")
         command.add_argument("--journal", help="keep Treadle's runs here, to look at them")
         command.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "treadle-peers", help="environments of the others")

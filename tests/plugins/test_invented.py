@@ -91,6 +91,31 @@ def test_without_any_call_even_a_sum_has_to_come_from_a_tool():
     assert result.answer == "It costs 286 EUR."
 
 
+def test_a_question_in_the_words_of_a_tool_is_not_answered_from_memory():
+    guess = answer_in("direct", "It is in Rome.")
+    for tiny in (False, True):
+        dialect = "brief" if tiny else "direct"
+        replies = [answer_in(dialect, "It is in Rome."), in_dialect(dialect, "hotel", name="Park Villa"), answer_in(dialect, "In Turin.")]
+        model, result = run(*replies, question="Which hotel can you look up for me?", abilities={"tiny": tiny})
+        assert result.answer == "In Turin."
+        assert "what hotel can tell: call it" in str(model.requests[1].messages[-1])
+        assert "Rome" not in str(model.requests[1].messages[1:]), "a model that sees its guess repeats it"
+    assert run(guess, question="Where is the Colosseum?")[1].answer == "It is in Rome."
+
+
+def test_giving_up_untried_is_sent_back():
+    gives_up = answer_in("direct", "That is not known.").replace("true", "false")
+    model, result = run(gives_up, HOTEL, answer_in("direct", "3 stars"), question="And the Casa Luna?")
+    assert (result.answer, len(model.requests)) == ("3 stars", 3)
+    assert "You have not tried yet" in str(model.requests[1].messages[-1])
+
+
+def test_after_a_refusal_the_refused_tool_is_not_the_one_to_call():
+    guess = answer_in("direct", "It costs 440 EUR.")
+    model, _ = run(call("price", code="CL-20"), guess, HOTEL, DONE, DONE, DONE, tools=(hotel, price))
+    assert [name in str(model.requests[2].format) for name in ("'hotel'", "'price'", "'final_answer'")] == [True, False, False]
+
+
 def test_harm_is_not_insisted_on():
     @tool
     def book(name: str) -> str:

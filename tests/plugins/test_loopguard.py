@@ -64,7 +64,6 @@ def test_nudge_then_withdrawal_then_a_forced_answer(dialect: str):
     assert len(model.requests) == 8
     actions = [getattr(record.event, "phase", "tools") for record in run.records if isinstance(record.event, ToolsChanged | PhaseChanged)]
     assert list(dict.fromkeys(actions)) == ["nudged", "tools", "answer_only"]
-    assert actions[-2:] == ["tools", "answer_only"] or actions[-3:] == ["tools", "nudged", "answer_only"]
     changed = next(record.event for record in run.records if isinstance(record.event, ToolsChanged))
     assert [offered.name for offered in changed.tools] == ["add"]
     assert [step.error for step in result.steps] == [""] * 5 + ["unknown_tool"] * 2
@@ -196,3 +195,46 @@ def test_a_tiny_model_that_repeats_a_failing_call_must_answer_at_once():
     assert (result.answer, len(result.steps)) == ("7 days", 2)
     assert ["'lookup'" in str(request.format) for request in model.requests] == [True, True, False]
     assert str(model.requests[-1].messages[-1]).count("Answer the question now") == 1
+
+
+def test_a_small_model_gets_no_second_result_for_a_call_it_repeats():
+    call = in_dialect("direct", "echo", text="hello")
+    model = ScriptedModel([call, call, answer_in("direct", "hello")], abilities={"tool_call": False, "grammar": True})
+    result = go(Agent(model, [echo, add]).run("q"))
+    assert result.answer == "hello"
+    assert result.usage.tool_calls == 1, "the second was not made"
+    assert "have its result" in result.steps[1].observation
+    assert ["'echo'" in str(request.format) for request in model.requests] == [True, True, False]
+    assert_paired(result.messages)
+
+
+def test_a_small_model_may_poll_and_may_mean_it():
+    call, done = in_dialect("direct", "echo", text="hello"), answer_in("direct", "hello")
+    able = {"tool_call": False, "grammar": True}
+    for replies, plugins, made in (
+        ([call, call, done], [LoopGuard(allow=["echo"])], 2),
+        ([call, call, done], [LoopGuard(nudge=3)], 2),
+        ([call, call, call, done], [], 2),
+    ):
+        result = go(Agent(ScriptedModel(replies, abilities=able), [echo, add], plugins=plugins).run("q"))
+        assert result.usage.tool_calls == made
+        assert result.answer == "hello"
+
+
+def test_who_had_to_call_a_tool_still_has_to_after_a_repetition():
+    @tool(effect="pure")
+    def twice(text: str) -> str:
+        """Say it twice."""
+        return text + text
+
+    @tool(effect="pure")
+    def once(text: str) -> str:
+        """Say it once."""
+        return text
+
+    call, given_up = in_dialect("direct", "once", text="a"), answer_in("direct", "I cannot").replace("true", "false")
+    replies = [call, given_up, call, in_dialect("direct", "twice", text="a"), answer_in("direct", "aa")]
+    model = ScriptedModel(replies, abilities={"tool_call": False, "grammar": True})
+    result = go(Agent(model, [once, twice]).run("q"))
+    assert result.answer == "aa"
+    assert ["'final_answer'" in str(request.format) for request in model.requests] == [True, True, False, False, True]

@@ -11,56 +11,11 @@ from treadle.types.request import ToolSchema
 _SHARED = 2
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _COMMON = frozenset(
-    [
-        "about",
-        "also",
-        "been",
-        "both",
-        "does",
-        "each",
-        "from",
-        "give",
-        "have",
-        "here",
-        "into",
-        "just",
-        "know",
-        "like",
-        "long",
-        "made",
-        "make",
-        "many",
-        "more",
-        "most",
-        "much",
-        "name",
-        "need",
-        "only",
-        "please",
-        "some",
-        "such",
-        "tell",
-        "than",
-        "that",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "want",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "will",
-        "with",
-        "would",
-        "your",
-    ]
+    re.findall(
+        r"\w+",
+        "about also been both does each from give have here into just know like long made make many more most much name need only please "
+        "some such tell than that their them then there these they this those want were what when where which will with would your",
+    )
 )
 
 
