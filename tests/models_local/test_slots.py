@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from typing import Any
 
+from kit import go
+from treadle import Agent, ScriptedModel
 from treadle.models.local_slots import Conversation, Owner, Segment, Slot, Slots, owner_of
 from treadle.types.request import Request, WireCache
 
@@ -111,3 +114,29 @@ def test_after_a_cancel_the_same_conversation_waits_for_its_own_slot():
     waiting.join(2)
     assert len(found) == 1
     assert found[0] is not None
+
+
+def test_a_run_that_is_over_gives_its_slot_up_though_somebody_holds_on_to_it():
+    slots = Slots(2)
+    taken: list[int] = []
+
+    def reply(request: Request) -> str:
+        taken.append(use(slots, owner_of(request), f"the same beginning, {len(taken)}", 50).id)
+        return "done"
+
+    async def main() -> list[Any]:
+        agent = Agent(ScriptedModel(reply), tools=None)
+        runs: list[Any] = []
+        for question in ("first", "second", "third"):
+            runs.append(agent.start(question))
+            await runs[-1]
+        return runs
+
+    gc.disable()
+    try:
+        kept = go(main())
+    finally:
+        gc.enable()
+    assert len(set(taken)) == 1, "the next begins as it did"
+    assert all(slot.owner is None for slot in slots._slots)  # pyright: ignore[reportPrivateUsage]
+    assert all(run.done for run in kept)

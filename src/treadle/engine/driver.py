@@ -51,6 +51,7 @@ async def drive(run: Run) -> RunResult:
         await _unexpected(run, error)
     finally:
         run.eager.discard()
+        run.release_caches()
         if alarm is not None:
             alarm.cancel()
         if journal is not None:

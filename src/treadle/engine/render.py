@@ -97,6 +97,10 @@ class Renderer:
             found = self._encodings[key] = self.dialect.encode(tools, self.profile, must_answer=must_answer, must_act=must_act)
         return found
 
+    def forget(self) -> None:
+        """Let go of what the adapter keeps for this conversation."""
+        self._cache = WireCache()
+
     def _restart(self, state: RunState) -> None:
         started = state.started
         assert started is not None

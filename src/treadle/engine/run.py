@@ -282,6 +282,11 @@ class Run:
     def cache_for(self, component: str) -> WireCache:
         return self._caches.setdefault(component, WireCache())
 
+    def release_caches(self) -> None:
+        """The run is over, though somebody may hold on to it: a local model may give its place to the next conversation."""
+        self._caches.clear()
+        self.renderer.forget()
+
     @property
     def room(self) -> int | None:
         """The tokens one request may have; None when nothing is known about it."""
