@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kit import assert_paired, call, echo, go
@@ -381,6 +381,7 @@ rounds = st.lists(
     dialect=st.sampled_from(["native", "native", "json", "array"]),
     history=st.integers(0, 12),
 )
+@example(script=[([0], "long interrupt")] * 3 + [([0], ""), ([0], "long interrupt")], room=900, trim=None, dialect="json", history=0)
 def test_random_operations_keep_every_invariant(script: list[Any], room: int, trim: int | None, dialect: str, history: int):
     """Pairing, order, pins and budget, whatever guard, trimming, interrupts and failures do to the window."""
     turn = number = 0

@@ -161,6 +161,10 @@ def test_optional_arguments_long_texts_tiny_and_able_models_are_left_alone():
     run(call("calculate", expression=text), DONE)
     assert [text] == MADE
     guess = answer_in("direct", "440")
+    MADE.clear()
+    native = ScriptedModel([{"name": "price", "args": {"code": "CL-20"}}, "440"], abilities={"grammar": True})
+    assert go(Agent(native, [price]).run("q")).answer == "440"
+    assert MADE == ["CL-20"]
     for abilities in ({"grammar": False, "json_schema": True}, {"tiny": True}):
         model, _ = run(call("price", code="CL-20"), guess, guess, abilities=abilities)
         assert MADE == ["CL-20"]

@@ -9,7 +9,7 @@ from typing import Any, cast
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
 from treadle.plugins.figures import names
-from treadle.plugins.rounds import send_elsewhere, told
+from treadle.plugins.rounds import send_elsewhere, told, under_grammar
 from treadle.tools.base import ToolOutcome
 from treadle.types.messages import ToolCall
 
@@ -26,7 +26,7 @@ class Borrowed(Plugin):
     name = "borrowed"
 
     async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
-        tool = run.tool(call.name) if run.model.profile.grammar else None
+        tool = run.tool(call.name) if under_grammar(run) else None
         if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
             return call
         for name, value in _examples(call.args, tool.parameters):

@@ -111,8 +111,9 @@ class ContextGuard(Plugin):
         length = room // 8
         surplus = tokens_of(run) + length - room * self.goal
         covered: list[Entry] = []
-        for unit in self._old(run, self.keep):
-            if surplus <= 0:
+        old = self._old(run, self.keep)
+        for place, unit in enumerate(old):
+            if surplus <= 0 and not any(is_summary(later[0].message) for later in old[place:]):  # never two of them
                 break
             covered += unit
             surplus -= run.estimator.of_size(_size(unit))
@@ -146,9 +147,10 @@ class ContextGuard(Plugin):
     def _old(self, run: Run, keep: int) -> list[list[Entry]]:
         """The groups that may go, oldest first: not pinned, and not among those with the latest `keep` messages."""
         units = list(groups(run.state.window))
-        recent = 0
-        while units and recent < keep:
-            recent += len(units.pop())
+        latest: list[list[Entry]] = []
+        while units and sum(map(len, latest)) < keep:
+            latest.insert(0, units.pop())
+        units += [unit for unit in latest if is_summary(unit[0].message)]  # which is never recent: what it tells is old
         return [unit for unit in units if not any(map(is_pinned, unit))]
 
 

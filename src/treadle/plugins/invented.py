@@ -9,7 +9,7 @@ from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
 from treadle.plugins.figures import ids, names, unfounded
 from treadle.plugins.relevance import tool_for
-from treadle.plugins.rounds import all_harmless, last_round, send_elsewhere, told
+from treadle.plugins.rounds import all_harmless, last_round, send_elsewhere, told, under_grammar
 from treadle.tools.base import Tool, ToolOutcome
 from treadle.types.events import ContextCompacted, Noted, PhaseChanged
 from treadle.types.messages import ToolCall, UserMessage
@@ -31,8 +31,7 @@ class Invented(Plugin):
     name = "invented"
 
     async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
-        profile = run.model.profile
-        tool = run.tool(call.name) if profile.grammar and not profile.tiny else None
+        tool = run.tool(call.name) if under_grammar(run) and not run.model.profile.tiny else None
         if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
             return call
         values = list(_values(call.args, tool))
@@ -46,7 +45,7 @@ class Invented(Plugin):
     async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
         state = run.state
         times = len(state.notes.get(self.name, ()))
-        if not run.model.profile.grammar or not state.tools or state.answer_only or state.candidate is None or times >= _TIMES:
+        if not under_grammar(run) or not state.tools or state.answer_only or state.candidate is None or times >= _TIMES:
             return answer
         objection = self._from_memory(run, answer, times) if not state.steps else self._unfounded(run, answer)
         if not objection:

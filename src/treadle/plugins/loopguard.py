@@ -7,7 +7,7 @@ from itertools import groupby
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
-from treadle.plugins.rounds import last_note, last_round
+from treadle.plugins.rounds import last_note, last_round, under_grammar
 from treadle.tools.base import ToolOutcome
 from treadle.tools.results import cut
 from treadle.types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
@@ -53,8 +53,7 @@ class LoopGuard(Plugin):
 
     async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
         """A small model asks for what it has just been told. It gets no second result to read, and its next reply is for another tool."""
-        profile = run.model.profile
-        if not profile.grammar or profile.tiny or self._limits[0] is not None or call.name in self.allow:
+        if not under_grammar(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
             return call
         same = [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
         if len(same) != 1 or same[0].error:

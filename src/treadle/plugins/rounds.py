@@ -13,6 +13,11 @@ _HARMLESS = ("pure", "idempotent")
 _OURS = ("note", "reformat")
 
 
+def under_grammar(run: Run) -> bool:
+    """Whether the model's replies are held to our grammar. Such a one is small, and can be kept from a tool for one reply."""
+    return run.model.profile.grammar and not run.dialect.native
+
+
 def last_round(state: RunState) -> list[Step]:
     """The calls of the latest reply that made some, with their results."""
     steps = state.steps
