@@ -14,7 +14,7 @@ _SMALL = 12
 """Up to here numbers are written as words, counted, or used to number a list."""
 _USUAL = frozenset(map(Decimal, (24, 30, 52, 60, 100, 180, 360, 365, 366, 1000, 3600)))
 _MANY = 60
-"""Numbers said. With more of them nearly everything follows from two."""
+"""Numbers. With more of them said nearly everything follows from two; and of a long text only so many are looked at."""
 
 
 def ids(text: str) -> list[str]:
@@ -36,7 +36,7 @@ def numbers(text: str) -> list[Decimal]:
 
 def unfounded(text: str, said: Iterable[str], *, alone: bool = False) -> str:
     """The first number in a text that nobody has said and (unless `alone`) that two said ones do not give; empty when there is none."""
-    claimed = [number for number in numbers(text) if number > _SMALL and number not in _USUAL]
+    claimed = [number for number in numbers(text) if number > _SMALL and number not in _USUAL][:_MANY]
     if not claimed:
         return ""
     known = {number for words in said for number in numbers(words)}
