@@ -22,18 +22,22 @@ class SchemaDialect(TextDialect, frozen=True):
     name: ClassVar[str] = "schema"
     prompt: ClassVar[str] = SCHEMA
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
+    thinks: ClassVar[bool] = True
+    """Whether a thought stands before the action."""
 
     def encode(self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False) -> Encoding:
-        replies, thought = Alternatives(), text_for(profile)
+        replies = Alternatives()
+        thought = {"thought": text_for(profile)} if self.thinks else {}
         for tool in () if must_answer else tools:
-            replies.add(record(thought=thought, action=const(tool.name), args=replies.parameters(tool)))
+            replies.add(record(**thought, action=const(tool.name), args=replies.parameters(tool)))
         if not must_act or not tools:
-            replies.add(record(thought=thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
+            replies.add(record(**thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
     def write(self, said: Said) -> str:
-        steps: list[dict[str, Any]] = [{"thought": said.thought, "action": call.name, "args": call.args} for call in said.calls]
-        final = {"thought": said.thought, "action": FINAL, FINAL: said.answer or "", "task_successful": said.task_successful is not False}
+        thought = {"thought": said.thought} if self.thinks else {}
+        steps: list[dict[str, Any]] = [{**thought, "action": call.name, "args": call.args} for call in said.calls]
+        final = {**thought, "action": FINAL, FINAL: said.answer or "", "task_successful": said.task_successful is not False}
         return "\n".join(encode_json(step) for step in steps or [final])
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:

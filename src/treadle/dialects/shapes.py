@@ -114,6 +114,12 @@ def properties_of(tool: ToolSchema) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
+def about_parameter(tool: ToolSchema, name: str) -> dict[str, Any]:
+    """What is known about it. A schema may also be just `true`."""
+    found: Any = properties_of(tool).get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
 def make_call(name: str, args: Any, tools: Tools, *, done: bool = True, repaired: bool = False) -> Found:
     """A call from whatever stood for its arguments, in the types its tool asks for."""
     tool = tools.get(name)

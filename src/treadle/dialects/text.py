@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle.dialects.base import Decision, Prompts
 from treadle.dialects.describe import describe, example_args
-from treadle.dialects.prompts import EXAMPLES, FINISH, GO_ON, OBSERVED, TASK, TRY_AGAIN, Example
+from treadle.dialects.prompts import EXAMPLES, FINISH, FRAME, Example, Frame
 from treadle.dialects.reading import CUT_OFF, Reading
 from treadle.dialects.shapes import Found, thought_in
 from treadle.types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
@@ -54,6 +54,7 @@ class TextDialect(Struct, frozen=True):
     prompt: ClassVar[str]
     reformat_prompt: ClassVar[str]
     worked: ClassVar[tuple[Example, ...]] = EXAMPLES
+    frame: ClassVar[Frame] = FRAME
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         text = prompts.get(f"dialect.{self.name}", self.prompt)
@@ -92,9 +93,12 @@ class TextDialect(Struct, frozen=True):
         return AssistantMessage(text, reasoning=message.reasoning, dialect=self.name)
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        ending = TRY_AGAIN if any(result.error for result in results) else GO_ON if task else FINISH
-        shown = [part for result in results for part in fenced(result)]
-        return joined(TextPart(OBSERVED), *shown, *((TextPart(f"{TASK}{task}"),) if task else ()), TextPart(ending))
+        frame = self.frame
+        ending = frame.try_again if any(result.error for result in results) else frame.go_on if task else FINISH
+        shown = [part for result in results for part in _observation(result)]
+        words = (frame.observed, frame.task + task if task else "")
+        before, after = ([TextPart(text)] if text else [] for text in words)
+        return joined(*before, *shown, *after, TextPart(ending))
 
 
 def joined(*parts: TextPart | ImagePart) -> Sequence[Message]:
@@ -112,7 +116,7 @@ def plain_name(result: ToolMessage) -> str:
     return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
-def fenced(result: ToolMessage) -> list[TextPart | ImagePart]:
+def _observation(result: ToolMessage) -> list[TextPart | ImagePart]:
     """A result between tags that its content cannot close."""
     head = TextPart(f'<result tool="{plain_name(result)}"{" error" if result.error else ""}>')
     inner = [TextPart(_sealed(part.text)) if isinstance(part, TextPart) else part for part in parts_of(result)]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
+from treadle.dialects.shapes import about_parameter
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
 from treadle.plugins.figures import names
-from treadle.plugins.rounds import send_elsewhere, told, under_grammar
+from treadle.plugins.rounds import made_before, send_elsewhere, told, under_grammar
 from treadle.tools.base import ToolOutcome
 from treadle.types.messages import ToolCall
+from treadle.types.request import ToolSchema
 
 OBJECTION = (
     "Tool '{tool}' was not called: \"{value}\" is only the example in the description of {name}. "
@@ -27,9 +29,9 @@ class Borrowed(Plugin):
 
     async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if under_grammar(run) else None
-        if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
+        if tool is None or made_before(run, call):
             return call
-        for name, value in _examples(call.args, tool.parameters):
+        for name, value in _examples(call.args, tool.schema):
             if not any(names(text, value) for text in told(run)):
                 words = run.prompts.get("borrowed", OBJECTION)
                 text = words.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
@@ -38,10 +40,9 @@ class Borrowed(Plugin):
         return call
 
 
-def _examples(args: dict[str, Any], parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _examples(args: dict[str, Any], tool: ToolSchema) -> Iterator[tuple[str, str]]:
     """Arguments whose value stands in the description of their parameter."""
-    properties = cast("dict[str, dict[str, Any]]", parameters.get("properties") or {})
     for name, value in args.items():
-        about = properties.get(name, {})
+        about = about_parameter(tool, name)
         if isinstance(value, str) and re.search(r"\d", value) and "enum" not in about and names(str(about.get("description", "")), value):
             yield name, value

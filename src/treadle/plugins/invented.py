@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from treadle.dialects.shapes import about_parameter
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
 from treadle.plugins.figures import ids, names, unfounded
 from treadle.plugins.relevance import tool_for
-from treadle.plugins.rounds import all_harmless, last_round, send_elsewhere, told, under_grammar
+from treadle.plugins.rounds import all_harmless, last_round, made_before, send_elsewhere, told, under_grammar
 from treadle.tools.base import Tool, ToolOutcome
 from treadle.types.events import ContextCompacted, Noted, PhaseChanged
 from treadle.types.messages import ToolCall, UserMessage
@@ -32,7 +33,7 @@ class Invented(Plugin):
 
     async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if under_grammar(run) and not run.model.profile.tiny else None
-        if tool is None or any(step.tool == call.name and step.args == call.args for step in run.state.steps):
+        if tool is None or made_before(run, call):
             return call
         values = list(_values(call.args, tool))
         value = next((value for text in values for value in _new_ids(run, text)), "") or unfounded(" ; ".join(values), told(run))
@@ -47,7 +48,7 @@ class Invented(Plugin):
         times = len(state.notes.get(self.name, ()))
         if not under_grammar(run) or not state.tools or state.answer_only or state.candidate is None or times >= _TIMES:
             return answer
-        objection = self._from_memory(run, answer, times) if not state.steps else self._unfounded(run, answer)
+        objection = self._objection(run, answer, times)
         if not objection:
             return answer
         # Not with the tool that was refused just now.
@@ -56,19 +57,16 @@ class Invented(Plugin):
         await run.emit(Noted(self.name, {"objection": objection}), phase, _taken_back(state))
         return UserMessage(objection, kind="note")
 
-    def _from_memory(self, run: Run, answer: str, times: int) -> str:
-        """What a tool should tell, answered without one: the question is in the tool's own words, or the
-        answer has a number of its own, or it gives up."""
+    def _objection(self, run: Run, answer: str, times: int) -> str:
+        """Before any call: the question is in a tool's own words, or the model gives up. At any time: a number out of nowhere."""
         state = run.state
-        if times == 0 and (tool := tool_for(state.question, state.tools)):
+        untried = not state.steps
+        if untried and times == 0 and (tool := tool_for(state.question, state.tools)):
             return run.prompts.get("invented_memory", FROM_MEMORY).replace("{tool}", tool)
-        if state.task_successful is False:
+        if untried and state.task_successful is False:
             return run.prompts.get("invented_untried", UNTRIED)
-        value = unfounded(answer, told(run), alone=True)
-        return run.prompts.get("invented_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
-
-    def _unfounded(self, run: Run, answer: str) -> str:
-        value = "" if run.model.profile.tiny else unfounded(answer, told(run))
+        # A tiny model answers after its first result, whatever it makes of it.
+        value = unfounded(answer, told(run), alone=untried) if untried or not run.model.profile.tiny else ""
         return run.prompts.get("invented_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
 
 
@@ -80,13 +78,12 @@ def _taken_back(state: RunState) -> ContextCompacted:
 
 def _values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
     """The arguments a call cannot do without, as text: what may be left out is often set by feeling."""
-    properties = cast("dict[str, dict[str, Any]]", tool.parameters.get("properties") or {})
     for name in cast("list[str]", tool.parameters.get("required") or ()):
         value = args.get(name)
         if (
             isinstance(value, (str, int, float))
             and not isinstance(value, bool)
-            and not {"enum", "default"} & properties.get(name, {}).keys()
+            and not {"enum", "default"} & about_parameter(tool.schema, name).keys()
         ):
             text = str(value)
             if len(text) <= _LONG:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from treadle.engine.plugin import Plugin
 from treadle.engine.run import Run
-from treadle.plugins.rounds import last_note, last_round, under_grammar
+from treadle.plugins.rounds import last_note, last_round, made_before, under_grammar
 from treadle.tools.base import ToolOutcome
 from treadle.tools.results import cut
 from treadle.types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
@@ -55,7 +55,7 @@ class LoopGuard(Plugin):
         """A small model asks for what it has just been told. It gets no second result to read, and its next reply is for another tool."""
         if not under_grammar(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
             return call
-        same = [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
+        same = made_before(run, call)
         if len(same) != 1 or same[0].error:
             return call
         had_to = run.state.phases.get(run.state.phase, {}).get("must_act", False)  # and still has to

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, cast
 
+from treadle.dialects.shapes import about_parameter, properties_of
 from treadle.types.request import ToolSchema
 
 _SHARED = 2
@@ -27,9 +27,8 @@ def tool_for(question: str, tools: Iterable[ToolSchema]) -> str:
 
 
 def _described(tool: ToolSchema) -> str:
-    properties = cast("dict[str, dict[str, Any]]", tool.parameters.get("properties") or {})
-    about = (f"{name} {schema.get('description', '')}" for name, schema in properties.items())
-    return " ".join((tool.name.replace("_", " "), tool.description, *about)).replace("_", " ")
+    about = (f"{name} {about_parameter(tool, name).get('description', '')}" for name in properties_of(tool))
+    return " ".join((tool.name, tool.description, *about)).replace("_", " ")
 
 
 def _words(text: str) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from treadle.engine.run import Run
 from treadle.types.events import PhaseChanged
-from treadle.types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
+from treadle.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, text_of
 from treadle.types.state import RunState, Step
 
 _HARMLESS = ("pure", "idempotent")
@@ -25,6 +25,11 @@ def last_round(state: RunState) -> list[Step]:
     while start and steps[start - 1].iteration == steps[-1].iteration:
         start -= 1
     return steps[start:]
+
+
+def made_before(run: Run, call: ToolCall) -> list[Step]:
+    """The steps with this very call."""
+    return [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
 
 
 def last_note(state: RunState, component: str, key: str) -> object:
