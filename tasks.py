@@ -48,7 +48,7 @@ def call(*command: object, **env: str) -> int:
 
 def run(arguments: list[str]) -> int:
     python = environment("run")
-    return call(python, "-m", "treadle.cli.main", "run", *(arguments or ["What is 17 * 23 + 4?"]))
+    return call(python, "-m", "treadle._cli.main", "run", *(arguments or ["What is 17 * 23 + 4?"]))
 
 
 def test(arguments: list[str]) -> int:

@@ -20,10 +20,10 @@ import msgspec
 from msgspec import Struct
 
 from treadle import Agent
-from treadle.evals.checks import Called, judge
-from treadle.evals.runner import chosen
-from treadle.evals.tasks import Task, TaskSet, load_tasks
-from treadle.models.local import LocalModel
+from treadle._evals.checks import Called, judge
+from treadle._evals.runner import chosen
+from treadle._evals.tasks import Task, TaskSet, load_tasks
+from treadle._models.local.model import LocalModel
 from treadle.plugins import Observer, Planner, Reflection
 
 AIDS = ("planner", "observer", "reflection")
@@ -55,7 +55,12 @@ class Row(Struct, frozen=True):
 
 async def one(model: LocalModel, name: str, config: str, tasks: TaskSet, task: Task) -> Row:
     agent = Agent(
-        model, tasks.make_tools(task) or None, instructions=tasks.instructions, plugins=CONFIGS[config](), max_iterations=10, max_tokens=300
+        model,
+        tasks.make_tools(task) or None,
+        instructions=tasks.instructions,
+        plugins=CONFIGS[config](),
+        max_iterations=10,
+        max_tokens=300,
     )
     began = time.perf_counter()
     result = await agent.run(task.question)
@@ -79,7 +84,10 @@ async def run(options: argparse.Namespace) -> None:
             if (options.model, config, task.id) not in done:
                 row = await one(model, options.model, config, tasks, task)
                 append(results, row)
-                print(f"{'+' if row.solved else '-'} {config}: {task.question} -> {row.answer!r} ({row.seconds:.0f} s)", flush=True)
+                print(
+                    f"{'+' if row.solved else '-'} {config}: {task.question} -> {row.answer!r} ({row.seconds:.0f} s)",
+                    flush=True,
+                )
     await model.aclose()
     print("done")
 
@@ -104,15 +112,35 @@ def report(options: argparse.Namespace) -> None:
         tasks = set.intersection(*({row.task for row in mine if row.config == config} for config in configs))
         kinds = list(dict.fromkeys(row.kind for row in mine if row.task in tasks))
         print(f"\n**{name}**, {len(tasks)} tasks\n")
-        head = ["aids", "solved", *kinds, "iterations", "requests", "of them aids", "tokens in", "of them cached", "tokens out", "seconds"]
+        head = [
+            "aids",
+            "solved",
+            *kinds,
+            "iterations",
+            "requests",
+            "of them aids",
+            "tokens in",
+            "of them cached",
+            "tokens out",
+            "seconds",
+        ]
         print("| " + " | ".join(head) + " |")
         print("|" + "---|" * len(head))
         for config in configs:
             part = [row for row in mine if row.config == config and row.task in tasks]
-            by_kind = [f"{sum(row.solved for row in part if row.kind == kind)}/{sum(row.kind == kind for row in part)}" for kind in kinds]
+            by_kind = [
+                f"{sum(row.solved for row in part if row.kind == kind)}/{sum(row.kind == kind for row in part)}"
+                for kind in kinds
+            ]
             keys = ("iterations", "requests", "aid_requests", "input_tokens", "cached_tokens", "output_tokens")
             totals = [sum(getattr(row, key) for row in part) for key in keys]
-            cells = [config, f"{sum(row.solved for row in part)}/{len(part)}", *by_kind, *totals, f"{sum(row.seconds for row in part):.0f}"]
+            cells = [
+                config,
+                f"{sum(row.solved for row in part)}/{len(part)}",
+                *by_kind,
+                *totals,
+                f"{sum(row.seconds for row in part):.0f}",
+            ]
             print("| " + " | ".join(map(str, cells)) + " |")
 
 
@@ -122,7 +150,9 @@ def main() -> None:
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
     parser.add_argument("--tasks", default=str(Path(__file__).resolve().parent.parent / "evals" / "shop.jsonl"))
     parser.add_argument("--kinds", nargs="*", default=["chain", "recovery", "choose", "none"])
-    parser.add_argument("--configs", nargs="*", choices=list(CONFIGS), default=["plain", "planner", "observer", "planner + observer"])
+    parser.add_argument(
+        "--configs", nargs="*", choices=list(CONFIGS), default=["plain", "planner", "observer", "planner + observer"]
+    )
     parser.add_argument("--limit", type=int, default=12)
     parser.add_argument("--results", default="aids.jsonl")
     options = parser.parse_args()

@@ -14,7 +14,12 @@ from typing import Any
 
 import aiohttp
 
-SCHEMA = {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"expression": {"type": "string"}},
+    "required": ["expression"],
+    "additionalProperties": False,
+}
 DESCRIPTION = "Evaluate an arithmetic expression."
 SYSTEM = "You are a careful assistant. Use the calculator."
 QUESTION = "Work it out."
@@ -59,7 +64,9 @@ async def bare_stream(post_lines: PostLines) -> AsyncIterator[str]:
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
     while True:
         calls: list[Any] = []
-        async for line in post_lines(encode({"model": "m", "messages": messages, "tools": [WIRE_TOOL], "stream": True}).encode()):
+        async for line in post_lines(
+            encode({"model": "m", "messages": messages, "tools": [WIRE_TOOL], "stream": True}).encode()
+        ):
             if not line.startswith(b"data: {"):
                 continue
             for choice in json.loads(line[6:])["choices"]:

@@ -70,7 +70,9 @@ def chat_model() -> Any:
         def _llm_type(self) -> str:
             return "scripted"
 
-        def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any) -> ChatResult:
+        def _generate(
+            self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any
+        ) -> ChatResult:
             results = [message for message in messages if isinstance(message, ToolMessage)]
             n = len(results)
             if n == STEPS:
@@ -195,7 +197,9 @@ def measure() -> None:
     print("|---|---|---|---|---|")
     for label, as_tasks in (("plain tool functions", False), ("each effect in a `@task`", True)):
         found = matrix(as_tasks=as_tasks)
-        print(f"| {label} | {found['kills']} | {found['lost']} | {found['doubled']} | {found['repeated']} |", flush=True)
+        print(
+            f"| {label} | {found['kills']} | {found['lost']} | {found['doubled']} | {found['repeated']} |", flush=True
+        )
 
 
 if __name__ == "__main__":

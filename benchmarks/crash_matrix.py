@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from treadle import Agent, ScriptedModel, Tool, ToolContext, tool
-from treadle.engine.result import RunResult
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import RunNotFoundError
-from treadle.types.events import Record
-from treadle.types.messages import ToolMessage
-from treadle.types.request import Request
+from treadle._engine.result import RunResult
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import RunNotFoundError
+from treadle._types.events import Record
+from treadle._types.messages import ToolMessage
+from treadle._types.request import Request
 
 STEPS = 12
 KINDS = ("pure", "idempotent", "unsafe")
@@ -78,7 +78,9 @@ def work(folder: Path, *, kinds: Sequence[str], after: int = 0, kill_in: tuple[i
 
     async def main() -> RunResult:
         journal = DyingJournal(folder / "journal.db", after)
-        agent = Agent(ScriptedModel(script), tools(folder / "effects", kill_in, kinds), journal=journal, max_iterations=40)
+        agent = Agent(
+            ScriptedModel(script), tools(folder / "effects", kill_in, kinds), journal=journal, max_iterations=40
+        )
         try:
             try:
                 return await agent.resume("run")
@@ -124,7 +126,9 @@ def matrix(kinds: Sequence[str] = KINDS) -> dict[str, int]:
                 unknown += sum(step.error == "unknown_outcome" for step in result.steps)
                 lost += result.stop_reason != "answer" or len(result.steps) != STEPS
             else:
-                lost += result.answer != whole.answer or [s.observation for s in result.steps] != [s.observation for s in whole.steps]
+                lost += result.answer != whole.answer or [s.observation for s in result.steps] != [
+                    s.observation for s in whole.steps
+                ]
             unsafe = {kind for kind, effect in zip(KINDS, kinds, strict=True) if effect == "unsafe"}
             doubled += sum(count - 1 for (kind, *_), count in Counter(map(tuple, effects)).items() if kind in unsafe)
     return {"kills": kills, "lost": lost, "doubled": doubled, "told_unknown": unknown}
@@ -134,7 +138,10 @@ def main() -> int:
     bad = 0
     print("| tools | kills tried | runs lost | unsafe effects doubled | calls reported as unknown |")
     print("|---|---|---|---|---|")
-    for label, kinds in (("pure, idempotent, unsafe", KINDS), ("all safe to repeat", ("pure", "idempotent", "idempotent"))):
+    for label, kinds in (
+        ("pure, idempotent, unsafe", KINDS),
+        ("all safe to repeat", ("pure", "idempotent", "idempotent")),
+    ):
         found = matrix(kinds)
         print(f"| {label} | {found['kills']} | {found['lost']} | {found['doubled']} | {found['told_unknown']} |")
         bad += found["lost"] + found["doubled"]

@@ -22,13 +22,13 @@ from typing import Any
 from crash_matrix import DyingJournal, die
 
 from treadle import DagAgent, ScriptedModel, Tool, tool
-from treadle.engine.result import RunResult
-from treadle.journal.sqlite import SqliteJournal
-from treadle.tools.base import Effect
-from treadle.types.errors import RunNotFoundError
-from treadle.types.events import StepDone, StepStarted
-from treadle.types.messages import ToolMessage, UserMessage, text_of
-from treadle.types.request import Request
+from treadle._engine.result import RunResult
+from treadle._journal.sqlite import SqliteJournal
+from treadle._tools.base import Effect
+from treadle._types.errors import RunNotFoundError
+from treadle._types.events import StepDone, StepStarted
+from treadle._types.messages import ToolMessage, UserMessage, text_of
+from treadle._types.request import Request
 
 NEEDS: dict[str, str] = {"a": "", "b": "", "c": "", "d": "ab", "e": "bc", "f": "de"}
 PLAN = [{"id": name, "task": f"do {name}", "dependencies": list(needs)} for name, needs in NEEDS.items()]
@@ -44,7 +44,10 @@ def model(outside: Path) -> ScriptedModel:
         if request.component == "planner":
             return {"name": "make_plan", "args": {"steps": PLAN}}
         if request.component == "analyzer":
-            return {"name": "judge", "args": {"achieved": True, "confidence": 1, "final_answer": "the whole", "reasoning": "all there"}}
+            return {
+                "name": "judge",
+                "args": {"achieved": True, "confidence": 1, "final_answer": "the whole", "reasoning": "all there"},
+            }
         name = next(text_of(m.content)[3] for m in request.messages if isinstance(m, UserMessage))
         note(outside, f"asked {name}")
         if isinstance(request.messages[-1], ToolMessage):
@@ -140,8 +143,16 @@ def one(effect: Effect, how: dict[str, Any]) -> Row | None:
         total = noted(folder / "outside")
         again = total - before
         statuses = [done["status"] for done in result.metadata["dag"]["steps"].values()]
-        whole = result.answer == "the whole" and len(statuses) == len(NEEDS) and set(statuses) <= {"completed", "reused"}
-        row: Row = Counter(kills=1, lost=int(not whole), finished=len(finished), in_flight=len(in_flight), with_flight=int(bool(in_flight)))
+        whole = (
+            result.answer == "the whole" and len(statuses) == len(NEEDS) and set(statuses) <= {"completed", "reused"}
+        )
+        row: Row = Counter(
+            kills=1,
+            lost=int(not whole),
+            finished=len(finished),
+            in_flight=len(in_flight),
+            with_flight=int(bool(in_flight)),
+        )
         row["run_again"] = sum(any(line.endswith(f" {step}") for line in again) for step in finished)
         row["doubled"] = sum(count - 1 for line, count in total.items() if line.startswith("effect"))
         row["missing"] = sum(not total[f"effect {step}"] for step in NEEDS)

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from treadle import DagAgent, LocalModel, tool
-from treadle.flows.dag.picture import mermaid, svg
-from treadle.journal.portable import export_run
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import RunNotFoundError
+from treadle._flows.dag.picture import mermaid, svg
+from treadle._journal.portable import export_run
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import RunNotFoundError
 
 RUN = "dag-example"
 QUESTION = "Which city has more inhabitants, Oslo or Lyon, and by how many?"
@@ -28,7 +28,11 @@ INHABITANTS = {"oslo": 709_037, "lyon": 522_228}
 async def population(city: str) -> str:
     """How many inhabitants a city has."""
     known = INHABITANTS.get(city.strip().lower())
-    return f"{city} has {known} inhabitants." if known else f"The city {city!r} is not in the table; known are Oslo and Lyon."
+    return (
+        f"{city} has {known} inhabitants."
+        if known
+        else f"The city {city!r} is not in the table; known are Oslo and Lyon."
+    )
 
 
 @tool(effect="pure")
@@ -60,7 +64,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("model", nargs="?", default="qwen2.5-coder-1.5b")
     parser.add_argument("--into", type=Path, default=Path("docs"))
-    parser.add_argument("--journal", type=Path, default=Path("dag_example.db"), help="killed half-way, it goes on from there")
+    parser.add_argument(
+        "--journal", type=Path, default=Path("dag_example.db"), help="killed half-way, it goes on from there"
+    )
     parser.add_argument("--threads", type=int, help="one is quickest on a machine that is busy")
     given = parser.parse_args()
     asyncio.run(ask(given.model, given.into, given.journal, given.threads))

@@ -54,7 +54,9 @@ def sizes(python: Path) -> dict[str, object]:
 def report(found: dict[str, object]) -> str:
     rows = sorted(found["distributions"], key=lambda row: -row["bytes"])
     lines = ["| distribution | version | MB | MB compiled |", "|---|---|---|---|"]
-    lines += [f"| {row['name']} | {row['version']} | {row['bytes'] / 1e6:.2f} | {row['compiled'] / 1e6:.2f} |" for row in rows]
+    lines += [
+        f"| {row['name']} | {row['version']} | {row['bytes'] / 1e6:.2f} | {row['compiled'] / 1e6:.2f} |" for row in rows
+    ]
     total = sum(row["bytes"] for row in rows) / 1e6
     lines.append(f"| **{len(rows)} distributions** | | **{total:.1f}** | **{found['folder'] / 1e6 - total:.1f}** |")
     return "\n".join(lines)

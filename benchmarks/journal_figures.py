@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.events import RunFinished
-from treadle.types.messages import ToolMessage
-from treadle.types.request import Request
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.events import RunFinished
+from treadle._types.messages import ToolMessage
+from treadle._types.request import Request
 
 STEPS = (10, 100, 1000)
 RUNS = 100
@@ -66,7 +66,9 @@ def together(runs: int = RUNS, steps: int = 10) -> tuple[int, int, float]:
         took = time.perf_counter() - began
         logs = [await journal.load(f"run{n}") for n in range(runs)]
         await journal.aclose()
-        whole = sum([r.seq for r in log] == list(range(len(log))) and isinstance(log[-1].event, RunFinished) for log in logs)
+        whole = sum(
+            [r.seq for r in log] == list(range(len(log))) and isinstance(log[-1].event, RunFinished) for log in logs
+        )
         return sum(result.answer == "done" and len(result.steps) == steps for result in results), whole, took
 
     with tempfile.TemporaryDirectory() as name:
@@ -82,7 +84,9 @@ def main() -> int:
         per_step.append((total - empty) / steps)
         print(f"| {steps} | {records} | {total} | {per_step[-1]:.0f} |", flush=True)
     answered, whole, took = together()
-    print("\n| runs at once, 10 steps each | answered | logs whole | seconds | steps per second |\n|---|---|---|---|---|")
+    print(
+        "\n| runs at once, 10 steps each | answered | logs whole | seconds | steps per second |\n|---|---|---|---|---|"
+    )
     print(f"| {RUNS} | {answered} | {whole} | {took:.1f} | {RUNS * 10 / took:.0f} |")
     linear = abs(per_step[-1] - per_step[-2]) < 0.1 * per_step[-2]
     return 0 if linear and answered == whole == RUNS else 1

@@ -30,11 +30,18 @@ def whole(step: int, steps: int) -> bytes:
         "function": {"name": "calculator", "arguments": json.dumps({"expression": f"{step + 1}*7"})},
     }
     message = (
-        {"role": "assistant", "content": None, "tool_calls": [call]} if step < steps else {"role": "assistant", "content": "".join(WORDS)}
+        {"role": "assistant", "content": None, "tool_calls": [call]}
+        if step < steps
+        else {"role": "assistant", "content": "".join(WORDS)}
     )
     reason = "tool_calls" if step < steps else "stop"
     body = json.dumps(
-        {"id": "x", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": USAGE}
+        {
+            "id": "x",
+            "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+            "usage": USAGE,
+        }
     ).encode()
     return head(b"application/json", len(body)) + body
 

@@ -40,7 +40,11 @@ async def in_process(stage: Stage) -> dict[str, float]:
 
     def call(number: int) -> dict[str, object]:
         arguments = json.dumps({"expression": f"{number + 1}*7"})
-        return {"role": "assistant", "content": None, "tool_calls": [{"id": f"call_{number}", "function": {"arguments": arguments}}]}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": f"call_{number}", "function": {"arguments": arguments}}],
+        }
 
     messages = [*(call(number) for number in range(STEPS)), {"role": "assistant", "content": "FINAL"}]
     texts = [json.dumps({"choices": [{"message": message}]}).encode() for message in messages]
@@ -70,12 +74,18 @@ async def importing(stage: Stage) -> dict[str, float]:
 async def construction(stage: Stage) -> dict[str, float]:
     """Beside the JSON of the bare loop's first request, written and read once."""
     model = ScriptedModel(["x"])
-    request = {"messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}], "tools": [WIRE_TOOL]}
+    request = {
+        "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}],
+        "tools": [WIRE_TOOL],
+    }
     ours = theirs = 9e9
     for _ in range(10 * stage.repeats):
         theirs = min(theirs, timeit(lambda: json.loads(encode(request)), timer=time.process_time, number=50) / 50)
         ours = min(ours, timeit(lambda: Agent(model, [TOOL]), timer=time.process_time, number=50) / 50)
-    return {"agent construction, CPU beside one request's JSON": ours / theirs, "agent construction, microseconds": ours * 1e6}
+    return {
+        "agent construction, CPU beside one request's JSON": ours / theirs,
+        "agent construction, microseconds": ours * 1e6,
+    }
 
 
 Measure = Callable[[Stage], Awaitable[dict[str, float]]]
@@ -98,7 +108,9 @@ async def measure(base: str, names: list[str], *, short: bool) -> dict[str, floa
     rows: dict[str, float] = {}
     async with wide_session() as session:
         for name in names:
-            rows.update(await MEASURES[name](Stage(base, session, repeats=3 if short else 9, crowd=50 if short else 200)))
+            rows.update(
+                await MEASURES[name](Stage(base, session, repeats=3 if short else 9, crowd=50 if short else 200))
+            )
     return rows
 
 

@@ -15,7 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from bare import DESCRIPTION, HEADERS, QUESTION, SCHEMA, SYSTEM, Bare, bare_stream, calculator, line_poster, peak_memory, poster
+from bare import (
+    DESCRIPTION,
+    HEADERS,
+    QUESTION,
+    SCHEMA,
+    SYSTEM,
+    Bare,
+    bare_stream,
+    calculator,
+    line_poster,
+    peak_memory,
+    poster,
+)
 from measuring import HERE, fresh_process, ratio, times
 
 from treadle import Agent, OpenAIModel, Tool
@@ -52,7 +64,11 @@ def asking(agent: Agent) -> Callable[[], Awaitable[None]]:
 async def ten_steps(stage: Stage) -> dict[str, float]:
     url = stage.url("k10")
     bare = Bare(poster(stage.session, url)).run
-    return {"10 steps, CPU beside bare aiohttp": await ratio(times(5, asking(agent_for(url))), times(5, bare), stage.repeats * 2)}
+    return {
+        "10 steps, CPU beside bare aiohttp": await ratio(
+            times(5, asking(agent_for(url))), times(5, bare), stage.repeats * 2
+        )
+    }
 
 
 async def ten_steps_httpx(stage: Stage) -> dict[str, float]:
@@ -68,7 +84,11 @@ async def ten_steps_httpx(stage: Stage) -> dict[str, float]:
         async def post(body: bytes) -> bytes:
             return (await client.post(f"{url}/chat/completions", content=body, headers=HEADERS)).content
 
-        return {"10 steps, CPU beside bare httpx": await ratio(times(5, asking(agent_for(url))), times(5, Bare(post).run), stage.repeats)}
+        return {
+            "10 steps, CPU beside bare httpx": await ratio(
+                times(5, asking(agent_for(url))), times(5, Bare(post).run), stage.repeats
+            )
+        }
 
 
 async def two_hundred_steps(stage: Stage) -> dict[str, float]:
@@ -135,7 +155,9 @@ async def at_once(stage: Stage) -> dict[str, float]:
     async def many_bare() -> None:
         await asyncio.gather(*(bare.run() for _ in range(stage.crowd)))
 
-    return {f"{stage.crowd} runs at once, CPU beside bare aiohttp": await ratio(many, many_bare, max(3, stage.repeats // 2))}
+    return {
+        f"{stage.crowd} runs at once, CPU beside bare aiohttp": await ratio(many, many_bare, max(3, stage.repeats // 2))
+    }
 
 
 async def memory(stage: Stage) -> dict[str, float]:
@@ -150,7 +172,7 @@ async def memory(stage: Stage) -> dict[str, float]:
 
 async def first_token(stage: Stage) -> dict[str, float]:
     """CPU until the first piece of the answer, as a ratio, and the time by which ours comes later. One step with a tool goes before."""
-    from treadle.types.events import TextStreamed
+    from treadle._types.events import TextStreamed
 
     url = stage.url("k1-i2")
     agent, post_lines = agent_for(url, stream_thoughts=True), line_poster(stage.session, url)
@@ -171,7 +193,9 @@ async def first_token(stage: Stage) -> dict[str, float]:
         return found
 
     pairs = [(await ours(), await bare()) for _ in range(5 * stage.repeats)]
-    (our_wall, our_cpu), (bare_wall, bare_cpu) = ([min(pair[side][kind] for pair in pairs) for kind in (0, 1)] for side in (0, 1))
+    (our_wall, our_cpu), (bare_wall, bare_cpu) = (
+        [min(pair[side][kind] for pair in pairs) for kind in (0, 1)] for side in (0, 1)
+    )
     return {
         "first token, CPU beside bare aiohttp": our_cpu / bare_cpu,
         "first token, ms later than bare aiohttp": (our_wall - bare_wall) * 1e3,
@@ -179,12 +203,14 @@ async def first_token(stage: Stage) -> dict[str, float]:
 
 
 async def journal(stage: Stage) -> dict[str, float]:
-    from treadle.journal.sqlite import SqliteJournal
+    from treadle._journal.sqlite import SqliteJournal
 
     url = stage.url("k10")
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteJournal(Path(folder) / "journal.db")
-        figure = await ratio(times(5, asking(agent_for(url, journal=store))), times(5, asking(agent_for(url))), stage.repeats)
+        figure = await ratio(
+            times(5, asking(agent_for(url, journal=store))), times(5, asking(agent_for(url))), stage.repeats
+        )
         await store.aclose()
     return {"10 steps with a SQLite journal, CPU beside Treadle without": figure}
 

@@ -20,16 +20,16 @@ from typing import Any
 import msgspec
 
 from treadle import Agent, tool
-from treadle.engine.run import Run
-from treadle.journal import open_journal
-from treadle.models.base import Model
-from treadle.models.local import LocalModel
+from treadle._engine.run import Run
+from treadle._journal import open_journal
+from treadle._models.base import Model
+from treadle._models.local.model import LocalModel
+from treadle._types.errors import RunNotFoundError
+from treadle._types.messages import AssistantMessage
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, Request, StreamPart
+from treadle._types.usage import Usage
 from treadle.plugins import ContextGuard
-from treadle.types.errors import RunNotFoundError
-from treadle.types.messages import AssistantMessage
-from treadle.types.profile import Profile
-from treadle.types.request import Reply, Request, StreamPart
-from treadle.types.usage import Usage
 
 PAGES = 44
 FACT = "The spare key of the archive is kept in locker 4817, behind the fire extinguisher."
@@ -41,7 +41,13 @@ CASES = {"known": (False, True), "late": (True, True), "left_out": (False, False
 HEAD = "| model | question | old turns | fact in the window | answered | summaries | tokens in | tokens out | seconds |"
 
 _WHO = ("Berg", "Olsen", "Haug", "Lie", "Moe", "Dahl", "Strand")
-_WHAT = ("the lift was serviced", "a window was mended", "two lamps were changed", "the roof was swept", "the gate was oiled")
+_WHAT = (
+    "the lift was serviced",
+    "a window was mended",
+    "two lamps were changed",
+    "the roof was swept",
+    "the gate was oiled",
+)
 
 
 def page(number: int) -> str:

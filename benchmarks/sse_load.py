@@ -24,7 +24,7 @@ PAUSE = 0.05
 
 def agent() -> Any:
     from treadle import Agent, ScriptedModel, tool
-    from treadle.types.messages import ToolMessage
+    from treadle._types.messages import ToolMessage
 
     class Paced(ScriptedModel):
         async def stream(self, request: Any) -> AsyncIterator[Any]:
@@ -48,10 +48,15 @@ def agent() -> Any:
 
 
 def serve(journal: str) -> None:
-    from treadle.server import ServerSettings, serve
+    from treadle._server import ServerSettings, serve
 
     room = ServerSettings(
-        max_runs=5000, max_runs_per_user=5000, max_streams=5000, max_streams_per_user=5000, requests_per_second=1e6, request_burst=1_000_000
+        max_runs=5000,
+        max_runs_per_user=5000,
+        max_streams=5000,
+        max_streams_per_user=5000,
+        requests_per_second=1e6,
+        request_burst=1_000_000,
     )
     serve({"demo": agent()}, journal, port=0, settings=room, on_ready=lambda address: print(address, flush=True))
 
@@ -172,8 +177,8 @@ async def many_runs(count: int, folder: str) -> dict[str, Any]:
 async def idle_conversations(count: int, folder: str) -> dict[str, Any]:
     import aiohttp
 
-    from treadle.journal import open_journal
-    from treadle.types.events import AnswerDone, AnswerStarted, Record, RunFinished, RunStarted
+    from treadle._journal import open_journal
+    from treadle._types.events import AnswerDone, AnswerStarted, Record, RunFinished, RunStarted
 
     path = f"{folder}/idle.db"
     journal = open_journal(path)

@@ -3,7 +3,7 @@
 import asyncio
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.types.events import AnswerDelta, ToolDone
+from treadle._types.events import AnswerDelta, ToolDone
 
 
 @tool
@@ -13,7 +13,11 @@ def clock() -> str:
 
 
 def agent() -> Agent:
-    return Agent(ScriptedModel([{"name": "clock", "args": {}}, "brief", "It is noon, exactly."]), tools=[clock], preset="two_phase")
+    return Agent(
+        ScriptedModel([{"name": "clock", "args": {}}, "brief", "It is noon, exactly."]),
+        tools=[clock],
+        preset="two_phase",
+    )
 
 
 async def events() -> str:

@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.journal import open_journal
-from treadle.types.events import Paused
+from treadle._journal import open_journal
+from treadle._types.events import Paused
 
 
 @tool(approval="ask")
@@ -17,7 +17,9 @@ async def pay(amount: int) -> str:
 
 async def main(folder: Path) -> None:
     journal = open_journal(str(folder / "journal.db"))
-    paused = await Agent(ScriptedModel([{"name": "pay", "args": {"amount": 5}}]), tools=[pay], journal=journal).run("Pay 5")
+    paused = await Agent(ScriptedModel([{"name": "pay", "args": {"amount": 5}}]), tools=[pay], journal=journal).run(
+        "Pay 5"
+    )
     print("stopped:", paused.stop_reason)
 
     waiting = [record.event for record in await journal.load(paused.run_id) if isinstance(record.event, Paused)][-1]

@@ -23,8 +23,14 @@ result = Agent(model, tools=[population], output_type=City).run_sync("Tell me ab
 print(result.output)
 assert result.output == City("Oslo", 717_710)
 
-SCHEMA = {"type": "object", "properties": {"colours": {"type": "array", "items": {"type": "string"}}}, "required": ["colours"]}
-plain = ScriptedModel(["Sure! {'colours': ['red', 'blue']}"], abilities={"tool_call": False, "json_mode": False, "json_schema": False})
+SCHEMA = {
+    "type": "object",
+    "properties": {"colours": {"type": "array", "items": {"type": "string"}}},
+    "required": ["colours"],
+}
+plain = ScriptedModel(
+    ["Sure! {'colours': ['red', 'blue']}"], abilities={"tool_call": False, "json_mode": False, "json_schema": False}
+)
 found = asyncio.run(structured_llm_call(plain, "Name two colours", SCHEMA))
 print(found.value, "read at level", found.level)
 assert found.value == {"colours": ["red", "blue"]}

@@ -3,7 +3,7 @@
 import asyncio
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.types.events import PlanChanged
+from treadle._types.events import PlanChanged
 
 
 @tool
@@ -20,7 +20,9 @@ def think(request):  # a stand-in for a model: what it says depends on who asks
     seen = "found" in str(request.messages)
     if seen:
         return '{"thought": "I have it", "action": "final_answer", "args": {}, "final_answer": "Found.", "task_successful": true}'
-    return '{"thought": "look", "action": "look_up", "args": {"what": "it"}, "final_answer": "", "task_successful": false}'
+    return (
+        '{"thought": "look", "action": "look_up", "args": {"what": "it"}, "final_answer": "", "task_successful": false}'
+    )
 
 
 async def main() -> None:

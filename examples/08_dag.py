@@ -3,7 +3,7 @@
 import asyncio
 
 from treadle import DagAgent, ScriptedModel, tool
-from treadle.flows.dag.picture import mermaid
+from treadle._flows.dag.picture import mermaid
 
 
 @tool(effect="pure")

@@ -17,7 +17,9 @@ THEN = """```python
 final_answer(f"All three cost {sum(prices.values())} euros.")
 ```"""
 
-result = Agent(ScriptedModel([FIRST, THEN]), tools=[price], preset="code").run_sync("What do a lamp, a chair and a desk cost together?")
+result = Agent(ScriptedModel([FIRST, THEN]), tools=[price], preset="code").run_sync(
+    "What do a lamp, a chair and a desk cost together?"
+)
 print(result.answer)
 for step in result.steps:
     print(f"  {step.tool}: {step.observation}")

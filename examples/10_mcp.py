@@ -4,9 +4,9 @@ import asyncio
 import sys
 
 from treadle import Agent, ScriptedModel, Toolkit, tool
-from treadle.plugins.mcp import McpTools
-from treadle.tools.mcp import McpConnection
-from treadle.tools.mcp_serve import serve_stdio
+from treadle._tools.mcp.client import McpConnection
+from treadle._tools.mcp.serve import serve_stdio
+from treadle.plugins import McpTools
 
 
 @tool(effect="pure")

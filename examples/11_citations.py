@@ -4,10 +4,13 @@ import tempfile
 from pathlib import Path
 
 from treadle import Agent, ScriptedModel
-from treadle.plugins.citations import Citations
-from treadle.tools.builtin.retrieval import KnowledgeBase, retrieval
+from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase, retrieval
+from treadle.plugins import Citations
 
-NOTES = {"weather": "In May it rained on twelve days. In June it stayed dry.", "garden": "The roses came out in the last week of May."}
+NOTES = {
+    "weather": "In May it rained on twelve days. In June it stayed dry.",
+    "garden": "The roses came out in the last week of May.",
+}
 
 with tempfile.TemporaryDirectory() as folder:
     base = KnowledgeBase(Path(folder) / "notes.db")
@@ -15,7 +18,10 @@ with tempfile.TemporaryDirectory() as folder:
         base.add(text, name=name)
 
     model = ScriptedModel(
-        [{"name": "retrieval", "args": {"query": "rain in May"}}, "It rained on twelve days [ID:1]. It also snowed [ID:99]."]
+        [
+            {"name": "retrieval", "args": {"query": "rain in May"}},
+            "It rained on twelve days [ID:1]. It also snowed [ID:99].",
+        ]
     )
     agent = Agent(model, tools=[retrieval(base.path, about="notes of a gardener")], plugins=[Citations()])
     result = agent.run_sync("How often did it rain in May?")

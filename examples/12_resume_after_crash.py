@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.journal import open_journal
+from treadle._journal import open_journal
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
 FIRST_TIME = len(sys.argv) > 1
@@ -35,7 +35,11 @@ def script(request):
     text = str(request.messages)
     if "page 1" not in text:
         return {"name": "read", "args": {"n": 1}}
-    return {"name": "send_mail", "args": {"to": "ada"}} if "send_mail" not in text else "The mail may have been sent already."
+    return (
+        {"name": "send_mail", "args": {"to": "ada"}}
+        if "send_mail" not in text
+        else "The mail may have been sent already."
+    )
 
 
 async def main() -> None:

@@ -6,7 +6,7 @@ import json
 import aiohttp
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.server import make_server
+from treadle._server import make_server
 
 
 @tool

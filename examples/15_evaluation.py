@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from treadle import ScriptedModel
-from treadle.evals.report import markdown, report_of
-from treadle.evals.runner import Variant, run_tasks
-from treadle.evals.tasks import load_tasks
+from treadle._evals.report import markdown, report_of
+from treadle._evals.runner import Variant, run_tasks
+from treadle._evals.tasks import load_tasks
 
 TASKS = [
     {"id": "day", "kind": "single", "question": "Which day of the week is 2026-03-05?", "tools": ["weekday"],

@@ -18,14 +18,14 @@ from typing import Any
 from layers import picture
 from msgspec import Struct
 
-from treadle.cli.main import available, build_parser
-from treadle.engine import settings as settings_module
-from treadle.flows import presets
-from treadle.models import providers as providers_module
-from treadle.models import retry as retry_module
-from treadle.server import settings as server_module
-from treadle.types import errors as errors_module
-from treadle.types import events as events_module
+from treadle._cli.main import COMMANDS, build_parser
+from treadle._engine import settings as settings_module
+from treadle._flows import presets
+from treadle._models.catalog import providers as providers_module
+from treadle._models.transport import retry as retry_module
+from treadle._server import settings as server_module
+from treadle._types import errors as errors_module
+from treadle._types import events as events_module
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -82,7 +82,7 @@ def events_page() -> str:
     kinds: tuple[type[Struct], ...] = events_module.Event.__args__  # pyright: ignore[reportAttributeAccessIssue]
     parts = [
         NOTE + "# Events\n\n"
-        "A run is a list of records; a record is an event in its place. This page is written from `treadle/types/events.py`.\n\n"
+        "A run is a list of records; a record is an event in its place. This page is written from `treadle/_types/events.py`.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n" + doc(events_module.Record) + table(events_module.Record, events_module)
     ]
@@ -115,7 +115,11 @@ def settings_page() -> str:
     ):
         parts.append(f"\n## {kind.__name__}\n\n" + doc(kind) + table(kind, module))
     parts.append("\n## Presets\n\nWhat each preset changes, and the plug-ins it brings.\n\n" + presets_table())
-    parts.append("\n## ServerSettings\n\n" + doc(server_module.ServerSettings) + table(server_module.ServerSettings, server_module))
+    parts.append(
+        "\n## ServerSettings\n\n"
+        + doc(server_module.ServerSettings)
+        + table(server_module.ServerSettings, server_module)
+    )
     return "".join(parts)
 
 
@@ -136,7 +140,7 @@ def presets_table() -> str:
 
 def errors_page() -> str:
     tree = (errors_module.__doc__ or "").strip()
-    return f"{NOTE}# Errors\n\n```text\n{tree}\n```\n\nAll of them live in `treadle.types.errors`.\n"
+    return f"{NOTE}# Errors\n\n```text\n{tree}\n```\n\nAll of them live in `treadle._types.errors`.\n"
 
 
 def providers_page() -> str:
@@ -153,14 +157,19 @@ def providers_page() -> str:
         if keys and not provider.needs_key:
             keys += " (optional)"
         others = ", ".join(f"`{alias}`" for alias in provider.aliases)
-        lines.append(f"| `{provider.name}` | {code(provider.base_url)} | {keys or 'none'} | {code(provider.base_env)} | {others} |")
+        lines.append(
+            f"| `{provider.name}` | {code(provider.base_url)} | {keys or 'none'} | {code(provider.base_env)} | {others} |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def cli_page() -> str:
     """From the parsers, not from their help text: that one depends on the terminal and on Python's version."""
-    parser, _modules = build_parser(available())
-    parts = [NOTE + "# The command line\n\n", f"```text\n{(parser.description or '').strip()}\n\n{(parser.epilog or '').strip()}\n```\n"]
+    parser, _modules = build_parser(list(COMMANDS))
+    parts = [
+        NOTE + "# The command line\n\n",
+        f"```text\n{(parser.description or '').strip()}\n\n{(parser.epilog or '').strip()}\n```\n",
+    ]
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     for name, command in commands.choices.items():
         parts.append(command_text(f"treadle {name}", command, "##"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 LAYERS: list[list[tuple[str, str]]] = [
-    [("types", "values only: messages, events, state, errors")],
-    [("journal", "SQLite, Postgres, memory"), ("models", "adapters, retry, profiles, probe")],
-    [("dialects", "how an action is written and read")],
-    [("tools", "schemas, running, built-ins, MCP, sandbox")],
-    [("engine", "the run, the loop, acting, concluding, rendering")],
-    [("plugins", "one mechanism each, through hooks only")],
-    [("flows", "agent, presets, DAG, replay, conversations")],
-    [("config", "agents from files"), ("durable", "Temporal workers"), ("evals", "task files")],
-    [("server", "SSE, runs API, page")],
-    [("cli", "the terminal program")],
+    [("_types", "values only: messages, events, state, errors")],
+    [("_journal", "SQLite, Postgres, memory"), ("_models", "adapters, retry, profiles, probe")],
+    [("_dialects", "how an action is written and read")],
+    [("_tools", "schemas, running, built-ins, MCP, sandbox")],
+    [("_engine", "the run, the loop, acting, concluding, rendering")],
+    [("_plugins", "one mechanism each, through hooks only")],
+    [("_flows", "agent, presets, DAG, replay, conversations")],
+    [("_config", "agents from files"), ("_durable", "Temporal workers"), ("_evals", "task files")],
+    [("_server", "SSE, runs API, page")],
+    [("_cli", "the terminal program")],
 ]
 """From the bottom up. The test of the site compares it with the table that holds the imports."""
 

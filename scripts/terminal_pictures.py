@@ -39,8 +39,27 @@ class Screen:
 
     def __init__(self, folder: Path) -> None:
         self.name = f"treadle-{os.getpid()}"
-        env = {**os.environ, "TREADLE_STATE": str(folder / "state"), "TERM": "xterm-256color", "PS1": "$ ", "PYTHONPATH": str(folder)}
-        command = ["tmux", "new-session", "-d", "-s", self.name, "-x", str(WIDTH), "-y", str(HEIGHT), "-c", str(folder), "bash --norc"]
+        env = {
+            **os.environ,
+            "TREADLE_STATE": str(folder / "state"),
+            "TERM": "xterm-256color",
+            "PS1": "$ ",
+            "PYTHONPATH": str(folder),
+        }
+        command = [
+            "tmux",
+            "new-session",
+            "-d",
+            "-s",
+            self.name,
+            "-x",
+            str(WIDTH),
+            "-y",
+            str(HEIGHT),
+            "-c",
+            str(folder),
+            "bash --norc",
+        ]
         subprocess.run(command, check=True, env=env)
         self.type("PS1='$ '; alias treadle='" + PROGRAM + "'; clear")
         time.sleep(1)
@@ -50,7 +69,9 @@ class Screen:
         subprocess.run(["tmux", "send-keys", "-t", self.name, "Enter"], check=True)
 
     def text(self) -> str:
-        return subprocess.run(["tmux", "capture-pane", "-e", "-p", "-t", self.name], check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["tmux", "capture-pane", "-e", "-p", "-t", self.name], check=True, capture_output=True, text=True
+        ).stdout
 
     def wait_for(self, words: str, seconds: float = 60.0) -> None:
         end = time.monotonic() + seconds
@@ -61,7 +82,9 @@ class Screen:
         console = Console(record=True, width=WIDTH, file=io.StringIO())
         console.print(Text.from_ansi(self.text().rstrip()))
         IMAGES.mkdir(parents=True, exist_ok=True)
-        picture = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=title), flags=re.DOTALL)  # no fonts from elsewhere
+        picture = re.sub(
+            r"@font-face \{.*?\}", "", console.export_svg(title=title), flags=re.DOTALL
+        )  # no fonts from elsewhere
         (IMAGES / f"terminal-{name}.svg").write_text(picture, "utf-8")
         self.type("clear")
         time.sleep(0.5)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from treadle import tool
-from treadle.types.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 T = TypeVar("T")
 

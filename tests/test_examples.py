@@ -16,7 +16,9 @@ EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("[0
 def test_example(path: Path, tmp_path: Path):
     assert len(path.read_text("utf-8").splitlines()) <= 60
     env = {**os.environ, "TREADLE_STATE": str(tmp_path), "PYTHONWARNINGS": "error"}
-    done = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
+    done = subprocess.run(
+        [sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

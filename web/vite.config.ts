@@ -4,7 +4,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
   base: "./",
   build: {
-    outDir: "../src/treadle/server/static",
+    outDir: "../src/treadle/_server/static",
     emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,

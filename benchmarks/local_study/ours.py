@@ -10,13 +10,13 @@ from typing import Any
 from rows import CASE_SECONDS, MAX_STEPS, Outcome, Round, recorded
 
 from treadle import Agent, LocalModel
-from treadle.evals.checks import Called
-from treadle.evals.runner import ENDED_BADLY
-from treadle.evals.tasks import Task
-from treadle.evals.toolbox import make_tools
-from treadle.journal.base import Journal
-from treadle.models.base import Model
-from treadle.types.events import Record, ThinkDone
+from treadle._evals.checks import Called
+from treadle._evals.runner import ENDED_BADLY
+from treadle._evals.tasks import Task
+from treadle._evals.toolbox import make_tools
+from treadle._journal.base import Journal
+from treadle._models.base import Model
+from treadle._types.events import Record, ThinkDone
 
 DIALECTS = ("auto", "direct", "schema", "native", "json", "array", "action")
 
@@ -27,7 +27,13 @@ def local_model(name: str, who: str) -> LocalModel:
 
 
 async def solve_all(
-    tasks: Iterable[Task], model: Model, who: str, *, instructions: str = "", journal: Journal | None = None, seconds: float = CASE_SECONDS
+    tasks: Iterable[Task],
+    model: Model,
+    who: str,
+    *,
+    instructions: str = "",
+    journal: Journal | None = None,
+    seconds: float = CASE_SECONDS,
 ) -> AsyncIterator[tuple[Task, Outcome]]:
     if isinstance(model, LocalModel):
         await model.load()  # no task pays for it, as none does with a server that is up
@@ -35,7 +41,9 @@ async def solve_all(
         yield task, await solve(task, model, who, instructions, journal, seconds)
 
 
-async def solve(task: Task, model: Model, who: str, instructions: str, journal: Journal | None, seconds: float) -> Outcome:
+async def solve(
+    task: Task, model: Model, who: str, instructions: str, journal: Journal | None, seconds: float
+) -> Outcome:
     calls: list[Called] = []
     rounds: list[Round] = []
 
@@ -48,7 +56,15 @@ async def solve(task: Task, model: Model, who: str, instructions: str, journal: 
     tools = [recorded(tool, calls.append) for tool in make_tools(task.tools)]
     # Never a choice among the tools beforehand: what is measured is the loop.
     settings: dict[str, Any] = {"selection_threshold": None} | ({} if who == "auto" else {"dialect": who})
-    agent = Agent(model, tools or None, instructions=instructions, journal=journal, name="study", max_iterations=MAX_STEPS, **settings)
+    agent = Agent(
+        model,
+        tools or None,
+        instructions=instructions,
+        journal=journal,
+        name="study",
+        max_iterations=MAX_STEPS,
+        **settings,
+    )
     run = agent.prepare(task.question)
     run.subscribe(see)
     agent.restart(run)

@@ -19,7 +19,7 @@ import msgspec
 from peer_kit import Case
 from rows import Outcome, recorded
 
-from treadle.evals.toolbox import make_tools
+from treadle._evals.toolbox import make_tools
 
 
 def round_of(body: Any) -> tuple[int, int, int] | None:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from treadle.tools.base import Tool
-from treadle.types.errors import ToolError
+from treadle._tools.base import Tool
+from treadle._types.errors import ToolError
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
@@ -36,7 +36,9 @@ def typed(tool: Tool, raises: type[Exception]) -> Callable[..., Any]:
 
     parameters: list[inspect.Parameter] = []
     for name, told in tool.parameters["properties"].items():
-        field = Field(description=told["description"], min_length=told.get("minLength"), max_length=told.get("maxLength"))
+        field = Field(
+            description=told["description"], min_length=told.get("minLength"), max_length=told.get("maxLength")
+        )
         kind = Annotated[TYPES[told["type"]], field]
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind))
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": str}

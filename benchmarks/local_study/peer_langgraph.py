@@ -27,13 +27,17 @@ async def answer(case: Case) -> tuple[str, str]:
         http_async_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [see]}),
     )
     tools = [
-        StructuredTool.from_function(typed(tool, ToolException), name=tool.name, description=tool.description, handle_tool_error=True)
+        StructuredTool.from_function(
+            typed(tool, ToolException), name=tool.name, description=tool.description, handle_tool_error=True
+        )
         for tool in case.tools
     ]
     agent = create_agent(model, tools, system_prompt=case.instructions or None)
     try:
         # A step is a node of the graph: one for the model, one for the tools.
-        state = await agent.ainvoke({"messages": [{"role": "user", "content": case.question}]}, {"recursion_limit": 2 * MAX_STEPS + 1})
+        state = await agent.ainvoke(
+            {"messages": [{"role": "user", "content": case.question}]}, {"recursion_limit": 2 * MAX_STEPS + 1}
+        )
     except GraphRecursionError:
         return "", "max_steps"
     return str(state["messages"][-1].text), "answer"

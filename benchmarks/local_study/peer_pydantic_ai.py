@@ -21,13 +21,17 @@ async def answer(case: Case) -> tuple[str, str]:
 
     client = openai.DefaultAsyncHttpxClient(event_hooks={"response": [see]})
     model = OpenAIChatModel(
-        case.model, provider=OpenAICompatibleProvider("llama.cpp", base_url=case.base_url, api_key="none", http_client=client)
+        case.model,
+        provider=OpenAICompatibleProvider("llama.cpp", base_url=case.base_url, api_key="none", http_client=client),
     )
     agent = Agent(
         model,
         instructions=case.instructions or None,
         # As many tries as there are steps: its default of one more try would end runs that others may go on with.
-        tools=[Tool(typed(tool, ModelRetry), name=tool.name, description=tool.description, max_retries=MAX_STEPS) for tool in case.tools],
+        tools=[
+            Tool(typed(tool, ModelRetry), name=tool.name, description=tool.description, max_retries=MAX_STEPS)
+            for tool in case.tools
+        ],
         model_settings=ModelSettings(temperature=0, max_tokens=MAX_TOKENS),
     )
     try:

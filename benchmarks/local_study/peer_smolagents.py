@@ -10,7 +10,7 @@ from peer_kit import Case
 from rows import MAX_STEPS, MAX_TOKENS
 from smolagents import LogLevel, OpenAIModel, Tool, ToolCallingAgent
 
-from treadle.tools.base import Tool as OurTool
+from treadle._tools.base import Tool as OurTool
 
 
 class Offered(Tool):
@@ -23,7 +23,8 @@ class Offered(Tool):
         self.name = tool.name
         self.description = tool.description
         self.inputs = {
-            name: {"type": told["type"], "description": told["description"]} for name, told in tool.parameters["properties"].items()
+            name: {"type": told["type"], "description": told["description"]}
+            for name, told in tool.parameters["properties"].items()
         }
         self.forward = tool.execute
         super().__init__()

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 from rows import CASE_SECONDS, Outcome, Round
 
-from treadle.evals.checks import Called
-from treadle.evals.tasks import Task
+from treadle._evals.checks import Called
+from treadle._evals.tasks import Task
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1] / "src"
@@ -42,7 +42,11 @@ def environment(who: str, folder: Path) -> Path:
     if not ready.exists():
         uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
         venv.create(home, clear=True, with_pip=uv is None)
-        install = [uv, "pip", "install", "--quiet", "--python", str(python)] if uv else [str(python), "-m", "pip", "install", "--quiet"]
+        install = (
+            [uv, "pip", "install", "--quiet", "--python", str(python)]
+            if uv
+            else [str(python), "-m", "pip", "install", "--quiet"]
+        )
         subprocess.run([*install, *PACKAGES[who], *OURS], check=True)
         ready.touch()
     return python
@@ -52,7 +56,9 @@ def environment(who: str, folder: Path) -> Path:
 async def served(model: str) -> AsyncGenerator[str]:
     """The model behind a server of its own; gives its address."""
     paths = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    process = await asyncio.create_subprocess_exec(sys.executable, str(HERE / "serve.py"), model, stdin=PIPE, stdout=PIPE, env=paths)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(HERE / "serve.py"), model, stdin=PIPE, stdout=PIPE, env=paths
+    )
     assert process.stdout is not None
     try:
         async with asyncio.timeout(LOAD_SECONDS):
@@ -67,7 +73,14 @@ async def served(model: str) -> AsyncGenerator[str]:
 
 
 async def solve_all(
-    tasks: Iterable[Task], python: Path, who: str, model: str, address: str, *, instructions: str = "", seconds: float = CASE_SECONDS
+    tasks: Iterable[Task],
+    python: Path,
+    who: str,
+    model: str,
+    address: str,
+    *,
+    instructions: str = "",
+    seconds: float = CASE_SECONDS,
 ) -> AsyncGenerator[tuple[Task, Outcome]]:
     child: Process | None = None
     try:

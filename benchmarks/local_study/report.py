@@ -6,21 +6,29 @@ from collections.abc import Iterable, Sequence
 
 from rows import Row
 
-from treadle.evals.stats import share_of
+from treadle._evals.stats import share_of
 
 KINDS = ("single", "choose", "chain", "none", "recovery")
 BASE = "smolagents"
 
 
 def markdown(
-    rows: Iterable[Row], *, split: str = "all", label: str | None = None, model: str | None = None, who: Sequence[str] = ()
+    rows: Iterable[Row],
+    *,
+    split: str = "all",
+    label: str | None = None,
+    model: str | None = None,
+    who: Sequence[str] = (),
 ) -> str:
     """For every model and label one table of what was solved and one of what it took, over the tasks that all of them have done."""
     order = {name: place for place, name in enumerate(who)}
     groups: dict[tuple[str, str], dict[str, dict[str, Row]]] = {}
     for row in rows:
         wanted = (
-            (not order or row.who in order) and split in ("all", row.split) and label in (None, row.label) and model in (None, row.model)
+            (not order or row.who in order)
+            and split in ("all", row.split)
+            and label in (None, row.label)
+            and model in (None, row.model)
         )
         if wanted:
             groups.setdefault((row.model, row.label), {}).setdefault(row.who, {})[row.task] = row
@@ -36,7 +44,9 @@ def _section(title: str, found: dict[str, dict[str, Row]], split: str) -> str:
     shared = set(first).intersection(*others)
     most = max(len(done) for done in found.values())
     lines = {who: [row for task, row in done.items() if task in shared] for who, done in found.items()}
-    counted = f"{len(shared)} tasks ({split})" + (f"; {most - len(shared)} more are not done by all" if most > len(shared) else "")
+    counted = f"{len(shared)} tasks ({split})" + (
+        f"; {most - len(shared)} more are not done by all" if most > len(shared) else ""
+    )
     parts = [f"### {title}", f"{counted}. Shares with 95 % Wilson intervals."]
     if shared:
         parts += [_table(_solved(lines)), _table(_effort(lines))]
@@ -47,18 +57,38 @@ def _solved(lines: dict[str, list[Row]]) -> list[list[str]]:
     kinds = [kind for kind in KINDS if any(row.kind == kind for row in next(iter(lines.values())))]
     table = [["", "solved", *kinds]]
     for who, rows in lines.items():
-        counts = [(sum(row.passed for row in rows if row.kind == kind), sum(row.kind == kind for row in rows)) for kind in kinds]
-        table.append([who, str(share_of((row.task, row.passed) for row in rows)), *(f"{solved}/{of}" for solved, of in counts)])
+        counts = [
+            (sum(row.passed for row in rows if row.kind == kind), sum(row.kind == kind for row in rows))
+            for kind in kinds
+        ]
+        table.append(
+            [who, str(share_of((row.task, row.passed) for row in rows)), *(f"{solved}/{of}" for solved, of in counts)]
+        )
     return table
 
 
 def _effort(lines: dict[str, list[Row]]) -> list[list[str]]:
     base = sum(row.seconds for row in lines.get(BASE, ()))
     table = [
-        ["", "seconds", "per task", f"of {BASE}' time", "timed out", "requests", "tokens in", "cached", "from request 2 on", "tokens out"]
+        [
+            "",
+            "seconds",
+            "per task",
+            f"of {BASE}' time",
+            "timed out",
+            "requests",
+            "tokens in",
+            "cached",
+            "from request 2 on",
+            "tokens out",
+        ]
     ]
     for who, rows in lines.items():
-        seconds, read, cached = sum(row.seconds for row in rows), sum(row.input for row in rows), sum(row.cached for row in rows)
+        seconds, read, cached = (
+            sum(row.seconds for row in rows),
+            sum(row.input for row in rows),
+            sum(row.cached for row in rows),
+        )
         later = [spent for row in rows for spent in row.rounds[1:]]
         table.append(
             [

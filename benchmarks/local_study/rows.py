@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.evals.checks import Called, judge
-from treadle.evals.tasks import Task
-from treadle.tools.base import Tool
+from treadle._evals.checks import Called, judge
+from treadle._evals.tasks import Task
+from treadle._tools.base import Tool
 
 MAX_STEPS = 10
 MAX_TOKENS = 1024
@@ -71,7 +71,9 @@ def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Ro
     problems = judge(task.check, outcome.answer, outcome.calls).problems
     if outcome.error:
         problems = (outcome.error[:ANSWER_CHARS], *problems)
-    read, cached, written = (sum(column) for column in zip(*outcome.rounds, strict=True)) if outcome.rounds else (0, 0, 0)
+    read, cached, written = (
+        (sum(column) for column in zip(*outcome.rounds, strict=True)) if outcome.rounds else (0, 0, 0)
+    )
     return Row(
         label, model, who, task.id, task.kind, task.split, not problems, round(outcome.seconds, 2), outcome.stop,
         outcome.answer[:ANSWER_CHARS], problems, outcome.calls, len(outcome.calls), len(outcome.rounds), read, cached, written,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from treadle.models import weights
-from treadle.models.local_runtime import library
+from treadle._models.local import weights
+from treadle._models.local.runtime import library
 
 
 def main() -> None:

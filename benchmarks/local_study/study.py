@@ -22,9 +22,9 @@ import peers
 from report import markdown
 from rows import CASE_SECONDS, Outcome, add_row, judged, load_rows, todo
 
-from treadle.evals.runner import chosen
-from treadle.evals.tasks import Task, TaskSet, load_tasks
-from treadle.journal import open_journal
+from treadle._evals.runner import chosen
+from treadle._evals.tasks import Task, TaskSet, load_tasks
+from treadle._journal import open_journal
 
 SETS = Path(__file__).resolve().parents[2] / "evals"
 EVERYBODY = (*ours.DIALECTS, *peers.PACKAGES)
@@ -45,7 +45,9 @@ async def run(options: argparse.Namespace) -> None:
     tasks = tasks_of(options.sets, options.split, options.limit, crowd=options.all_tools)
     for who in options.who:
         open_tasks = todo(tasks.tasks, load_rows(options.results), options.label, options.model, who)
-        print(f"{options.model}, {who}: {len(open_tasks)} of {len(tasks.tasks)} tasks to do", file=sys.stderr, flush=True)
+        print(
+            f"{options.model}, {who}: {len(open_tasks)} of {len(tasks.tasks)} tasks to do", file=sys.stderr, flush=True
+        )
         if not open_tasks:
             continue
         work = _ours if who in ours.DIALECTS else _theirs
@@ -56,11 +58,15 @@ async def run(options: argparse.Namespace) -> None:
             print(f"  {task.id} {row.seconds:.1f} s, {row.steps} calls, {verdict}", file=sys.stderr, flush=True)
 
 
-async def _ours(options: argparse.Namespace, who: str, tasks: list[Task], instructions: str) -> AsyncIterator[tuple[Task, Outcome]]:
+async def _ours(
+    options: argparse.Namespace, who: str, tasks: list[Task], instructions: str
+) -> AsyncIterator[tuple[Task, Outcome]]:
     journal = open_journal(options.journal) if options.journal else None
     model = ours.local_model(options.model, who)
     try:
-        async for done in ours.solve_all(tasks, model, who, instructions=instructions, journal=journal, seconds=options.seconds):
+        async for done in ours.solve_all(
+            tasks, model, who, instructions=instructions, journal=journal, seconds=options.seconds
+        ):
             yield done
     finally:
         await model.aclose()
@@ -68,10 +74,14 @@ async def _ours(options: argparse.Namespace, who: str, tasks: list[Task], instru
             await journal.aclose()
 
 
-async def _theirs(options: argparse.Namespace, who: str, tasks: list[Task], instructions: str) -> AsyncIterator[tuple[Task, Outcome]]:
+async def _theirs(
+    options: argparse.Namespace, who: str, tasks: list[Task], instructions: str
+) -> AsyncIterator[tuple[Task, Outcome]]:
     python = peers.environment(who, options.venvs)
     async with peers.served(options.model) as address:
-        async for done in peers.solve_all(tasks, python, who, options.model, address, instructions=instructions, seconds=options.seconds):
+        async for done in peers.solve_all(
+            tasks, python, who, options.model, address, instructions=instructions, seconds=options.seconds
+        ):
             yield done
 
 
@@ -98,14 +108,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--all-tools", action="store_true", help="offer each task the tools of all of them")
         command.add_argument("--seconds", type=float, default=CASE_SECONDS, help="for one task")
         command.add_argument("--journal", help="keep Treadle's runs here, to look at them")
-        command.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "treadle-peers", help="environments of the others")
+        command.add_argument(
+            "--venvs",
+            type=Path,
+            default=Path(tempfile.gettempdir()) / "treadle-peers",
+            help="environments of the others",
+        )
     options = parser.parse_args(arguments)
     if unknown := set(options.who) - set(EVERYBODY):
         parser.error(f"--who: {sorted(unknown)[0]!r} is none of {', '.join(EVERYBODY)}")
     if options.command == "run":
         asyncio.run(run(options))
     else:
-        print(markdown(load_rows(options.results), split=options.split, label=options.label, model=options.model, who=options.who))
+        print(
+            markdown(
+                load_rows(options.results),
+                split=options.split,
+                label=options.label,
+                model=options.model,
+                who=options.who,
+            )
+        )
 
 
 if __name__ == "__main__":

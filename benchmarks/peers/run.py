@@ -56,7 +56,11 @@ def check(copy: Path, venvs: Path) -> int:
     assert server.stdout is not None
     failed = 0
     try:
-        env = {**os.environ, "BENCH_URL": f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}", "OPENAI_API_KEY": "sk-fake"}
+        env = {
+            **os.environ,
+            "BENCH_URL": f"http://127.0.0.1:{json.loads(server.stdout.readline())['port']}",
+            "OPENAI_API_KEY": "sk-fake",
+        }
         for runner, name in RUNNERS.items():
             command = [venvs / name / "bin/python", copy / "worker.py", runner, "check"]
             said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
@@ -87,7 +91,17 @@ def main() -> int:
         if args.check:
             return check(copy, venvs)
         out = args.out.resolve() if args.out else Path(folder) / "treadle"
-        options = ["--only", ",".join(RUNNERS), "--measures", args.measures, "--repeats", str(args.repeats), "--out", str(out), "--fresh"]
+        options = [
+            "--only",
+            ",".join(RUNNERS),
+            "--measures",
+            args.measures,
+            "--repeats",
+            str(args.repeats),
+            "--out",
+            str(out),
+            "--fresh",
+        ]
         return subprocess.run([sys.executable, copy / "bench.py", *options]).returncode
 
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from treadle import Agent, OpenAIModel, ScriptedModel, tool
-from treadle.types.events import TextStreamed
-from treadle.types.messages import ToolMessage
+from treadle._types.events import TextStreamed
+from treadle._types.messages import ToolMessage
 
 VENV = "treadle"
 DIST = "treadle"
@@ -37,7 +37,11 @@ async def stream(agent: Agent, prompt: str) -> AsyncIterator[str]:
 def build_inproc_model(c: Any) -> ScriptedModel:
     def reply(request: Any) -> Any:
         done = sum(isinstance(message, ToolMessage) for message in request.messages)
-        return {"name": "calculator", "args": {"expression": f"{done + 1}*7"}, "id": f"call_{done}"} if done < c.k else "FINAL"
+        return (
+            {"name": "calculator", "args": {"expression": f"{done + 1}*7"}, "id": f"call_{done}"}
+            if done < c.k
+            else "FINAL"
+        )
 
     return ScriptedModel(reply)
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from treadle.cli.main import main
+from treadle._cli.main import main
 
 sys.exit(main())

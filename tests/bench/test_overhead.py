@@ -29,7 +29,9 @@ ATTEMPTS = 3
 
 
 def figures(names: list[str]) -> dict[str, float]:
-    done = subprocess.run([sys.executable, SCRIPT, "--short", "--json", "--only", ",".join(names)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--short", "--json", "--only", ",".join(names)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.tools.builtin import builtin
-from treadle.tools.builtin.calculator import calculate
-from treadle.types.errors import ToolError
+from treadle._tools.builtin import builtin
+from treadle._tools.builtin.calculator import calculate
+from treadle._types.errors import ToolError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from kit import go
 from treadle import Agent, ScriptedModel
-from treadle.models.embeddings import Embeddings
-from treadle.tools.builtin.retrieval import KnowledgeBase, retrieval
-from treadle.types.errors import BadReplyError, RequestRefusedError
+from treadle._models.embeddings import Embeddings
+from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase, retrieval
+from treadle._types.errors import BadReplyError, RequestRefusedError
 
 WORDS = {"ship": (1.0, 0.0), "boat": (0.9, 0.1), "bread": (0.0, 1.0)}
 
@@ -55,10 +55,16 @@ def test_words_and_meaning_are_searched_together(tmp_path: Path):
     go(main())
 
 
-@pytest.mark.parametrize(("answer", "error"), [({"data": []}, BadReplyError), ({"nothing": 1}, BadReplyError), (None, RequestRefusedError)])
+@pytest.mark.parametrize(
+    ("answer", "error"), [({"data": []}, BadReplyError), ({"nothing": 1}, BadReplyError), (None, RequestRefusedError)]
+)
 def test_bad_answers_are_typed_errors(answer: Any, error: type[Exception]):
     async def handler(request: web.Request) -> web.Response:
-        return web.json_response(answer) if answer is not None else web.json_response({"error": {"message": "no such model"}}, status=404)
+        return (
+            web.json_response(answer)
+            if answer is not None
+            else web.json_response({"error": {"message": "no such model"}}, status=404)
+        )
 
     async def main() -> None:
         runner, url = await serve(handler)

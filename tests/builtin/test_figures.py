@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from treadle.tools.builtin.qweather import qweather
-from treadle.tools.builtin.yahoo_finance import Close, yahoo_finance
-from treadle.types.errors import ToolError
+from treadle._tools.builtin.web.qweather import qweather
+from treadle._tools.builtin.web.yahoo_finance import Close, yahoo_finance
+from treadle._types.errors import ToolError
 
 from .web import ask, use
 
@@ -106,12 +106,19 @@ def test_weather_without_forecast_and_for_a_week():
         ({"*": {"code": "404"}}, "nothing for 'nowhere'"),
         ({"*": {"code": "200", "location": []}}, "no place called 'nowhere'"),
         (
-            {"*": lambda _: web.json_response({"error": {"status": 400, "title": "Not Found", "detail": "No location"}}, status=400)},
+            {
+                "*": lambda _: web.json_response(
+                    {"error": {"status": 400, "title": "Not Found", "detail": "No location"}}, status=400
+                )
+            },
             "no place called",
         ),
         ({"*": {"code": "401"}}, "check QWEATHER_API_KEY"),
         ({"*": {"code": "402"}}, "quota"),
-        ({"*": lambda _: web.json_response({"error": {"status": 403, "title": "Invalid Host"}}, status=403)}, "check QWEATHER_API_KEY"),
+        (
+            {"*": lambda _: web.json_response({"error": {"status": 403, "title": "Invalid Host"}}, status=403)},
+            "check QWEATHER_API_KEY",
+        ),
     ],
 )
 def test_weather_that_cannot_be_had(pages: dict[str, Any], said: str):
@@ -170,12 +177,20 @@ MATCHES = {
     ],
     "news": [],
 }
-NOT_FOUND = {"chart": {"result": None, "error": {"code": "Not Found", "description": "No data found, symbol may be delisted"}}}
+NOT_FOUND = {
+    "chart": {"result": None, "error": {"code": "Not Found", "description": "No data found, symbol may be delisted"}}
+}
 
 
 def test_a_price():
     result, asked = ask(lambda url: yahoo_finance(base_url=url), {"/v8/finance/chart/AAPL": CHART}, symbol="aapl")
-    assert (result.symbol, result.price, result.currency, result.name, result.exchange) == ("AAPL", 187.44, "USD", "Apple Inc.", "NasdaqGS")
+    assert (result.symbol, result.price, result.currency, result.name, result.exchange) == (
+        "AAPL",
+        187.44,
+        "USD",
+        "Apple Inc.",
+        "NasdaqGS",
+    )
     assert result.change_percent == 4.8
     assert result.history == (Close("2023-11-10", 186.4), Close("2023-11-14", 187.44))
     assert result.time == "2023-11-14T22:13:20+00:00"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import Tool, ToolResponse
-from treadle.tools.builtin import _workfolder as workfolder
-from treadle.tools.builtin.files import files
-from treadle.types.errors import ToolError
+from treadle._tools.base import Tool, ToolResponse
+from treadle._tools.builtin import workfolder
+from treadle._tools.builtin.files import files
+from treadle._types.errors import ToolError
 
 needs_links = pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="needs symbolic links")
 
@@ -49,7 +49,11 @@ def room(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 def test_write_read_list_search(room: Room):
     answer = room.write_file(path="notes/today.txt", content="Buy milk\nCall Ada\n")
     assert isinstance(answer, ToolResponse)
-    assert (answer.observation.path, answer.observation.bytes, answer.observation.created) == ("notes/today.txt", 18, True)
+    assert (answer.observation.path, answer.observation.bytes, answer.observation.created) == (
+        "notes/today.txt",
+        18,
+        True,
+    )
     assert answer.artifacts[0].content == "Buy milk\nCall Ada\n"
     assert room.write_file(path="notes/today.txt", content="Tea\n", append=True).observation.created is False
     assert room.read_file(path="notes/today.txt").text == "Buy milk\nCall Ada\nTea\n"

@@ -9,8 +9,8 @@ import socket
 import pytest
 from aiohttp import web
 
-from treadle.tools.guard import GuardedClient, is_public
-from treadle.types.errors import ToolError
+from treadle._tools.guard import GuardedClient, is_public
+from treadle._types.errors import ToolError
 
 from .web import Site, serving
 
@@ -134,14 +134,28 @@ def test_private_addresses_are_refused_in_every_form(url: str):
 
 @pytest.mark.parametrize(
     "url",
-    ["file:///etc/passwd", "ftp://example.org/", "gopher://127.0.0.1:6379/_INFO", "javascript:alert(1)", "data:text/html,x", "//x/", "x"],
+    [
+        "file:///etc/passwd",
+        "ftp://example.org/",
+        "gopher://127.0.0.1:6379/_INFO",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//x/",
+        "x",
+    ],
 )
 def test_only_web_addresses(url: str):
     assert "only http and https" in refused(url)
 
 
 @pytest.mark.parametrize(
-    "url", ["http://user:pw@example.org/", "http://user@example.org/", "http://example.org@127.0.0.1/", "http://:pw@example.org"]
+    "url",
+    [
+        "http://user:pw@example.org/",
+        "http://user@example.org/",
+        "http://example.org@127.0.0.1/",
+        "http://:pw@example.org",
+    ],
 )
 def test_names_and_passwords_in_addresses_are_refused(url: str):
     assert "user name" in refused(url)
@@ -210,7 +224,11 @@ def test_a_redirect_is_judged_like_a_first_request(target: str):
 def test_redirects_are_followed_to_an_end():
     def hop(request: web.Request) -> web.Response:
         left = int(request.query["left"])
-        return web.Response(text="there") if not left else web.Response(status=307, headers={"Location": f"/hop?left={left - 1}"})
+        return (
+            web.Response(text="there")
+            if not left
+            else web.Response(status=307, headers={"Location": f"/hop?left={left - 1}"})
+        )
 
     async def main() -> None:
         async with serving({"/hop": hop}) as site:
@@ -229,7 +247,9 @@ def test_keys_do_not_travel_to_another_host():
             serving({"/a": lambda _: web.Response(status=302, headers={"Location": f"{other.url}/b"})}) as first,
         ):
             client = GuardedClient(allow_hosts=["127.0.0.1"])
-            await client.request("POST", f"{first.url}/a", headers={"Authorization": SECRET, "X-Key": SECRET}, json={"key": SECRET})
+            await client.request(
+                "POST", f"{first.url}/a", headers={"Authorization": SECRET, "X-Key": SECRET}, json={"key": SECRET}
+            )
             assert first.asked[0].headers["authorization"] == SECRET
             (second,) = other.asked
             assert second.method == "GET"
@@ -254,7 +274,9 @@ def test_a_name_that_changes_its_address_gains_nothing():
             asked.append(host)
             return answers[len(asked) - 1]
 
-        async with serving({"/": lambda _: web.Response(text="public", headers={"Connection": "close"})}, "127.0.0.2") as site:
+        async with serving(
+            {"/": lambda _: web.Response(text="public", headers={"Connection": "close"})}, "127.0.0.2"
+        ) as site:
             client = GuardedClient(resolver=changing, allow_networks=["127.0.0.2/32"])
             url = f"http://rebind.example:{site.port}/"
             assert (await client.get(url)).text == "public"

@@ -11,8 +11,8 @@ import zlib
 import pytest
 from aiohttp import web
 
-from treadle.tools.guard import Fetched, GuardedClient, decode_text
-from treadle.types.errors import ToolError
+from treadle._tools.guard import Fetched, GuardedClient, decode_text
+from treadle._types.errors import ToolError
 
 from .web import serving
 

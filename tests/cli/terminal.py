@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PROGRAM = [sys.executable, "-m", "treadle.cli.main"]
+PROGRAM = [sys.executable, "-m", "treadle._cli.main"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|[\x01\x02]")
 
 TOOLS = '''
@@ -56,7 +56,13 @@ def hostile() -> str:
 def environment(home: Path, **more: str) -> dict[str, str]:
     """No keys, no settings of whoever runs the tests; everything is kept under `home`."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT", "LANG") if name in os.environ}
-    here = {"HOME": str(home), "TREADLE_STATE": str(home / "state"), "TREADLE_CONFIG": "", "TERM": "xterm-256color", "COLUMNS": "120"}
+    here = {
+        "HOME": str(home),
+        "TREADLE_STATE": str(home / "state"),
+        "TREADLE_CONFIG": "",
+        "TERM": "xterm-256color",
+        "COLUMNS": "120",
+    }
     return {**kept, **here, "PYTHONUTF8": "1", "PYTHONWARNINGS": "error", **more}
 
 
@@ -82,7 +88,13 @@ class Done:
 
 def treadle(home: Path, *arguments: str, stdin: str = "", timeout: float = 60, **env: str) -> Done:
     done = subprocess.run(
-        [*PROGRAM, *arguments], input=stdin, capture_output=True, text=True, cwd=home, env=environment(home, **env), timeout=timeout
+        [*PROGRAM, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=home,
+        env=environment(home, **env),
+        timeout=timeout,
     )
     return Done(done)
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from treadle import Agent, tool
-from treadle.models import default
-from treadle.models.default import LOCAL_DEFAULT, choose, choose_model, model_named, served_models
-from treadle.models.providers import PROVIDERS
-from treadle.types.errors import ConfigError
+from treadle._models.catalog import default
+from treadle._models.catalog.default import LOCAL_DEFAULT, choose, choose_model, model_named, served_models
+from treadle._models.catalog.providers import PROVIDERS
+from treadle._types.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,9 @@ def server(body: bytes, status: int = 200) -> Iterator[str]:
 def test_the_order_of_choice(monkeypatch: pytest.MonkeyPatch):
     assert choose().spec == LOCAL_DEFAULT
     with server(json.dumps({"data": [{"id": "nomic-embed-text"}, {"id": "llama3.2"}]}).encode()) as url:
-        monkeypatch.setattr(default, "_address", lambda provider: url if provider.name == "ollama" else "http://127.0.0.1:9/v1")
+        monkeypatch.setattr(
+            default, "_address", lambda provider: url if provider.name == "ollama" else "http://127.0.0.1:9/v1"
+        )
         assert choose().spec == "ollama:llama3.2"
         assert choose().reason.startswith("found ollama at 127.0.0.1:")
         monkeypatch.setenv("GEMINI_API_KEY", "g")
@@ -138,7 +140,12 @@ def test_a_script_has_texts_calls_and_failures(tmp_path: Path):
             [
                 {"error": "busy", "status": 503},
                 [{"name": "add", "args": {"a": 1, "b": 2}}, {"name": "add", "args": {"a": 3, "b": 4}}],
-                {"text": "once more", "reasoning": "hm", "calls": [{"name": "add", "args": {"a": 5, "b": 6}}], "delay": 0.01},
+                {
+                    "text": "once more",
+                    "reasoning": "hm",
+                    "calls": [{"name": "add", "args": {"a": 5, "b": 6}}],
+                    "delay": 0.01,
+                },
                 "eleven",
             ]
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from treadle.types.events import Record, decode_event
+from treadle._types.events import Record, decode_event
 
 from .terminal import call, interrupt, script, start, treadle
 
@@ -51,9 +51,17 @@ def test_json_lines_are_the_records(home: Path):
     ("replies", "options", "code", "says"),
     [
         pytest.param([{"error": "no such model", "status": 404}], (), 1, "no such model", id="error"),
-        pytest.param([call("calculator", expression="1"), "one"], ("--max-iterations", "1"), 3, "no answer after 1 iteration", id="limit"),
+        pytest.param(
+            [call("calculator", expression="1"), "one"],
+            ("--max-iterations", "1"),
+            3,
+            "no answer after 1 iteration",
+            id="limit",
+        ),
         pytest.param([call("calculator", expression="1")], ("--set", "budget.requests=1"), 3, "budget", id="budget"),
-        pytest.param([call("erase", path="x"), "gone"], ("--tools", "mytools:erase"), 4, "treadle runs resume", id="paused"),
+        pytest.param(
+            [call("erase", path="x"), "gone"], ("--tools", "mytools:erase"), 4, "treadle runs resume", id="paused"
+        ),
         pytest.param(["hi"], ("--set", "colour=red"), 2, "unknown setting 'colour'", id="unknown-setting"),
         pytest.param(["hi"], ("--set", "temperature"), 2, "name=value", id="bad-set"),
         pytest.param(["hi"], ("--set", "max_iterations=many"), 2, "wrong value", id="bad-value"),
@@ -61,7 +69,13 @@ def test_json_lines_are_the_records(home: Path):
         pytest.param(["hi"], ("--max-cost", "-1"), 2, "not an amount", id="bad-cost"),
         pytest.param(["hi"], ("--tools", "calculater"), 2, "did you mean 'calculator'", id="unknown-tool"),
         pytest.param(["hi"], ("--tools", "nothing:here"), 2, "module:name", id="unknown-module"),
-        pytest.param(["hi"], ("--tools", "mytools:missing"), 2, "it has the tools: erase, hostile, stuck, wait", id="unknown-name"),
+        pytest.param(
+            ["hi"],
+            ("--tools", "mytools:missing"),
+            2,
+            "it has the tools: erase, hostile, stuck, wait",
+            id="unknown-name",
+        ),
         pytest.param(["hi"], ("--tools", "missing.py:x"), 2, "there is no file", id="no-file"),
         pytest.param(["hi"], ("--tools", "folder=x"), 2, "before any tool", id="stray-parameter"),
         pytest.param(["hi"], ("--preset", "wild"), 2, "invalid choice", id="unknown-preset"),
@@ -103,7 +117,9 @@ def test_what_tools_and_models_write_cannot_steer_the_terminal(home: Path, insid
 def test_tools_by_name_module_and_file_with_parameters(home: Path, inside: Inside):
     (home / "docs").mkdir()
     (home / "docs" / "note.txt").write_text("the word is xyzzy\n")
-    model = script(home, [call("read_file", path="note.txt"), call("wait", seconds=0.05), call("erase", path="a")], "xyzzy")
+    model = script(
+        home, [call("read_file", path="note.txt"), call("wait", seconds=0.05), call("erase", path="a")], "xyzzy"
+    )
     done = inside("run", "q", "-m", model, "-t", "files,folder=docs", "-t", "mytools:wait,mytools.py:erase", "--yes")
     assert done.code == 0, done.err
     assert "the word is xyzzy" in done.err
@@ -140,7 +156,11 @@ def test_the_users_file_gives_defaults_and_flags_win(home: Path, inside: Inside,
 
 
 def test_a_document_describes_the_agent(home: Path, inside: Inside):
-    document = {"components": {"Agent:A": {"obj": {"component_name": "Agent", "params": {"tools": [{"component_name": "calculator"}]}}}}}
+    document = {
+        "components": {
+            "Agent:A": {"obj": {"component_name": "Agent", "params": {"tools": [{"component_name": "calculator"}]}}}
+        }
+    }
     (home / "agent.json").write_text(json.dumps(document))
     done = inside("run", "q", "-f", "agent.json", "--model", script(home, *SUM), "--max-iterations", "7", "--json")
     assert done.code == 0, done.err
@@ -158,7 +178,15 @@ def test_debug_shows_where(home: Path):
 def test_keys_stay_out_of_sight(home: Path):
     key = "sk-topsecret0123456789abcdef"
     done = treadle(
-        home, "run", "q", "-m", "openai:gpt-4o", "--set", "retry.attempts=1", OPENAI_API_KEY=key, OPENAI_BASE_URL="http://127.0.0.1:9/v1"
+        home,
+        "run",
+        "q",
+        "-m",
+        "openai:gpt-4o",
+        "--set",
+        "retry.attempts=1",
+        OPENAI_API_KEY=key,
+        OPENAI_BASE_URL="http://127.0.0.1:9/v1",
     )
     assert done.code == 1
     assert key not in done.out + done.err
@@ -185,7 +213,10 @@ def test_ctrl_c_once_cancels_cleanly(home: Path):
         assert "-- cancelled, 1 step" in err
         records = treadle(home, "runs", "show", "last", "--json").records
         assert records[-1]["event"]["stop_reason"] == "cancelled"
-        assert sorted(r["event"]["name"] for r in records if r["event"]["type"] == "tool_done") == ["calculator", "wait"]
+        assert sorted(r["event"]["name"] for r in records if r["event"]["type"] == "tool_done") == [
+            "calculator",
+            "wait",
+        ]
 
 
 def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):

@@ -55,7 +55,13 @@ def test_a_run_that_is_not_there(home: Path, inside: Inside):
 
 def test_hostile_questions_do_not_reach_the_terminal(home: Path, inside: Inside):
     inside("run", "evil \x1b]0;title\x07 \u202equestion", "-m", script(home, "an \x1b[31manswer"))
-    for command in (("list",), ("show", "last"), ("show", "last", "--records"), ("blame", "last"), ("blame", "last", "--text")):
+    for command in (
+        ("list",),
+        ("show", "last"),
+        ("show", "last", "--records"),
+        ("blame", "last"),
+        ("blame", "last", "--text"),
+    ):
         out = inside("runs", *command).out
         assert not set(out) & {"\x1b", "\x07", "\u202e"}, command
 
@@ -144,7 +150,19 @@ def test_export_as_a_regression_test(home: Path, inside: Inside):
     assert inside("runs", "export", "last", "--pytest", "-o", "exported/test_it.txt").code == 2
 
     def pytest_run() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), str(folder)]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-c",
+            os.devnull,
+            "--rootdir",
+            str(folder),
+            str(folder),
+        ]
         env = environment(home, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env)
 
@@ -206,7 +224,7 @@ def test_resume_after_the_process_was_killed(home: Path, inside: Inside):
         (home / "mytools.py").write_text((home / "mytools.py").read_text().replace("seconds * 20", "seconds / 20"))
         (home / "elsewhere").mkdir()
         done = subprocess.run(
-            [sys.executable, "-m", "treadle.cli.main", "runs", "resume", "last"],
+            [sys.executable, "-m", "treadle._cli.main", "runs", "resume", "last"],
             capture_output=True, text=True, cwd=home / "elsewhere", env=environment(home), timeout=60,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
@@ -257,7 +275,9 @@ def test_watch_follows_a_run_of_another_process(home: Path, inside: Inside):
 
 
 def test_send_and_cancel_reach_a_run_of_another_process(home: Path, inside: Inside):
-    model = script(home, call("wait", seconds=1), call("wait", seconds=1), call("wait", seconds=1), "never", repeat_last=True)
+    model = script(
+        home, call("wait", seconds=1), call("wait", seconds=1), call("wait", seconds=1), "never", repeat_last=True
+    )
     with start(home, "run", "q", "-m", model, "-t", "mytools:wait") as process:
         until = time.monotonic() + 20
         while "running" not in inside("runs", "list").out:
@@ -278,8 +298,8 @@ def test_send_and_cancel_reach_a_run_of_another_process(home: Path, inside: Insi
 
 @pytest.mark.parametrize("tools", ["sql,url=postgres://ada:hunter2@db/shop", "tavily,key=hunter2"])
 def test_secrets_in_tool_parameters_are_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch, tools: str):
-    from treadle.cli.launch import Launch, launch_note, launch_of
-    from treadle.types.events import Record, RunStarted
+    from treadle._cli.setup.launch import Launch, launch_note, launch_of
+    from treadle._types.events import Record, RunStarted
 
     monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
     note = launch_note("r", Launch(model="m:x", tools=("calculator", tools)))
@@ -291,6 +311,6 @@ def test_secrets_in_tool_parameters_are_not_kept(home: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("text", ["90", "15m", "12h", "30d", "4w", "1.5h"])
 def test_time_spans(text: str):
-    from treadle.cli.words import duration
+    from treadle._cli.display.text import duration
 
     assert duration(text) == {"90": 90, "15m": 900, "12h": 43200, "30d": 2592000, "4w": 2419200, "1.5h": 5400}[text]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.cli.main import main
+from treadle._cli.main import main
 
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "config" / "research.json"
 

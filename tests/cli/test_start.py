@@ -18,14 +18,18 @@ Inside = Callable[..., Any]
 
 def test_help_is_quick_and_imports_nothing_heavy(home: Path):
     code = (
-        "import time, sys; t = time.process_time(); from treadle.cli.main import main\n"
+        "import time, sys; t = time.process_time(); from treadle._cli.main import main\n"
         "code = main(['--help'])\n"
-        "heavy = {'msgspec', 'asyncio', 'rich', 'aiohttp', 'sqlite3', 'treadle.engine', 'treadle.flows'} & set(sys.modules)\n"
+        "heavy = {'msgspec', 'asyncio', 'rich', 'aiohttp', 'sqlite3', 'treadle._engine', 'treadle._flows'} & set(sys.modules)\n"
         "assert code == 0 and not heavy, (code, heavy)\n"
         "print(time.process_time(), file=sys.stderr)"
     )
     spent = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(home)).stderr)
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(home)
+            ).stderr
+        )
         for _ in range(5)
     ]
     assert min(spent) < 0.35, spent
@@ -51,14 +55,14 @@ def test_the_program_is_installed_under_its_name():
 
 
 def test_presets_and_engine_agree():
-    from treadle.cli.options import PRESETS
-    from treadle.flows import presets
+    from treadle._cli.setup.options import PRESETS
+    from treadle._flows import presets
 
     assert set(PRESETS) == set(presets.names())
 
 
 def test_every_builtin_tool_can_be_described(home: Path, inside: Inside):
-    from treadle.tools.builtin import BUILTINS
+    from treadle._tools.builtin import BUILTINS
 
     listed = inside("tools").out
     assert all(f"\n{name} " in listed for name in BUILTINS)
@@ -69,7 +73,7 @@ def test_every_builtin_tool_can_be_described(home: Path, inside: Inside):
 
 
 def test_models_says_what_would_run(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch):
-    from treadle.models import default
+    from treadle._models.catalog import default
 
     monkeypatch.setattr(default, "SERVERS", ())
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
@@ -80,7 +84,7 @@ def test_models_says_what_would_run(home: Path, inside: Inside, monkeypatch: pyt
 
 
 def test_a_closed_pipe_is_no_error(home: Path):
-    command = f"{sys.executable} -m treadle.cli.main tools | head -1"
+    command = f"{sys.executable} -m treadle._cli.main tools | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(home), cwd=home)
     assert done.stdout.startswith("TOOL")
     assert done.stderr == ""
@@ -105,11 +109,13 @@ def test_serve_answers(home: Path):
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            assert line.startswith("serving at http://127.0.0.1:"), line + (process.stderr.read() if process.stderr else "")
+            assert line.startswith("serving at http://127.0.0.1:"), line + (
+                process.stderr.read() if process.stderr else ""
+            )
             address = line.split()[2]
             with urllib.request.urlopen(f"{address}/v1/models") as answer:
                 assert b'"agent"' in answer.read()
-            from treadle.models.default import served_models
+            from treadle._models.catalog.default import served_models
 
             assert served_models(f"{address}/v1") == [], "our own agents are not taken for models"
         finally:
@@ -118,8 +124,8 @@ def test_serve_answers(home: Path):
 
 
 def test_tokens_come_from_a_file_or_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch):
-    from treadle.cli.serve import tokens_from
-    from treadle.types.errors import ConfigError
+    from treadle._cli.commands.serve import tokens_from
+    from treadle._types.errors import ConfigError
 
     monkeypatch.delenv("TREADLE_TOKEN", raising=False)
     assert tokens_from(None) == {}

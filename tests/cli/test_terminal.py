@@ -27,7 +27,9 @@ def test_a_run_is_shown_alive(home: Path):
     assert "╭ wait  0.6" in screen.text
     assert "│ tick 3" in screen.text
     assert "working · step 1" in screen.text
-    assert "The answer is 395, see here (https://example.com)." in screen.text, "markdown is drawn, links are written out"
+    assert "The answer is 395, see here (https://example.com)." in screen.text, (
+        "markdown is drawn, links are written out"
+    )
     assert "✓ 2 steps" in screen.text
     assert screen.raw.rstrip().endswith("\x1b[0m")
     assert screen.raw.count("\x1b[?25l") == screen.raw.count("\x1b[?25h"), "the cursor is shown again"
@@ -44,13 +46,17 @@ def test_markup_and_escapes_of_others_are_only_text(home: Path):
 
 
 def test_without_rich_it_is_plain(home: Path):
-    with Terminal(home, "run", "q", "-m", script(home, call("calculator", expression="1 + 1"), "two"), TREADLE_PLAIN="1") as screen:
+    with Terminal(
+        home, "run", "q", "-m", script(home, call("calculator", expression="1 + 1"), "two"), TREADLE_PLAIN="1"
+    ) as screen:
         assert screen.end() == 0
     assert "> calculator 1 + 1\r\n  2\r\n" in screen.raw
     assert "\x1b" not in screen.raw
 
 
-@pytest.mark.parametrize(("key", "code", "erased"), [("y", 0, "a\nb\n"), ("n", 0, ""), ("a", 0, "a\nb\n"), ("l", 4, "")])
+@pytest.mark.parametrize(
+    ("key", "code", "erased"), [("y", 0, "a\nb\n"), ("n", 0, ""), ("a", 0, "a\nb\n"), ("l", 4, "")]
+)
 def test_approval_is_asked_for(home: Path, key: str, code: int, erased: str):
     model = script(home, call("erase", path="a"), call("erase", path="b"), "done")
     with Terminal(home, "run", "q", "-m", model, "-t", "mytools:erase") as screen:
@@ -93,7 +99,11 @@ def test_chat_with_an_interrupt_while_it_works(home: Path):
         screen.wait_for("✓")
         assert screen.leave("/quit\n") == 0
     first, second = treadle(home, "runs", "list", "--ids").out.split()[::-1]
-    texts = [r["event"].get("texts") for r in treadle(home, "runs", "show", first, "--json").records if r["event"]["type"] == "injected"]
+    texts = [
+        r["event"].get("texts")
+        for r in treadle(home, "runs", "show", first, "--json").records
+        if r["event"]["type"] == "injected"
+    ]
     assert texts == [["and in euros?"]]
     history = treadle(home, "runs", "show", second, "--json").records[0]["event"]["history"]
     assert any("and in euros?" in str(message) for message in history)
@@ -155,7 +165,19 @@ def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
 
 def test_chat_from_a_pipe(home: Path):
     model = script(home, call("calculator", expression="2 + 3"), "five", "hello again")
-    lines = ["How much is \\", "2 + 3?", "/tools", "/fork", "/model", "/plan", "/plan on", "/plan off", "/cost", "/nothing", "/help"]
+    lines = [
+        "How much is \\",
+        "2 + 3?",
+        "/tools",
+        "/fork",
+        "/model",
+        "/plan",
+        "/plan on",
+        "/plan off",
+        "/cost",
+        "/nothing",
+        "/help",
+    ]
     lines += ["/fork 2 say hello", "/new", "/quit", "never asked"]
     done = treadle(home, "chat", "-m", model, "--journal", "none", stdin="\n".join(lines) + "\n")
     assert done.code == 0, done.err

@@ -11,14 +11,14 @@ import pytest
 
 from kit import call, go
 from treadle import ScriptedModel
-from treadle.config import load
-from treadle.config.document import json_schema, parse_document, read_document
-from treadle.config.graph import GraphAgent, check, order_of
-from treadle.journal.memory import MemoryJournal
-from treadle.tools.builtin.retrieval import KnowledgeBase
-from treadle.types.errors import ConfigError
-from treadle.types.events import StepDone
-from treadle.types.messages import text_of
+from treadle._config import load
+from treadle._config.document import json_schema, parse_document, read_document
+from treadle._config.graph import GraphAgent, check, order_of
+from treadle._journal.memory import MemoryJournal
+from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
+from treadle._types.errors import ConfigError
+from treadle._types.events import StepDone
+from treadle._types.messages import text_of
 
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "config" / "research.json"
 GRAPH: dict[str, Any] = {
@@ -78,14 +78,21 @@ def test_L130_a_tool_in_the_graph_and_a_nested_agent(tmp_path: Path):
         "version": 1,
         "knowledge_bases": {"notes": "kb.db"},
         "components": {
-            "Retrieval:Notes": {"obj": {"component_name": "Retrieval", "params": {"kb_ids": ["notes"]}}, "downstream": ["Agent:Boss"]},
+            "Retrieval:Notes": {
+                "obj": {"component_name": "Retrieval", "params": {"kb_ids": ["notes"]}},
+                "downstream": ["Agent:Boss"],
+            },
             "Agent:Boss": {
                 "obj": {
                     "component_name": "Agent",
                     "params": {
                         "prompts": [{"role": "user", "content": "{{sys.query}}\nNotes: {{Retrieval:Notes@content}}"}],
                         "tools": [
-                            {"component_name": "Agent", "id": "Boss-->helper", "params": {"description": "Helps.", "user_prompt": "Help"}}
+                            {
+                                "component_name": "Agent",
+                                "id": "Boss-->helper",
+                                "params": {"description": "Helps.", "user_prompt": "Help"},
+                            }
                         ],
                     },
                 }
@@ -141,7 +148,9 @@ def test_errors_name_the_place_and_the_fix(data: Any, says: str, tmp_path: Path)
         load(write(tmp_path, data))
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.json", "{"), ("a.yaml", "a: ["), ("missing.json", None), ("b.json", "\x00")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.json", "{"), ("a.yaml", "a: ["), ("missing.json", None), ("b.json", "\x00")]
+)
 def test_files_that_cannot_be_read(name: str, text: str | None, tmp_path: Path):
     if text is not None:
         (tmp_path / name).write_text(text)

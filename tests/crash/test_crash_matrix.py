@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the matrix forks its victims")
 def test_L140_crash_matrix():
-    done = subprocess.run([sys.executable, ROOT / "benchmarks/crash_matrix.py"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/crash_matrix.py"], capture_output=True, text=True, timeout=300
+    )
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| ")][1:]

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from treadle.dialects import get_dialect
-from treadle.dialects.base import Decision
-from treadle.types.request import Reply, ToolSchema
+from treadle._dialects import get_dialect
+from treadle._dialects.base import Decision
+from treadle._types.request import Reply, ToolSchema
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 NAMES = ("native", "json", "action", "array", "schema", "direct", "brief")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dialects.samples import NOW, SEARCH, TOOLS, decode
-from treadle.dialects import get_dialect
-from treadle.dialects.base import Prompts
-from treadle.types.messages import ImagePart, TextPart, ToolMessage, UserMessage, text_of
-from treadle.types.profile import Profile
-from treadle.types.request import ToolSchema
+from treadle._dialects import get_dialect
+from treadle._dialects.base import Prompts
+from treadle._types.messages import ImagePart, TextPart, ToolMessage, UserMessage, text_of
+from treadle._types.profile import Profile
+from treadle._types.request import ToolSchema
 
 BRIEF = get_dialect("brief")
 GRAMMAR = Profile(json_schema=True, grammar=True, tiny=True)
@@ -40,13 +40,19 @@ def test_the_prompt_is_short_and_its_examples_use_the_agents_own_tools():
     assert "A question" not in BRIEF.system("", (), Prompts())
     many = tuple(ToolSchema(f"t{number}", "", {"type": "object", "properties": {}}) for number in range(9))
     shown = BRIEF.system("", many, Prompts())
-    assert [f"A question for t{number} ->" in shown for number in range(9)] == [number in (0, 4, 8) for number in range(9)]
+    assert [f"A question for t{number} ->" in shown for number in range(9)] == [
+        number in (0, 4, 8) for number in range(9)
+    ]
 
 
 def test_its_examples_can_be_read():
     text = BRIEF.system("", (NOW,), Prompts())
     replies = [decode("brief", line.partition(" -> ")[2]) for line in text.splitlines() if " -> " in line]
-    assert [reply.answer for reply in replies] == ["Hello Tom! How can I help?", "The capital of France is Paris.", None]
+    assert [reply.answer for reply in replies] == [
+        "Hello Tom! How can I help?",
+        "The capital of France is Paris.",
+        None,
+    ]
 
 
 def test_its_words_can_be_replaced():
@@ -63,7 +69,9 @@ def test_after_a_result_it_asks_for_the_answer_and_after_a_failure_for_another_c
         "search says: It is {task}.\nThe question was: Where is {tool}?\nAnswer it in a full sentence with what search says."
     )
     (message,) = BRIEF.results([failed], "Where?")
-    assert text_of(message.content) == "search failed: no such page\nRead why, and call again with a value that is known."  # pyright: ignore
+    assert (
+        text_of(message.content) == "search failed: no such page\nRead why, and call again with a value that is known."
+    )  # pyright: ignore
     (message,) = BRIEF.results([found])
     assert "question" not in text_of(message.content)  # pyright: ignore
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from dialects.samples import NAMES, SEARCH, decode, executable, load
-from treadle.dialects.reading import extract_json
-from treadle.types.request import ToolSchema
+from treadle._dialects.reading.reply import extract_json
+from treadle._types.request import ToolSchema
 
 BAD_JSON = [row for row in load("bad_json.json") if isinstance(row["input"], str)]
 OUTPUTS: list[str] = [row["raw"] for row in load("tool_outputs.json")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dialects.samples import SEARCH, TOOLS
-from treadle.dialects import get_dialect
-from treadle.dialects.base import Prompts
-from treadle.types.messages import ToolMessage, text_of
-from treadle.types.profile import Profile
+from treadle._dialects import get_dialect
+from treadle._dialects.base import Prompts
+from treadle._types.messages import ToolMessage, text_of
+from treadle._types.profile import Profile
 
 DIRECT = get_dialect("direct")
 GRAMMAR = Profile(json_schema=True, grammar=True)

@@ -8,11 +8,11 @@ import jsonschema_rs
 import pytest
 
 from dialects.samples import ADD, ARGS, NAMES, SEARCH, TOOLS, decode
-from treadle.dialects import choose_dialect, get_dialect
-from treadle.dialects.base import Encoding
-from treadle.types.errors import ConfigError
-from treadle.types.profile import Profile
-from treadle.types.request import ToolSchema
+from treadle._dialects import choose_dialect, get_dialect
+from treadle._dialects.base import Encoding
+from treadle._types.errors import ConfigError
+from treadle._types.profile import Profile
+from treadle._types.request import ToolSchema
 
 SCHEMA = Profile(json_schema=True)
 GRAMMAR = Profile(json_schema=True, grammar=True)
@@ -153,7 +153,13 @@ def test_definitions_of_several_tools_do_not_collide():
             "type": "object",
             "properties": {"item": {"$ref": "#/$defs/Item"}},
             "required": ["item"],
-            "$defs": {"Item": {"type": "object", "properties": {"v": {"type": kind}, "next": {"$ref": "#/$defs/Item"}}, "required": ["v"]}},
+            "$defs": {
+                "Item": {
+                    "type": "object",
+                    "properties": {"v": {"type": kind}, "next": {"$ref": "#/$defs/Item"}},
+                    "required": ["v"],
+                }
+            },
         }
         return ToolSchema(name, "", parameters)
 
@@ -161,7 +167,11 @@ def test_definitions_of_several_tools_do_not_collide():
     for name in ("schema", "array"):
         for profile in (SCHEMA, GRAMMAR):
             encoding = get_dialect(name).encode(tools, profile)
-            form = '{"thought": "", "action": "%s", "args": %s}' if name == "schema" else '[{"name": "%s", "arguments": %s}]'
+            form = (
+                '{"thought": "", "action": "%s", "args": %s}'
+                if name == "schema"
+                else '[{"name": "%s", "arguments": %s}]'
+            )
             if name == "array" and not profile.grammar:
                 form = f'{{"calls": {form}}}'
             assert fits(encoding, form % ("one", '{"item": {"v": 1, "next": {"v": 2}}}'))

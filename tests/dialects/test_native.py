@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dialects.samples import ARGS, CALL, TOOLS, decode, executable
-from treadle.dialects import get_dialect
-from treadle.dialects.base import Prompts
-from treadle.types.messages import AssistantMessage, ToolCall, ToolMessage
-from treadle.types.profile import Profile
-from treadle.types.request import RawCall, Reply
+from treadle._dialects import get_dialect
+from treadle._dialects.base import Prompts
+from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage
+from treadle._types.profile import Profile
+from treadle._types.request import RawCall, Reply
 
 NATIVE = get_dialect("native")
 

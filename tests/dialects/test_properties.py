@@ -9,13 +9,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dialects.samples import ARGS, CALL, MARKUP, NAMES, SHAPES, SLIPS, TEXT_NAMES, THOUGHTLESS, TOOLS, decode, executable
-from treadle.dialects import get_dialect
-from treadle.dialects.lenient import Lenient
-from treadle.dialects.reading import extract_json
-from treadle.dialects.text import Said, TextDialect
-from treadle.types.messages import ToolCall
-from treadle.types.request import RawCall, Reply, ToolSchema
+from dialects.samples import (
+    ARGS,
+    CALL,
+    MARKUP,
+    NAMES,
+    SHAPES,
+    SLIPS,
+    TEXT_NAMES,
+    THOUGHTLESS,
+    TOOLS,
+    decode,
+    executable,
+)
+from treadle._dialects import get_dialect
+from treadle._dialects.reading.lenient import Lenient
+from treadle._dialects.reading.reply import extract_json
+from treadle._dialects.text import Said, TextDialect
+from treadle._types.messages import ToolCall
+from treadle._types.request import RawCall, Reply, ToolSchema
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 NASTY = st.sampled_from(
@@ -79,7 +91,9 @@ def test_a_written_call_is_read_back(name: str, calls: list[tuple[str, dict[str,
     dialect = get_dialect(name)
     assert isinstance(dialect, TextDialect)
     made = tuple(ToolCall(f"call_{index}", tool, args) for index, (tool, args) in enumerate(calls))
-    decision = dialect.decode(Reply(text=dialect.write(Said(thought, made))), [free(tool) for tool in {tool for tool, _ in calls}])
+    decision = dialect.decode(
+        Reply(text=dialect.write(Said(thought, made))), [free(tool) for tool in {tool for tool, _ in calls}]
+    )
     assert decision.calls == made
     assert not decision.repaired
     if name not in THOUGHTLESS:
@@ -89,7 +103,9 @@ def test_a_written_call_is_read_back(name: str, calls: list[tuple[str, dict[str,
 @PROFILE
 @given(calls=st.lists(st.tuples(NAME, ARGUMENTS), min_size=1, max_size=3))
 def test_a_native_call_is_read_back(calls: list[tuple[str, dict[str, Any]]]):
-    raw = tuple(RawCall(f"id{index}", tool, msgspec.json.encode(args).decode()) for index, (tool, args) in enumerate(calls))
+    raw = tuple(
+        RawCall(f"id{index}", tool, msgspec.json.encode(args).decode()) for index, (tool, args) in enumerate(calls)
+    )
     decision = get_dialect("native").decode(Reply(calls=raw, finish="calls"), [free(tool) for tool, _ in calls])
     assert executable(decision) == calls
     assert [call.id for call in decision.calls] == [call.id for call in raw]
@@ -140,22 +156,33 @@ def test_no_prefix_runs_a_truncated_call(name: str, text: str):
 
 
 MUTATIONS = st.lists(
-    st.tuples(st.integers(0, 400), st.sampled_from(["drop", "double", "put"]), st.sampled_from(list("{}[]\"',:\\<>|`\n x1"))), max_size=6
+    st.tuples(
+        st.integers(0, 400), st.sampled_from(["drop", "double", "put"]), st.sampled_from(list("{}[]\"',:\\<>|`\n x1"))
+    ),
+    max_size=6,
 )
-SAMPLES = st.sampled_from([*SHAPES.values(), *SLIPS.values(), *MARKUP.values(), f"Thought: hm\nAction: search\nAction Input: {ARGS}"])
+SAMPLES = st.sampled_from(
+    [*SHAPES.values(), *SLIPS.values(), *MARKUP.values(), f"Thought: hm\nAction: search\nAction Input: {ARGS}"]
+)
 
 
 def mutate(text: str, changes: list[tuple[int, str, str]]) -> str:
     for place, change, char in changes:
         at = place % (len(text) + 1)
-        text = text[:at] + {"drop": "", "double": text[at : at + 1] * 2, "put": char}[change] + text[at + (change != "put") :]
+        text = (
+            text[:at]
+            + {"drop": "", "double": text[at : at + 1] * 2, "put": char}[change]
+            + text[at + (change != "put") :]
+        )
     return text
 
 
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=120, deadline=None)
 @given(text=SAMPLES, changes=MUTATIONS, end=st.integers(0, 400))
-def test_mutations_never_crash_and_never_run_what_was_cut(name: str, text: str, changes: list[tuple[int, str, str]], end: int):
+def test_mutations_never_crash_and_never_run_what_was_cut(
+    name: str, text: str, changes: list[tuple[int, str, str]], end: int
+):
     mutated = mutate(text, changes)
     decode(name, mutated)
     cut = mutated[:end]
@@ -177,5 +204,9 @@ def test_any_text_gives_a_decision(name: str, text: str):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lone_surrogates_do_no_harm(name: str):
-    for text in ("\ud800", '{"name": "search", "arguments": {"query": "\ud800"}}', '{"name": "search", "arguments": {"query": "\\ud800"}}'):
+    for text in (
+        "\ud800",
+        '{"name": "search", "arguments": {"query": "\ud800"}}',
+        '{"name": "search", "arguments": {"query": "\\ud800"}}',
+    ):
         msgspec.json.encode(decode(name, text))

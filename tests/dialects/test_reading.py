@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dialects.samples import NAMES, SEARCH, TOOLS, decode
-from treadle.dialects import get_dialect
-from treadle.dialects.coerce import coerce
-from treadle.dialects.lenient import Lenient, Unreadable
-from treadle.dialects.reading import extract_json
-from treadle.dialects.thinking import split_thinking
-from treadle.types.request import RawCall, Reply
+from treadle._dialects import get_dialect
+from treadle._dialects.reading.coerce import coerce
+from treadle._dialects.reading.lenient import Lenient, Unreadable
+from treadle._dialects.reading.reply import extract_json
+from treadle._dialects.reading.thinking import split_thinking
+from treadle._types.request import RawCall, Reply
 
 
 @pytest.mark.parametrize(

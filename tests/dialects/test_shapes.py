@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dialects.samples import ADD, CALL, MARKUP, NAMES, NOW, SEARCH, SHAPES, SLIPS, TEXT_NAMES, TOOLS, decode, executable
-from treadle.types.request import ToolSchema
+from treadle._types.request import ToolSchema
 
 
 @pytest.mark.parametrize("dialect", NAMES)
@@ -35,9 +35,15 @@ def test_markup_after_prose(dialect: str, kind: str):
 
 
 @pytest.mark.parametrize("dialect", TEXT_NAMES)
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "encoded whole"])  # a JSON string in prose is a quotation
+@pytest.mark.parametrize(
+    "shape", [shape for shape in SHAPES if shape != "encoded whole"]
+)  # a JSON string in prose is a quotation
 def test_shape_after_prose(dialect: str, shape: str):
-    text = f"First I look it up.\nAction: {SHAPES[shape]}" if dialect == "action" else f"First I look it up.\n{SHAPES[shape]}"
+    text = (
+        f"First I look it up.\nAction: {SHAPES[shape]}"
+        if dialect == "action"
+        else f"First I look it up.\n{SHAPES[shape]}"
+    )
     assert executable(decode(dialect, text)) == CALL
 
 
@@ -55,7 +61,10 @@ def test_two_calls_are_two_calls(dialect: str):
 
 @pytest.mark.parametrize("dialect", TEXT_NAMES)
 def test_a_broken_call_beside_a_good_one_is_told_of(dialect: str):
-    for rest, finish in (('{"name": "add", "arguments": {"a": 1 "b"}}', "stop"), ('{"name": "add", "arguments": {"a": 1', "length")):
+    for rest, finish in (
+        ('{"name": "add", "arguments": {"a": 1 "b"}}', "stop"),
+        ('{"name": "add", "arguments": {"a": 1', "length"),
+    ):
         decision = decode(dialect, f"{SHAPES['name/arguments']}\n{rest}", finish)
         assert executable(decision) == CALL
         assert [(call.name, bool(call.problem)) for call in decision.calls] == [("search", False), ("add", True)]
@@ -79,7 +88,9 @@ def test_what_follows_a_made_up_observation_does_not_count(dialect: str):
 @pytest.mark.parametrize("dialect", TEXT_NAMES)
 def test_an_unknown_tool_is_a_call_only_if_explicit(dialect: str):
     prefix = "Action: " if dialect == "action" else ""
-    assert executable(decode(dialect, prefix + '{"name": "fly", "arguments": {"to": "Rome"}}')) == [("fly", {"to": "Rome"})]
+    assert executable(decode(dialect, prefix + '{"name": "fly", "arguments": {"to": "Rome"}}')) == [
+        ("fly", {"to": "Rome"})
+    ]
     assert decode(dialect, '{"name": "fly"}').calls == ()
     assert decode(dialect, '{"fly": {"to": "Rome"}}').calls == ()
     assert decode(dialect, '{"name": "Ann", "age": 7}').calls == ()
@@ -105,7 +116,9 @@ def test_a_call_without_arguments(dialect: str):
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_bare_value_goes_to_the_only_parameter(dialect: str):
-    assert executable(decode(dialect, '{"action": "search", "action_input": "red pandas"}')) == [("search", {"query": "red pandas"})]
+    assert executable(decode(dialect, '{"action": "search", "action_input": "red pandas"}')) == [
+        ("search", {"query": "red pandas"})
+    ]
     assert not executable(decode(dialect, '{"action": "add", "action_input": "1 and 2"}', tools=(ADD,)))
 
 

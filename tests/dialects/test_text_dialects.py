@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dialects.samples import ARGS, CALL, NOW, SEARCH, TEXT_NAMES, THOUGHTLESS, TOOLS, WORKED, decode, executable
-from treadle.dialects import get_dialect
-from treadle.dialects.base import Decision, Prompts
-from treadle.dialects.text import TextDialect
-from treadle.types.messages import AssistantMessage, ImagePart, TextPart, ToolCall, ToolMessage, UserMessage
-from treadle.types.request import Reply
+from treadle._dialects import get_dialect
+from treadle._dialects.base import Decision, Prompts
+from treadle._dialects.text import TextDialect
+from treadle._types.messages import AssistantMessage, ImagePart, TextPart, ToolCall, ToolMessage, UserMessage
+from treadle._types.request import Reply
 
 OWN_CALL = {
     "json": f'{{"reasoning": "look", "type": "tool_call", "tool_name": "search", "tool_args": {ARGS}}}',
@@ -56,7 +56,9 @@ def test_the_examples_in_the_prompt_are_readable_in_the_dialect(name: str):
     assert [[(call.name, call.args) for call in decision.calls] for decision in decisions] == [
         [(tool, made)] if tool else [] for _, _, tool, made in dialect.worked
     ]
-    assert [decision.answer for decision in decisions] == [None if tool else made for _, _, tool, made in dialect.worked]
+    assert [decision.answer for decision in decisions] == [
+        None if tool else made for _, _, tool, made in dialect.worked
+    ]
     if name not in THOUGHTLESS:
         assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in dialect.worked]
 
@@ -106,7 +108,11 @@ def test_text_without_json_is_a_problem(name: str):
 
 @pytest.mark.parametrize("name", TEXT_NAMES)
 def test_a_malformed_call_is_a_problem(name: str):
-    for text in (OWN_CALL[name].split(" pandas")[0], OWN_CALL[name].replace('"search"', '"sea'), OWN_CALL[name].replace(": {", ": {{")):
+    for text in (
+        OWN_CALL[name].split(" pandas")[0],
+        OWN_CALL[name].replace('"search"', '"sea'),
+        OWN_CALL[name].replace(": {", ": {{"),
+    ):
         decision = decode(name, text)
         assert decision.problem, text
         assert decision.answer is None
@@ -137,7 +143,10 @@ def test_an_answer_that_is_not_text_becomes_text():
 
 def test_a_cut_answer_is_kept_but_a_cut_call_is_not():
     assert decode("json", '{"type": "final_answer", "answer": "The first half', "length").answer == "The first half"
-    assert decode("schema", '{"thought": "", "action": "final_answer", "final_answer": "The first', "length").answer == "The first"
+    assert (
+        decode("schema", '{"thought": "", "action": "final_answer", "final_answer": "The first', "length").answer
+        == "The first"
+    )
     cut = decode("json", '{"type": "tool_call", "tool_name": "search", "tool_args": {"query": "the first', "length")
     assert cut.problem
     assert "cut off" in cut.problem
@@ -169,7 +178,10 @@ def test_schema_says_whether_the_task_succeeded():
 
 
 def test_schema_calls_come_before_an_answer():
-    both = decode("schema", f'{{"thought": "", "action": "search", "args": {ARGS}, "final_answer": "soon", "task_successful": true}}')
+    both = decode(
+        "schema",
+        f'{{"thought": "", "action": "search", "args": {ARGS}, "final_answer": "soon", "task_successful": true}}',
+    )
     assert executable(both) == CALL
     assert both.answer == "soon"
 
@@ -179,7 +191,8 @@ def test_array_completion():
     assert decode("array", '[{"name": "__complete_task__"}]').answer == ""
     assert decode("array", '[{"name": "__complete_task__", "arguments": "Paris"}]').answer == "Paris"
     both = decode(
-        "array", f'[{{"name": "__complete_task__", "arguments": {{"answer": "soon"}}}}, {{"name": "search", "arguments": {ARGS}}}]'
+        "array",
+        f'[{{"name": "__complete_task__", "arguments": {{"answer": "soon"}}}}, {{"name": "search", "arguments": {ARGS}}}]',
     )
     assert executable(both) == CALL
     assert both.answer == "soon"
@@ -197,7 +210,9 @@ def test_array_says_what_it_expected():
 
 def test_action_reads_the_older_form():
     assert executable(decode("action", f"Thought: look\nAction: search\nAction Input: {ARGS}")) == CALL
-    assert executable(decode("action", "Thought: look\nAction: search\nAction Input: red pandas")) == [("search", {"query": "red pandas"})]
+    assert executable(decode("action", "Thought: look\nAction: search\nAction Input: red pandas")) == [
+        ("search", {"query": "red pandas"})
+    ]
     assert decode("action", "Thought: look\nAction: search\nAction Input: red pan", "length").problem
     assert executable(decode("action", "Action: now")) == [("now", {})]
     assert decode("action", "Action: search").problem
@@ -205,7 +220,12 @@ def test_action_reads_the_older_form():
 
 
 def test_action_without_an_action_is_an_answer():
-    for text in ("Paris is the capital.", 'Use {"a": 1} for that.', f"Like {ARGS} for example.", "The Action: line is part of my format."):
+    for text in (
+        "Paris is the capital.",
+        'Use {"a": 1} for that.',
+        f"Like {ARGS} for example.",
+        "The Action: line is part of my format.",
+    ):
         assert decode("action", text).answer == text
     assert decode("action", "").problem
     assert decode("action", "Thought: I know it.\n\nParis").answer == "I know it.\n\nParis"
@@ -235,10 +255,14 @@ def test_action_markers():
     decision = decode("action", "hm <__final_answer__>Paris</__final_answer__> Anything else?")
     assert decision.answer == "Paris"
     assert decision.thought == "hm"
-    quoted = decode("action", f'<__final_answer__>Write Action: {{"tool": "search", "inputs": {ARGS}}}</__final_answer__>')
+    quoted = decode(
+        "action", f'<__final_answer__>Write Action: {{"tool": "search", "inputs": {ARGS}}}</__final_answer__>'
+    )
     assert quoted.calls == ()
     assert quoted.answer is not None
-    both = decode("action", f'Action: {{"tool": "search", "inputs": {ARGS}}}\n<__final_answer__>soon</__final_answer__>')
+    both = decode(
+        "action", f'Action: {{"tool": "search", "inputs": {ARGS}}}\n<__final_answer__>soon</__final_answer__>'
+    )
     assert executable(both) == CALL
     assert both.answer == "soon"
     inside = decode("action", 'Action: {"tool": "search", "inputs": {"query": "<__final_answer__>"}}')
@@ -270,7 +294,9 @@ def test_messages_of_another_dialect_are_rewritten(name: str, source: str):
     sent = get_dialect(name).assistant(AssistantMessage(text, call, "deep", source))
     assert executable(decode(name, sent.text)) == CALL
     assert (sent.calls, sent.dialect, sent.reasoning) == ((), name, "deep")
-    said = get_dialect(name).assistant(AssistantMessage("Paris" if source == "native" else OWN_ANSWER[source], dialect=source))
+    said = get_dialect(name).assistant(
+        AssistantMessage("Paris" if source == "native" else OWN_ANSWER[source], dialect=source)
+    )
     assert decode(name, said.text).answer == "Paris"
 
 
@@ -322,8 +348,8 @@ def test_reformat_offers_a_call_and_an_answer_in_the_dialects_own_form(name: str
 
 
 def test_tools_are_described_with_types():
-    from treadle.dialects.describe import describe
-    from treadle.types.request import ToolSchema
+    from treadle._dialects.describe import describe
+    from treadle._types.request import ToolSchema
 
     schema = {
         "type": "object",
@@ -337,5 +363,8 @@ def test_tools_are_described_with_types():
         "required": ["unit"],
     }
     text = describe((ToolSchema("w", "Two\n  lines", schema),))
-    assert text == '- w(unit: "c" | "f", tags?: [string], place?: {lat: number}, when?: string | null, any?: any): Two lines'
+    assert (
+        text
+        == '- w(unit: "c" | "f", tags?: [string], place?: {lat: number}, when?: string | null, any?: any): Two lines'
+    )
     assert describe((SEARCH,)).splitlines()[1] == "    query: what to look for"

@@ -7,10 +7,10 @@ import pytest
 from dialects.samples import TEXT_NAMES, TOOLS
 from kit import go
 from models_local.local_kit import shared
-from treadle.dialects import get_dialect
-from treadle.models.base import complete
-from treadle.types.messages import SystemMessage, UserMessage
-from treadle.types.request import Request
+from treadle._dialects import get_dialect
+from treadle._models.base import complete
+from treadle._types.messages import SystemMessage, UserMessage
+from treadle._types.request import Request
 
 
 @pytest.mark.model

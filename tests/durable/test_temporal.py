@@ -35,7 +35,18 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = probe.getsockname()[1]
     log = tmp_path_factory.mktemp("temporal") / "log"
     with log.open("w") as out:
-        command = [BINARY, "server", "start-dev", "--ip", "127.0.0.1", "--port", str(port), "--headless", "--log-level", "error"]
+        command = [
+            BINARY,
+            "server",
+            "start-dev",
+            "--ip",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--headless",
+            "--log-level",
+            "error",
+        ]
         server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     for _ in range(150):
         with socket.socket() as probe:
@@ -86,8 +97,8 @@ def workers(target: str, dsn: str, tmp_path: Path) -> Iterator[Workers]:
 
 
 async def submitter(target: str, dsn: str) -> Any:
-    from treadle.durable.temporal import Submitter
-    from treadle.journal.postgres import PostgresJournal
+    from treadle._durable.temporal import Submitter
+    from treadle._journal.postgres import PostgresJournal
 
     return await Submitter.connect(target, PostgresJournal(dsn))
 
@@ -111,7 +122,9 @@ def test_L142_two_workers_fifty_runs_one_killed(target: str, dsn: str, workers: 
 
     go(main(), limit=200)
     effects = Counter((tmp_path / "effects").read_text().split())
-    assert max(effects.values()) == 1  # at most once: a call that was under way at the kill is reported as unknown, not repeated
+    assert (
+        max(effects.values()) == 1
+    )  # at most once: a call that was under way at the kill is reported as unknown, not repeated
     assert len(effects) >= 30
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from temporalio.client import Client
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.durable.temporal import make_worker
-from treadle.journal.postgres import PostgresJournal
-from treadle.types.messages import ToolMessage
+from treadle._durable.temporal import make_worker
+from treadle._journal.postgres import PostgresJournal
+from treadle._types.messages import ToolMessage
 
 TARGET, DSN, EFFECTS = sys.argv[1:4]
 

@@ -6,7 +6,7 @@ import pytest
 
 from kit import add, echo, go
 from treadle import Agent, ScriptedModel, Tool, tool
-from treadle.types.errors import ConfigError, DuplicateToolError, MissingKeyError, SchemaError, UnknownModelError
+from treadle._types.errors import ConfigError, DuplicateToolError, MissingKeyError, SchemaError, UnknownModelError
 
 MODEL = ScriptedModel(["ok"], repeat_last=True)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kit import go
 from treadle import Agent, ScriptedModel, tool
-from treadle.types.request import CallDelta, RawCall, Reply, Request, StreamPart
+from treadle._types.request import CallDelta, RawCall, Reply, Request, StreamPart
 
 STARTED: list[tuple[str, float]] = []
 

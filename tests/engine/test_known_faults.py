@@ -8,9 +8,9 @@ import pytest
 
 from kit import add, assert_paired, call, echo, go
 from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
-from treadle.engine.estimate import size_of
-from treadle.types.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage, text_of
-from treadle.types.request import Reply
+from treadle._engine.requests.estimate import size_of
+from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage, text_of
+from treadle._types.request import Reply
 
 TEXT_MODEL = {"tool_call": False, "json_schema": False, "json_mode": False}
 
@@ -202,7 +202,7 @@ def test_truncated_arguments_are_never_executed():
         ran.append(text)
         return "written"
 
-    from treadle.types.request import RawCall
+    from treadle._types.request import RawCall
 
     cut = Reply(calls=(RawCall("c1", "write", '{"text": "half of the'),), finish="length")
     model = ScriptedModel([cut, "gave up"])

@@ -10,16 +10,24 @@ from hypothesis import strategies as st
 from kit import assert_paired, call, go
 from scripts import BOUND, TEXT, TOOLS, actions, dialects, reply
 from treadle import Agent, RetryPolicy, ScriptedModel, TreadleError
-from treadle.engine.run import Run
-from treadle.types.errors import RequestRefusedError
-from treadle.types.messages import Message
-from treadle.types.request import RawCall, Reply
-from treadle.types.state import fold
+from treadle._engine.run import Run
+from treadle._types.errors import RequestRefusedError
+from treadle._types.messages import Message
+from treadle._types.request import RawCall, Reply
+from treadle._types.state import fold
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(script=st.lists(reply, max_size=12), dialect=dialects, acts=actions, trim=st.sampled_from([None, 3, 6]), one=st.booleans())
-def test_every_run_ends_whole(script: list[Any], dialect: str, acts: list[tuple[int, str]], trim: int | None, one: bool):
+@given(
+    script=st.lists(reply, max_size=12),
+    dialect=dialects,
+    acts=actions,
+    trim=st.sampled_from([None, 3, 6]),
+    one=st.booleans(),
+)
+def test_every_run_ends_whole(
+    script: list[Any], dialect: str, acts: list[tuple[int, str]], trim: int | None, one: bool
+):
     native = dialect in ("auto", "native")
     model = ScriptedModel([*script, "the end"], repeat_last=True, abilities={} if native else TEXT)
     held: list[Run] = []
@@ -29,7 +37,9 @@ def test_every_run_ends_whole(script: list[Any], dialect: str, acts: list[tuple[
             model, TOOLS, dialect=dialect, max_iterations=BOUND, max_history_messages=trim, one_tool_per_step=one,
             retry=RetryPolicy(attempts=3, base=0.0),
         )  # fmt: skip
-        run = agent.start("question", history=[{"role": "user", "content": "before"}, {"role": "assistant", "content": "said"}])
+        run = agent.start(
+            "question", history=[{"role": "user", "content": "before"}, {"role": "assistant", "content": "said"}]
+        )
         held.append(run)
         requests = 0
 
@@ -130,7 +140,10 @@ def test_adversarial_models_end_within_the_bound():
     for name, entry in ADVERSARIES.items():
         for dialect in ("auto", "json", "action", "array", "schema", "direct", "brief"):
             model = ScriptedModel([entry], repeat_last=True, abilities={} if dialect == "auto" else TEXT)
-            result = go(Agent(model, TOOLS, dialect=dialect, max_iterations=12, retry=RetryPolicy(attempts=1)).run("q"), limit=60)
+            result = go(
+                Agent(model, TOOLS, dialect=dialect, max_iterations=12, retry=RetryPolicy(attempts=1)).run("q"),
+                limit=60,
+            )
             assert len(model.requests) <= 12 + 3, (name, dialect, len(model.requests))
             assert result.stop_reason in ("answer", "limit", "stuck", "error"), (name, dialect, result.stop_reason)
             assert result.answer or result.error, (name, dialect)

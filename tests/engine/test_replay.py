@@ -12,16 +12,19 @@ from hypothesis import strategies as st
 from kit import add, call, echo, go
 from scripts import BOUND, TEXT, TOOLS, dialects, reply
 from treadle import Agent, RetryPolicy, ScriptedModel
-from treadle.dialects.json_object import JsonDialect
-from treadle.flows.replay import blame, fork, replay
-from treadle.journal.memory import MemoryJournal
-from treadle.types.errors import ConfigError
-from treadle.types.events import ThinkStarted, decode_event, encode_event
+from treadle._dialects.json_object import JsonDialect
+from treadle._flows.replay import blame, fork, replay
+from treadle._journal.memory import MemoryJournal
+from treadle._types.errors import ConfigError
+from treadle._types.events import ThinkStarted, decode_event, encode_event
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    script=st.lists(reply, max_size=8), dialect=dialects, trim=st.sampled_from([None, 4]), answer=st.sampled_from(["direct", "synthesize"])
+    script=st.lists(reply, max_size=8),
+    dialect=dialects,
+    trim=st.sampled_from([None, 4]),
+    answer=st.sampled_from(["direct", "synthesize"]),
 )
 def test_random_runs_render_the_same_requests_again(script: list[Any], dialect: str, trim: int | None, answer: str):
     abilities = {} if dialect in ("auto", "native") else TEXT
@@ -86,7 +89,9 @@ def test_blame_covers_every_byte():
 def test_fork_goes_another_way_from_a_step():
     async def main() -> None:
         journal = MemoryJournal()
-        first = Agent(ScriptedModel([call("echo", text="a"), call("echo", text="b"), "first end"]), [echo], journal=journal)
+        first = Agent(
+            ScriptedModel([call("echo", text="a"), call("echo", text="b"), "first end"]), [echo], journal=journal
+        )
         result = await first.run("q")
         forked = await fork(journal, result.run_id, 2)
         second_model = ScriptedModel([call("echo", text="c"), "second end"])

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle.evals.checks import Called, Check, contains, exact_match, f1, judge, numbers_in, plain, same
+from treadle._evals.checks import Called, Check, contains, exact_match, f1, judge, numbers_in, plain, same
 
 
 def check(**fields: Any) -> Check:

@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from treadle.cli.main import main
+from treadle._cli.main import main
 
 TASKS = [
     {"id": "sum", "kind": "single", "question": "1+1?", "tools": ["calculator"], "check": {"answer_contains": 2}},
-    {"id": "hi", "kind": "none", "question": "hi", "tools": ["calculator"], "check": {"answer_contains": "hello"}, "split": "held"},
+    {
+        "id": "hi",
+        "kind": "none",
+        "question": "hi",
+        "tools": ["calculator"],
+        "check": {"answer_contains": "hello"},
+        "split": "held",
+    },
 ]
 
 
@@ -26,7 +33,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.chdir(tmp_path)
     Path("tasks.jsonl").write_text("\n".join(map(json.dumps, TASKS)))
-    Path("script.json").write_text('{"script": [{"name": "calculator", "args": {"expression": "1+1"}}, "It is 2."], "repeat_last": true}')
+    Path("script.json").write_text(
+        '{"script": [{"name": "calculator", "args": {"expression": "1+1"}}, "It is 2."], "repeat_last": true}'
+    )
     logger = logging.getLogger("treadle")
     before = logger.propagate, list(logger.handlers)
     yield tmp_path
@@ -50,7 +59,20 @@ def test_a_whole_evaluation(work: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_dialects_are_compared_and_a_bar_can_be_set(work: Path, capsys: pytest.CaptureFixture[str]):
     Path("script.json").write_text('{"script": ["{\\"answer\\": \\"hello 2\\"}"], "repeat_last": true}')
-    arguments = ["eval", "tasks.jsonl", "-m", "scripted:script.json", "-d", "json", "-d", "schema", "--repeats", "2", "--journal", "none"]
+    arguments = [
+        "eval",
+        "tasks.jsonl",
+        "-m",
+        "scripted:script.json",
+        "-d",
+        "json",
+        "-d",
+        "schema",
+        "--repeats",
+        "2",
+        "--journal",
+        "none",
+    ]
     assert main([*arguments, "--set", "max_iterations=2", "--min", "90", "-q"]) == 0
     out, err = capsys.readouterr()
     assert not err
@@ -62,7 +84,9 @@ def test_dialects_are_compared_and_a_bar_can_be_set(work: Path, capsys: pytest.C
 
 def test_which_tasks(work: Path, capsys: pytest.CaptureFixture[str]):
     Path("script.json").write_text('{"script": ["hello"], "repeat_last": true}')
-    assert main(["eval", "tasks.jsonl", "-m", "scripted:script.json", "--split", "held", "-q", "--journal", "none"]) == 0
+    assert (
+        main(["eval", "tasks.jsonl", "-m", "scripted:script.json", "--split", "held", "-q", "--journal", "none"]) == 0
+    )
     assert "1/1 = 100 %" in capsys.readouterr().out
     assert main(["eval", "tasks.jsonl", "-m", "scripted:script.json", "--kind", "chain"]) == 2
     assert "no task is left" in capsys.readouterr().err
@@ -73,7 +97,10 @@ def test_which_tasks(work: Path, capsys: pytest.CaptureFixture[str]):
     [
         (["none.jsonl", "-m", "scripted:script.json"], "cannot be read"),
         (["tasks.jsonl", "-m", "scripted:gone.json"], "cannot be read"),
-        (["tasks.jsonl", "-m", "scripted:script.json", "--set", "tempreature=1", "--journal", "none"], "did you mean 'temperature'"),
+        (
+            ["tasks.jsonl", "-m", "scripted:script.json", "--set", "tempreature=1", "--journal", "none"],
+            "did you mean 'temperature'",
+        ),
         (["tasks.jsonl", "-m", "scripted:script.json", "--limit", "0"], "not at least 1"),
         (["tasks.jsonl", "-m", "scripted:script.json", "-d", "klingon", "--journal", "none"], "unknown dialect"),
     ],

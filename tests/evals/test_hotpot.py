@@ -9,10 +9,10 @@ import pytest
 
 from kit import call, go
 from treadle import ScriptedModel
-from treadle.evals.hotpot import Shelf, wiki_tools
-from treadle.evals.runner import Variant, run_tasks
-from treadle.evals.tasks import load_tasks
-from treadle.types.errors import ConfigError, ToolError
+from treadle._evals.hotpot import Shelf, wiki_tools
+from treadle._evals.runner import Variant, run_tasks
+from treadle._evals.tasks import load_tasks
+from treadle._types.errors import ConfigError, ToolError
 
 WIKI = {
     "Loom": [
@@ -27,7 +27,14 @@ WIKI = {
     "Treadle (song)": ["A song."],
 }
 QUESTIONS = [
-    {"id": "q1", "question": "With what is a treadle worked?", "answer": "the foot", "type": "bridge", "level": "hard", "gold_titles": []},
+    {
+        "id": "q1",
+        "question": "With what is a treadle worked?",
+        "answer": "the foot",
+        "type": "bridge",
+        "level": "hard",
+        "gold_titles": [],
+    },
     {"id": "q2", "question": "Is a loom loud?", "answer": "yes", "type": "comparison"},
 ]
 
@@ -42,7 +49,9 @@ def test_search_and_lookup():
     search, lookup = wiki_tools(Shelf(WIKI))
     with pytest.raises(ToolError, match="search for an entity first"):
         lookup(keyword="x")
-    assert search(entity=" LOOM ") == ("Loom: A loom weaves cloth. It was invented long ago. A loom has a treadle. It is big. It is loud.")
+    assert search(entity=" LOOM ") == (
+        "Loom: A loom weaves cloth. It was invented long ago. A loom has a treadle. It is big. It is loud."
+    )
     assert lookup(keyword="a loom") == "(Result 1 / 3) A loom weaves cloth."
     assert lookup(keyword="a loom") == "(Result 2 / 3) A loom has a treadle."
     assert lookup(keyword="wooden") == "(Result 1 / 1) A loom is wooden."
@@ -55,7 +64,9 @@ def test_search_and_lookup():
 
 def test_similar_titles():
     (search, _) = wiki_tools(Shelf(WIKI))
-    with pytest.raises(ToolError, match=r"Could not find 'the treadle pedal'. Similar: \['Treadle', 'Treadle \(song\)'\]"):
+    with pytest.raises(
+        ToolError, match=r"Could not find 'the treadle pedal'. Similar: \['Treadle', 'Treadle \(song\)'\]"
+    ):
         search(entity="the treadle pedal")
     with pytest.raises(ToolError, match="Try another name"):
         search(entity="zebra")
@@ -64,7 +75,9 @@ def test_similar_titles():
 def test_a_folder_is_a_task_set(tmp_path: Path):
     tasks = load_tasks(folder(tmp_path))
     assert [(task.id, task.kind) for task in tasks.tasks] == [("q1", "bridge"), ("q2", "comparison")]
-    model = ScriptedModel([call("search", entity="Treadle"), call("lookup", keyword="foot"), "The foot.", "Yes, it is loud."])
+    model = ScriptedModel(
+        [call("search", entity="Treadle"), call("lookup", keyword="foot"), "The foot.", "Yes, it is loud."]
+    )
     trials = go(run_tasks(tasks, [Variant("v", model)]))
     assert [trial.passed for trial in trials] == [True, False]
     assert trials[0].scores == {"exact_match": 1.0, "f1": 1.0}

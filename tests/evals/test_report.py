@@ -8,16 +8,23 @@ from xml.etree import ElementTree
 
 import pytest
 
-from treadle.evals.chart import Bar, bar_chart
-from treadle.evals.report import html, markdown, report_of
-from treadle.evals.runner import Trial
-from treadle.types.usage import Usage
+from treadle._evals.chart import Bar, bar_chart
+from treadle._evals.report import html, markdown, report_of
+from treadle._evals.runner import Trial
+from treadle._types.usage import Usage
 
 HOSTILE = "<script>alert(1)</script> | `x` [l](javascript:1)\nsecond line"
 
 
 def trial(
-    variant: str, task: str, passed: bool, *, repeat: int = 0, answer: str = "fine", kind: str = "single", split: str = "dev"
+    variant: str,
+    task: str,
+    passed: bool,
+    *,
+    repeat: int = 0,
+    answer: str = "fine",
+    kind: str = "single",
+    split: str = "dev",
 ) -> Trial:
     return Trial(
         variant, task, kind, split, repeat, passed, f"run{variant}{task}{repeat}" + "0" * 20, f"question {task}",
@@ -55,7 +62,10 @@ def test_markdown():
     text = markdown(report_of("mine: solved", TRIALS, {"repeats": "2"}))
     assert text.startswith("# mine: solved\n")
     assert "- repeats: 2" in text
-    assert "|  | all | single | chain | dev | held |\n| --- | --- | --- | --- | --- | --- |\n| A | 1.5/2 = 75 % (20 to 97) |" in text
+    assert (
+        "|  | all | single | chain | dev | held |\n| --- | --- | --- | --- | --- | --- |\n| A | 1.5/2 = 75 % (20 to 97) |"
+        in text
+    )
     assert "| A | schema | 2.5 | 10 | 2.0 | 120 | 50 % | $0.0040 | 1 |" in text
     row = next(line for line in text.splitlines() if "second line" in line)
     assert row.count(" | ") == 8, "what a model wrote must not add columns"
@@ -91,7 +101,9 @@ def test_the_page():
 
 
 def test_the_chart_is_sound_svg_and_to_scale():
-    chart = bar_chart([("all", [Bar("A & co", 0.5, 0.25, 0.75, "5/10"), Bar("B", 1.0, 0.7, 1.0, "10/10")])], "Solved <1>")
+    chart = bar_chart(
+        [("all", [Bar("A & co", 0.5, 0.25, 0.75, "5/10"), Bar("B", 1.0, 0.7, 1.0, "10/10")])], "Solved <1>"
+    )
     tree = ElementTree.fromstring(chart)
     assert tree.get("aria-label") == "Solved <1>"
     bars = [float(bar.get("width") or 0) for bar in tree.iter("rect") if bar.get("width") != "10"]

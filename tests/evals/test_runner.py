@@ -10,15 +10,22 @@ import msgspec
 
 from kit import call, go
 from treadle import ScriptedModel
-from treadle.evals.checks import Check, ToolsCalled
-from treadle.evals.runner import Variant, chosen, run_tasks
-from treadle.evals.tasks import Task, TaskSet
-from treadle.evals.toolbox import make_tools
-from treadle.journal import open_journal
-from treadle.types.errors import RequestRefusedError
+from treadle._evals.checks import Check, ToolsCalled
+from treadle._evals.runner import Variant, chosen, run_tasks
+from treadle._evals.tasks import Task, TaskSet
+from treadle._evals.toolbox import make_tools
+from treadle._journal import open_journal
+from treadle._types.errors import RequestRefusedError
 
 
-def task(name: str, *, kind: str = "k", check: Check | None = None, split: Any = "dev", tools: tuple[str, ...] = ("calculator",)) -> Task:
+def task(
+    name: str,
+    *,
+    kind: str = "k",
+    check: Check | None = None,
+    split: Any = "dev",
+    tools: tuple[str, ...] = ("calculator",),
+) -> Task:
     return Task(name, kind, f"question {name}", check or Check(answer_contains="right"), tools, split)
 
 
@@ -47,7 +54,12 @@ def test_each_run_is_in_the_journal_under_its_id(tmp_path: Path):
         records = await journal.load(trial.run_id)
         started: Any = records[0].event
         assert (started.question, started.agent, started.settings["max_iterations"]) == ("question a", "eval mine", 5)
-        assert (trial.calls, trial.dialect, trial.stop_reason, trial.passed) == (("calculator",), "native", "answer", True)
+        assert (trial.calls, trial.dialect, trial.stop_reason, trial.passed) == (
+            ("calculator",),
+            "native",
+            "answer",
+            True,
+        )
         assert trial.usage.requests == 2
         await journal.aclose()
 
@@ -68,7 +80,11 @@ def test_a_failing_model_is_a_failed_task_not_the_end():
 
 def test_a_right_answer_of_a_run_that_broke_is_not_right():
     check = Check(tools_called=ToolsCalled(none=True))
-    (trial,) = go(run_tasks(task_set(task("a", check=check)), [Variant("v", ScriptedModel([RequestRefusedError("x", status=400)]))]))
+    (trial,) = go(
+        run_tasks(
+            task_set(task("a", check=check)), [Variant("v", ScriptedModel([RequestRefusedError("x", status=400)]))]
+        )
+    )
     assert not trial.passed
 
 

@@ -9,13 +9,16 @@ import pytest
 
 from kit import call, go
 from treadle import ScriptedModel
-from treadle.evals.checks import contains
-from treadle.evals.runner import Variant, run_task
-from treadle.evals.tasks import Task, TaskSet, load_tasks
-from treadle.evals.toolbox import TOOLS, make_tools
-from treadle.types.errors import ConfigError, ToolError
+from treadle._evals.checks import contains
+from treadle._evals.runner import Variant, run_task
+from treadle._evals.tasks import Task, TaskSet, load_tasks
+from treadle._evals.toolbox import TOOLS, make_tools
+from treadle._types.errors import ConfigError, ToolError
 
-SETS = {name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl") for name in ("shop", "office", "travel", "clinic")}
+SETS = {
+    name: load_tasks(Path(__file__).parents[2] / "evals" / f"{name}.jsonl")
+    for name in ("shop", "office", "travel", "clinic")
+}
 CASES = [pytest.param(tasks, task, id=task.id) for tasks in SETS.values() for task in tasks.tasks]
 KINDS = {"single", "choose", "chain", "none", "recovery"}
 
@@ -52,7 +55,12 @@ def test_what_is_wanted_is_what_the_tool_says(tasks: TaskSet, task: Task):
 
 def test_the_sets_are_spread_as_they_should_be():
     every = [task for tasks in SETS.values() for task in tasks.tasks]
-    assert {name: len(tasks.tasks) for name, tasks in SETS.items()} == {"shop": 35, "office": 35, "travel": 24, "clinic": 24}
+    assert {name: len(tasks.tasks) for name, tasks in SETS.items()} == {
+        "shop": 35,
+        "office": 35,
+        "travel": 24,
+        "clinic": 24,
+    }
     assert len({task.id for task in every}) == len({task.question for task in every}) == len(every)
     for name, tasks in SETS.items():
         assert {task.kind for task in tasks.tasks} == KINDS
@@ -110,9 +118,17 @@ def test_the_laboratory_fails_once_in_every_run():
         ("count_letter", {"text": "Banana", "letter": "an"}, "exactly one"),
         ("translate", {"word": "Bread", "language": "welsh"}, "bara"),
         ("exchange_rate", {"source": "chf", "target": "EUR"}, "1 CHF = 1.1 EUR"),
-        ("train_times", {"start": "turin", "destination": "LYON"}, "train R-119, leaves 14:25, arrives 18:10, platform 2"),
+        (
+            "train_times",
+            {"start": "turin", "destination": "LYON"},
+            "train R-119, leaves 14:25, arrives 18:10, platform 2",
+        ),
         ("train_times", {"start": "Porto", "destination": "Lyon"}, "there is no train from 'Porto'; known are: Lyon"),
-        ("train_times", {"start": "Lyon", "destination": "Graz"}, "there is no train from Lyon to 'Graz'; known are: Turin, Bern"),
+        (
+            "train_times",
+            {"start": "Lyon", "destination": "Graz"},
+            "there is no train from Lyon to 'Graz'; known are: Turin, Bern",
+        ),
         ("train_fare", {"train": "r-302"}, "second class 42.50 EUR, first class 68.00 EUR"),
         ("hotel_info", {"name": "old mill inn"}, "city Graz, 3 stars, room code MI-20, breakfast until 10:00"),
         ("room_price", {"code": "ZZ-1"}, "there is no room code 'ZZ-1'; known are: MI-20"),
@@ -155,7 +171,10 @@ def test_an_unknown_tool_is_named():
         ('{"id": "b", "kind": "k", "question": "q", "check": {}}', "the check is empty"),
         ('{"id": "b", "kind": "k", "question": "q", "check": {"answer_regex": "("}}', "line 2"),
         ('{"id": "b", "kind": "k", "question": "q", "tools": ["nope"], "check": {"max_steps": 1}}', "no tool 'nope'"),
-        ('{"id": "b", "kind": "k", "question": "q", "check": {"tools_called": {"exact": {"weather": 1}}}}', "speaks of 'weather'"),
+        (
+            '{"id": "b", "kind": "k", "question": "q", "check": {"tools_called": {"exact": {"weather": 1}}}}',
+            "speaks of 'weather'",
+        ),
         ('{"id": "b", "kind": "k", "question": "q", "check": {"python": "1"}}', "unknown field"),
     ],
 )

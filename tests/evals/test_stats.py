@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.evals.stats import share_of, wilson
+from treadle._evals.stats import share_of, wilson
 
 
 @pytest.mark.parametrize(
     ("solved", "tasks", "low", "high"),
     # Known values of the score interval without continuity correction (Newcombe 1998, table 1, and small cases by hand).
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718), (29, 29, 0.8830, 1.0)],
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+        (29, 29, 0.8830, 1.0),
+    ],
 )
 def test_wilson(solved: int, tasks: int, low: float, high: float):
     assert wilson(solved, tasks) == pytest.approx((low, high), abs=5e-5)

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from treadle import ScriptedModel
-from treadle.evals.checks import Called
-from treadle.evals.tasks import load_tasks
-from treadle.types.messages import ToolMessage, UserMessage, text_of
-from treadle.types.request import Request
+from treadle._evals.checks import Called
+from treadle._evals.tasks import load_tasks
+from treadle._types.messages import ToolMessage, UserMessage, text_of
+from treadle._types.request import Request
 
 ROOT = Path(__file__).resolve().parents[2]
-TASKS = {task.question: task for name in ("shop", "office") for task in load_tasks(ROOT / "evals" / f"{name}.jsonl").tasks}
+TASKS = {
+    task.question: task for name in ("shop", "office") for task in load_tasks(ROOT / "evals" / f"{name}.jsonl").tasks
+}
 
 
 @pytest.fixture
@@ -33,7 +35,11 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def solution(request: Request) -> Any:
     """The next move of one right way."""
-    task = next(TASKS[text_of(m.content)] for m in request.messages if isinstance(m, UserMessage) and text_of(m.content) in TASKS)
+    task = next(
+        TASKS[text_of(m.content)]
+        for m in request.messages
+        if isinstance(m, UserMessage) and text_of(m.content) in TASKS
+    )
     assert task.solution is not None
     made = sum(isinstance(message, ToolMessage) for message in request.messages)
     if made < len(task.solution.calls):
@@ -44,7 +50,9 @@ def solution(request: Request) -> Any:
 
 def test_a_study_goes_on_where_it_was_stopped(study: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     asked: list[Request] = []
-    monkeypatch.setattr(study.ours, "local_model", lambda name, who: ScriptedModel(lambda r: asked.append(r) or solution(r)))
+    monkeypatch.setattr(
+        study.ours, "local_model", lambda name, who: ScriptedModel(lambda r: asked.append(r) or solution(r))
+    )
     results = tmp_path / "rows.jsonl"
     command = ["run", "--model", "m", "--who", "auto,native", "--results", str(results)]
     study.main([*command, "--limit", "5"])
@@ -87,11 +95,28 @@ def test_the_report_compares_only_what_all_have_done(study: Any):
     def row(who: str, task: str, passed: bool, seconds: float, kind: str = "single", label: str = "now") -> Any:
         rounds = ((100, 0, 10), (200, 190, 10))
         return Row(
-            label, "m", who, task, kind, "dev", passed, seconds, "answer", requests=2, input=300, cached=190, output=20, rounds=rounds
+            label,
+            "m",
+            who,
+            task,
+            kind,
+            "dev",
+            passed,
+            seconds,
+            "answer",
+            requests=2,
+            input=300,
+            cached=190,
+            output=20,
+            rounds=rounds,
         )
 
     rows = [row("auto", "a", True, 1), row("auto", "b", True, 2, "none"), row("auto", "c", True, 50)]
-    rows += [row("smolagents", "a", False, 10), row("smolagents", "b", True, 2, "none"), row("auto", "a", False, 9, label="before")]
+    rows += [
+        row("smolagents", "a", False, 10),
+        row("smolagents", "b", True, 2, "none"),
+        row("auto", "a", False, 9, label="before"),
+    ]
     text = study.markdown(rows, label="now", who=["smolagents", "auto"])
     assert "2 tasks (all); 1 more are not done by all" in text
     assert "| smolagents | 1/2 = 50 % (9 to 91) | 0/1 | 1/1 |\n| auto | 2/2 = 100 % (34 to 100) | 1/1 | 1/1 |" in text

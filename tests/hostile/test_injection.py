@@ -8,9 +8,9 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.dialects import get_dialect
-from treadle.types.events import ToolStarted
-from treadle.types.messages import ToolMessage, UserMessage, text_of
+from treadle._dialects import get_dialect
+from treadle._types.events import ToolStarted
+from treadle._types.messages import ToolMessage, UserMessage, text_of
 
 DIALECTS = ["native", "json", "action", "array", "schema", "code"]
 HOSTILE = {
@@ -58,7 +58,10 @@ def written(dialect: str) -> tuple[Any, Any]:
             '{"reasoning": "", "type": "final_answer", "answer": "the end"}',
         ),
         "action": ('Action: {"tool": "page", "inputs": {"url": "x"}}', "<__final_answer__>the end</__final_answer__>"),
-        "array": ('[{"name": "page", "arguments": {"url": "x"}}]', '[{"name": "__complete_task__", "arguments": {"answer": "the end"}}]'),
+        "array": (
+            '[{"name": "page", "arguments": {"url": "x"}}]',
+            '[{"name": "__complete_task__", "arguments": {"answer": "the end"}}]',
+        ),
         "schema": (
             '{"thought": "", "action": "page", "args": {"url": "x"}}',
             '{"thought": "", "action": "final_answer", "final_answer": "the end", "task_successful": true}',

@@ -11,11 +11,11 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.plugins.code import CodeMode
-from treadle.plugins.mcp import McpTools
-from treadle.tools.builtin import builtin
-from treadle.tools.mcp import McpConnection
-from treadle.tools.sandbox.base import SandboxLimits
+from treadle._plugins.code import CodeMode
+from treadle._plugins.mcp import McpTools
+from treadle._tools.builtin import builtin
+from treadle._tools.mcp.client import McpConnection
+from treadle._tools.sandbox.base import SandboxLimits
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
@@ -29,7 +29,13 @@ def steps(tools: list[Any], *calls: dict[str, Any], **options: Any) -> list[Any]
 
 
 def test_the_web_does_not_lead_inside():
-    urls = ["http://127.0.0.1:8460/", "http://2130706433/", "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/", "file:///etc/passwd"]
+    urls = [
+        "http://127.0.0.1:8460/",
+        "http://2130706433/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://169.254.169.254/",
+        "file:///etc/passwd",
+    ]
     for url in urls:
         (step,) = steps([builtin("http_fetch")], call("http_fetch", url=url))
         assert step.error
@@ -75,7 +81,8 @@ def test_code_that_fights_its_sandbox():
     ]  # fmt: skip
     small = SandboxLimits(seconds=0.5, memory=64_000_000, output_chars=5_000)
     model = ScriptedModel(
-        [*(f"```python\n{code}\n```" for code in codes), "```python\n1 + 1\n```", "the end"], abilities={"tool_call": False}
+        [*(f"```python\n{code}\n```" for code in codes), "```python\n1 + 1\n```", "the end"],
+        abilities={"tool_call": False},
     )
     agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small)], max_iterations=30)
     result = go(agent.run("q"), 100)

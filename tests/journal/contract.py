@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from treadle.journal import InboxItem, Journal
-from treadle.journal.portable import export_run, import_run
-from treadle.types.errors import JournalError, RunBusyError, RunNotFoundError
-from treadle.types.events import AnswerDelta, Approved, Injected, Noted, Paused, Record, Resumed, ToolsChanged
-from treadle.types.messages import ImagePart, TextPart
-from treadle.types.request import ToolSchema
+from treadle._journal import InboxItem, Journal
+from treadle._journal.portable import export_run, import_run
+from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
+from treadle._types.events import AnswerDelta, Approved, Injected, Noted, Paused, Record, Resumed, ToolsChanged
+from treadle._types.messages import ImagePart, TextPart
+from treadle._types.request import ToolSchema
 
 from .logs import done, ended, log, record, said, started
 
@@ -229,7 +229,9 @@ class JournalContract:
 
     def test_of_many_claims_one_wins(self, make: Make):
         async def body(*journals: Journal) -> None:
-            outcomes = await asyncio.gather(*(j.claim("a", f"driver {n}") for n, j in enumerate(journals)), return_exceptions=True)
+            outcomes = await asyncio.gather(
+                *(j.claim("a", f"driver {n}") for n, j in enumerate(journals)), return_exceptions=True
+            )
             assert sum(outcome == 1 for outcome in outcomes) == 1
             assert sum(isinstance(outcome, RunBusyError) for outcome in outcomes) == len(journals) - 1
 
@@ -250,7 +252,10 @@ class JournalContract:
     def test_the_inbox_keeps_order_and_gives_each_item_once(self, make: Make):
         async def body(driver: Journal, other: Journal) -> None:
             await driver.append([started("a")])
-            items = [InboxItem(f"i{n}", "a", "cancel" if n == 2 else "message", {"text": f"Nr {n}", "n": n}) for n in range(4)]
+            items = [
+                InboxItem(f"i{n}", "a", "cancel" if n == 2 else "message", {"text": f"Nr {n}", "n": n})
+                for n in range(4)
+            ]
             for item in items:
                 await other.put(item)
             await other.put(items[0])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from treadle.types.events import AnswerDone, Event, MessageAdded, Record, RunFinished, RunStarted, ToolDone
-from treadle.types.messages import UserMessage
+from treadle._types.events import AnswerDone, Event, MessageAdded, Record, RunFinished, RunStarted, ToolDone
+from treadle._types.messages import UserMessage
 
 
 def started(run: str, *, at: float | None = None, parent: str = "", **fields: object) -> Record:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.journal.memory import MemoryJournal
-from treadle.journal.sqlite import SqliteJournal
+from treadle._journal.memory import MemoryJournal
+from treadle._journal.sqlite import SqliteJournal
 
 from .contract import JournalContract, Make
 
@@ -36,7 +36,7 @@ class TestSqliteFull(JournalContract):
 class TestPostgres(JournalContract):
     @pytest.fixture
     def make(self, postgres: str) -> Make:
-        from treadle.journal.postgres import PostgresJournal
+        from treadle._journal.postgres import PostgresJournal
 
         schema = f"t{uuid.uuid4().hex[:12]}"
         return lambda: PostgresJournal(postgres, schema=schema)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import treadle
-from treadle.journal.process import ProcessMark, is_alive, this_process
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import RunBusyError
-from treadle.types.events import Noted
+from treadle._journal.process import ProcessMark, is_alive, this_process
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import RunBusyError
+from treadle._types.events import Noted
 
 from .logs import done, log, started
 
@@ -27,7 +27,9 @@ SOURCE = str(Path(treadle.__file__).parent.parent)
 def writer_process(path: Path, prefix: str, runs: int = 1) -> subprocess.Popen[bytes]:
     script = Path(__file__).with_name("writer_process.py")
     env = {**os.environ, "PYTHONPATH": SOURCE}
-    return subprocess.Popen([sys.executable, str(script), str(path), prefix, str(runs)], stdout=subprocess.PIPE, env=env)
+    return subprocess.Popen(
+        [sys.executable, str(script), str(path), prefix, str(runs)], stdout=subprocess.PIPE, env=env
+    )
 
 
 def kill_after(process: subprocess.Popen[bytes], lines: int, pause: float) -> dict[str, int]:

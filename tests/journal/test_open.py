@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from treadle.journal import open_journal
-from treadle.journal.memory import MemoryJournal
-from treadle.journal.paths import state_folder
-from treadle.journal.portable import export_run, import_run
-from treadle.journal.postgres import PostgresJournal
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import JournalError, RunNotFoundError
+from treadle._journal import open_journal
+from treadle._journal.memory import MemoryJournal
+from treadle._journal.paths import state_folder
+from treadle._journal.portable import export_run, import_run
+from treadle._journal.postgres import PostgresJournal
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import JournalError, RunNotFoundError
 
 from .logs import log
 

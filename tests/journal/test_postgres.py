@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from treadle.journal import postgres_store
-from treadle.journal.postgres import PostgresJournal
-from treadle.types.errors import ConfigError, CorruptLogError, JournalError, MissingExtraError, RunBusyError
+from treadle._journal import postgres_store
+from treadle._journal.postgres import PostgresJournal
+from treadle._types.errors import ConfigError, CorruptLogError, JournalError, MissingExtraError, RunBusyError
 
 from .logs import done, log, started
 
@@ -147,8 +147,8 @@ def test_a_lease_is_renewed_while_the_driver_lives_and_fences_it_out_when_lost(o
 
 CRASHER = """
 import asyncio, os, sys
-from treadle.journal.postgres import PostgresJournal
-from treadle.types.events import Record, RunStarted
+from treadle._journal.postgres import PostgresJournal
+from treadle._types.events import Record, RunStarted
 
 async def main():
     journal = PostgresJournal(sys.argv[1], schema=sys.argv[2])
@@ -189,7 +189,9 @@ def test_drivers_that_compete_for_many_runs_get_each_one_once(open: Open):
             for item in log(run):
                 await journal.append([item])
 
-        await asyncio.gather(*(compete(journal, f"r{n}", f"d{d}") for n in range(15) for d, journal in enumerate(journals)))
+        await asyncio.gather(
+            *(compete(journal, f"r{n}", f"d{d}") for n in range(15) for d, journal in enumerate(journals))
+        )
         assert sorted(won) == sorted(f"r{n}" for n in range(15))
         assert {info.records for info in await journals[0].list()} == {6}
         for journal in journals:

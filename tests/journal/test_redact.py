@@ -7,10 +7,10 @@ import time
 import msgspec
 import pytest
 
-from treadle.journal.redact import Redactor
-from treadle.types.errors import ConfigError
-from treadle.types.events import ToolDone, ToolStarted
-from treadle.types.messages import TextPart, ToolCall
+from treadle._journal.redact import Redactor
+from treadle._types.errors import ConfigError
+from treadle._types.events import ToolDone, ToolStarted
+from treadle._types.messages import TextPart, ToolCall
 
 ENV = {
     "OPENAI_API_KEY": "abcd1234efgh5678",

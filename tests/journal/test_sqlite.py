@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from treadle.journal import sqlite_store, writer
-from treadle.journal.portable import export_run, import_run
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import CorruptLogError, JournalError, RunBusyError
-from treadle.types.events import Noted
+from treadle._journal import sqlite_store, writer
+from treadle._journal.portable import export_run, import_run
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import CorruptLogError, JournalError, RunBusyError
+from treadle._types.events import Noted
 
 from .logs import done, log, record, started
 
@@ -340,7 +340,9 @@ def test_a_file_that_cannot_be_written_says_what_to_do(path: Path, monkeypatch: 
     # As root no file is read-only by its mode: SQLite is told to open it so.
     connect = sqlite_store.connect
     asyncio.run(closed(path))
-    monkeypatch.setattr(sqlite_store, "connect", lambda path, **options: connect(path, **{**options, "read_only": True}))  # pyright: ignore
+    monkeypatch.setattr(
+        sqlite_store, "connect", lambda path, **options: connect(path, **{**options, "read_only": True})
+    )  # pyright: ignore
 
     async def main() -> None:
         journal = SqliteJournal(path)
@@ -455,7 +457,9 @@ def test_a_damaged_page_is_named_and_the_records_before_it_can_be_had(path: Path
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("content", [b"this is not a database" * 400, b"SQLite format 3\x00" + b"\xff" * 8000], ids=["text", "header"])
+@pytest.mark.parametrize(
+    "content", [b"this is not a database" * 400, b"SQLite format 3\x00" + b"\xff" * 8000], ids=["text", "header"]
+)
 def test_a_damaged_file_says_what_to_do(path: Path, content: bytes):
     path.write_bytes(content)
 
@@ -501,7 +505,9 @@ def test_an_older_file_is_migrated_and_a_newer_one_refused(path: Path, monkeypat
             await journal.aclose()
 
     with monkeypatch.context() as newer:
-        newer.setattr(sqlite_store, "MIGRATIONS", (*old, ("ALTER TABLE runs ADD COLUMN label TEXT NOT NULL DEFAULT 'none'",)))
+        newer.setattr(
+            sqlite_store, "MIGRATIONS", (*old, ("ALTER TABLE runs ADD COLUMN label TEXT NOT NULL DEFAULT 'none'",))
+        )
         asyncio.run(main())
         assert execute(path, "SELECT label FROM runs") == [("none",)]
 
@@ -556,7 +562,10 @@ def test_any_file_name_will_do(tmp_path: Path):
 
 def test_the_log_can_be_read_with_a_plain_shell(path: Path):
     asyncio.run(closed(path))
-    assert execute(path, "SELECT run, seq, type FROM log WHERE seq IN (0, 5)") == [("a", 0, "run_started"), ("a", 5, "run_finished")]
+    assert execute(path, "SELECT run, seq, type FROM log WHERE seq IN (0, 5)") == [
+        ("a", 0, "run_started"),
+        ("a", 5, "run_finished"),
+    ]
 
 
 def test_the_number_of_a_deleted_run_never_comes_back(path: Path):

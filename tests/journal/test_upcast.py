@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle.journal import upcast
-from treadle.journal.memory import MemoryJournal
-from treadle.journal.portable import import_run
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import CorruptLogError, JournalError
-from treadle.types.events import SCHEMA, AnswerDone, RunStarted, ToolDone
+from treadle._journal import upcast
+from treadle._journal.memory import MemoryJournal
+from treadle._journal.portable import import_run
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import CorruptLogError, JournalError
+from treadle._types.events import SCHEMA, AnswerDone, RunStarted, ToolDone
 
 from .logs import done
 
@@ -110,7 +110,9 @@ def test_without_its_upcaster_an_old_record_is_an_error_not_a_guess(tmp_path: Pa
 
 def test_each_version_is_one_step(monkeypatch: pytest.MonkeyPatch):
     for version in range(-3, SCHEMA):
-        monkeypatch.setitem(upcast.UPCASTERS, (version, "t"), lambda data, v=version: {**data, "seen": [*data["seen"], v]})
+        monkeypatch.setitem(
+            upcast.UPCASTERS, (version, "t"), lambda data, v=version: {**data, "seen": [*data["seen"], v]}
+        )
     assert upcast.upcast("t", {"type": "t", "seen": []}, -3)["seen"] == list(range(-3, SCHEMA))
     assert upcast.upcast("t", {"type": "t", "seen": []}, SCHEMA)["seen"] == []
 

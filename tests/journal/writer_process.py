@@ -7,8 +7,8 @@ import os
 import sys
 import time
 
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.events import Noted, Record, RunStarted
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.events import Noted, Record, RunStarted
 
 
 async def drive(journal: SqliteJournal, run: str) -> None:
@@ -18,7 +18,9 @@ async def drive(journal: SqliteJournal, run: str) -> None:
         records = [Record(run, seq, time.time(), RunStarted("go"))] if seq == 0 else []
         while len(records) < 1 + seq % 3:
             place = seq + len(records)
-            records.append(Record(run, place, time.time(), Noted("writer", {"seq": place, "filler": "x" * (place * 37 % 3000)})))
+            records.append(
+                Record(run, place, time.time(), Noted("writer", {"seq": place, "filler": "x" * (place * 37 % 3000)}))
+            )
         await journal.append(records)
         seq += len(records)
         os.write(1, f"{run} {seq - 1}\n".encode())

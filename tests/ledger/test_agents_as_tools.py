@@ -9,10 +9,10 @@ import pytest
 
 from kit import assert_paired, call, echo, go
 from treadle import Agent, Budget, ScriptedModel, tool
-from treadle.journal.memory import MemoryJournal
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.events import Paused, ToolDone
-from treadle.types.messages import ToolMessage
+from treadle._journal.memory import MemoryJournal
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.events import Paused, ToolDone
+from treadle._types.messages import ToolMessage
 
 ORDER = {"user_prompt": "do it", "reasoning": "because", "context": "none"}
 
@@ -161,7 +161,7 @@ def test_L47_a_childs_question_pauses_the_parent_too():
 
 
 def test_L47_deny_and_an_inline_answer():
-    from treadle.plugins.approval import Approval
+    from treadle._plugins.guards.approval import Approval
 
     async def yes(asked) -> bool:
         return asked.args["text"] == "good"

@@ -11,9 +11,9 @@ import pytest
 
 from kit import call, echo, go
 from treadle import Agent, ScriptedModel, ToolResponse, structured_llm_call, tool
-from treadle.types.errors import RequestRefusedError, StructuredCallError
-from treadle.types.events import AnswerDelta, AnswerDone
-from treadle.types.messages import text_of
+from treadle._types.errors import RequestRefusedError, StructuredCallError
+from treadle._types.events import AnswerDelta, AnswerDone
+from treadle._types.messages import text_of
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 ALL = {"tool_call": True, "json_mode": True, "json_schema": False}
@@ -33,7 +33,10 @@ def test_L65_levels_in_order():
     model = ScriptedModel(["bad", "bad", "bad", "bad", "n is 7"], abilities=ALL)
     result = go(
         structured_llm_call(
-            model, "give n", SCHEMA, regex_fallback=lambda t: {"n": int(m.group())} if (m := re.search(r"\d+", t)) else None
+            model,
+            "give n",
+            SCHEMA,
+            regex_fallback=lambda t: {"n": int(m.group())} if (m := re.search(r"\d+", t)) else None,
         )
     )
     assert result.value == {"n": 7}
@@ -154,7 +157,9 @@ def test_L71_text_view_with_and_without_markers():
 
 def test_L71_a_marker_never_leaks_in_part():
     for chunk in range(1, 12):
-        model = ScriptedModel(["a <__fin b <__final_answer__>x</__fi y</__final_answer__>"], abilities={"tool_call": False}, chunk=chunk)
+        model = ScriptedModel(
+            ["a <__fin b <__final_answer__>x</__fi y</__final_answer__>"], abilities={"tool_call": False}, chunk=chunk
+        )
         text, answer = text_view(Agent(model, [echo], preset="streaming"), skip_special_tokens=True)
         assert "<__final_answer__>" not in text
         assert answer == "x</__fi y"
@@ -172,7 +177,9 @@ def test_L71_and_run_sync_work_inside_a_running_loop():
 
 def test_L73_task_successful_is_on_the_result():
     model = ScriptedModel(
-        ['{"thought": "no way", "action": "final_answer", "args": {}, "final_answer": "could not", "task_successful": false}'],
+        [
+            '{"thought": "no way", "action": "final_answer", "args": {}, "final_answer": "could not", "task_successful": false}'
+        ],
         abilities={"tool_call": False},
     )
     result = go(Agent(model, [echo], dialect="schema").run("q"))

@@ -11,12 +11,12 @@ import pytest
 
 from kit import call, echo, go
 from treadle import Agent, DagAgent, ModelRegistry, ScriptedModel, tool
-from treadle.flows.dag.picture import mermaid, svg
-from treadle.flows.dag.plan import DagStep, Plan, resolve
-from treadle.journal.sqlite import SqliteJournal
-from treadle.types.errors import ConfigError
-from treadle.types.events import StepDone, StepStarted
-from treadle.types.messages import text_of
+from treadle._flows.dag.picture import mermaid, svg
+from treadle._flows.dag.plan import DagStep, Plan, resolve
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import ConfigError
+from treadle._types.events import StepDone, StepStarted
+from treadle._types.messages import text_of
 
 
 def step(name: str, task: str = "", *needs: str, **more: Any) -> dict[str, Any]:
@@ -82,7 +82,10 @@ def test_references_to_earlier_results_by_field():
 
 
 def test_L101_steps_get_their_model_and_tools_by_hint_and_only_their_dependencies():
-    fast, general = brain([], [GOOD]), brain([[step("a", "", model_hint="fast", tool_hint="echo"), step("b", "", "a"), step("c")]], [GOOD])
+    fast, general = (
+        brain([], [GOOD]),
+        brain([[step("a", "", model_hint="fast", tool_hint="echo"), step("b", "", "a"), step("c")]], [GOOD]),
+    )
     registry = ModelRegistry()
     registry.register("main", general, "general")
     registry.register("quick", fast, "fast")
@@ -107,7 +110,9 @@ def test_L101_steps_get_their_model_and_tools_by_hint_and_only_their_dependencie
 
 def test_L101_failures_skip_dependants_only_and_running_out_is_a_failure():
     def steps(request, question):
-        return call("echo", text=str(len(request.messages))) if "do a" in text_of(request.messages[0].content) else "fine"
+        return (
+            call("echo", text=str(len(request.messages))) if "do a" in text_of(request.messages[0].content) else "fine"
+        )
 
     model = brain([[step("a"), step("b", "", "a"), step("c", "", "b"), step("d")]], [BAD], steps)
     result = go(DagAgent(model, [echo], max_iterations=2, on_limit="fallback", max_rounds=1).run("q"))

@@ -9,7 +9,7 @@ import pytest
 
 from kit import add, call, echo, go
 from treadle import Agent, RepairPolicy, Reply, ScriptedModel, tool
-from treadle.types.messages import AssistantMessage, UserMessage, text_of
+from treadle._types.messages import AssistantMessage, UserMessage, text_of
 
 PLAIN = {"tool_call": False, "json_mode": False, "json_schema": False}
 WRITTEN = {
@@ -22,7 +22,10 @@ WRITTEN = {
         'I add.\nAction: {"tool": "add", "inputs": {"a": 1, "b": 2}, "final_answer": false}',
         "<__final_answer__>3</__final_answer__>",
     ),
-    "array": ('[{"name": "add", "arguments": {"a": 1, "b": 2}}]', '[{"name": "__complete_task__", "arguments": {"answer": "3"}}]'),
+    "array": (
+        '[{"name": "add", "arguments": {"a": 1, "b": 2}}]',
+        '[{"name": "__complete_task__", "arguments": {"answer": "3"}}]',
+    ),
     "schema": (
         '{"thought": "sum", "action": "add", "args": {"a": 1, "b": 2}}',
         '{"thought": "done", "action": "final_answer", "final_answer": "3", "task_successful": true}',
@@ -73,7 +76,9 @@ def test_L11_observations_go_back_as_user_messages():
 
 
 def test_L12_the_final_answer_flag_of_an_action_never_ends_the_run():
-    result, model = run("action", ['Action: {"tool": "echo", "inputs": {"text": "x"}, "final_answer": true}', "All done, no action."])
+    result, model = run(
+        "action", ['Action: {"tool": "echo", "inputs": {"text": "x"}, "final_answer": true}', "All done, no action."]
+    )
     assert len(model.requests) == 2
     assert result.answer == "All done, no action."
     nothing, _ = run("action", ['Just talk.\nAction: {"tool": null, "inputs": {}, "final_answer": true}', "end"])
@@ -82,7 +87,9 @@ def test_L12_the_final_answer_flag_of_an_action_never_ends_the_run():
 
 def test_L13_completion_beside_other_calls_runs_the_calls_first():
     both = '[{"name": "add", "arguments": {"a": 1, "b": 2}}, {"name": "finish", "arguments": {"answer": "early"}}]'
-    result, model = run("array", [both, '[{"name": "finish", "arguments": {"answer": "late"}}]'], complete_name="finish")
+    result, model = run(
+        "array", [both, '[{"name": "finish", "arguments": {"answer": "late"}}]'], complete_name="finish"
+    )
     assert [step.tool for step in result.steps] == ["add"]
     assert result.answer == "late"
     assert len(model.requests) == 2
@@ -131,7 +138,9 @@ def test_L17_tolerant_reading(text: str):
 
 
 def test_L17_a_call_cut_by_length_is_not_executed():
-    result, _ = run("json", [Reply('{"name": "add", "arguments": {"a": 1, "b": 2', finish="length"), WRITTEN["json"][1]])
+    result, _ = run(
+        "json", [Reply('{"name": "add", "arguments": {"a": 1, "b": 2', finish="length"), WRITTEN["json"][1]]
+    )
     assert result.steps == []
 
 
@@ -184,9 +193,13 @@ def test_a_dialect_that_keeps_failing_is_demoted():
 
 
 def test_a_provider_that_refuses_tools_is_spoken_to_in_text():
-    from treadle.types.errors import RequestRefusedError
+    from treadle._types.errors import RequestRefusedError
 
-    script = [RequestRefusedError("this model does not support tools", status=400), WRITTEN["schema"][0], WRITTEN["schema"][1]]
+    script = [
+        RequestRefusedError("this model does not support tools", status=400),
+        WRITTEN["schema"][0],
+        WRITTEN["schema"][1],
+    ]
     result = go(Agent(ScriptedModel(script), [add]).run("q"))
     assert result.answer == "3"
     assert result.metadata["dialect"] == "schema"
@@ -194,7 +207,11 @@ def test_a_provider_that_refuses_tools_is_spoken_to_in_text():
 
 def test_L42_prompts_can_be_replaced_by_name():
     model = ScriptedModel(['{"type": "final_answer", "answer": "x"}'], abilities=PLAIN)
-    go(Agent(model, [add], dialect="json", prompts={"dialect.json": "MY OWN WORDS {tools}"}, instructions="BE KIND").run("q"))
+    go(
+        Agent(
+            model, [add], dialect="json", prompts={"dialect.json": "MY OWN WORDS {tools}"}, instructions="BE KIND"
+        ).run("q")
+    )
     text = model.requests[0].messages[0].text
     assert "MY OWN WORDS" in text
     assert "BE KIND" in text

@@ -10,19 +10,19 @@ import pytest
 from kit import assert_paired, call, echo, go, user_texts
 from plugins.scenes import CountingModel, components, count, said, structured
 from treadle import Agent, ScriptedModel, tool
-from treadle.engine.prefix import prefix_breaks
-from treadle.plugins.analysis import TaskAnalysis
-from treadle.plugins.citations import Citations
-from treadle.plugins.memory import Memory
-from treadle.plugins.memory_store import MemoryStore
-from treadle.plugins.observer import Observer
-from treadle.plugins.planner import Planner
-from treadle.plugins.reflection import Reflection
-from treadle.plugins.rewrite import QuestionRewrite
-from treadle.types.errors import ContextOverflowError
-from treadle.types.events import ContextCompacted, Observed, PlanChanged
-from treadle.types.messages import AssistantMessage, ImagePart, SystemMessage, TextPart, ToolCall, UserMessage, text_of
-from treadle.types.request import Request, ToolSchema
+from treadle._engine.requests.prefix import prefix_breaks
+from treadle._plugins.memory.citations import Citations
+from treadle._plugins.memory.plugin import Memory
+from treadle._plugins.memory.store import MemoryStore
+from treadle._plugins.thinking.analysis import TaskAnalysis
+from treadle._plugins.thinking.observer import Observer
+from treadle._plugins.thinking.planner import Planner
+from treadle._plugins.thinking.reflection import Reflection
+from treadle._plugins.thinking.rewrite import QuestionRewrite
+from treadle._types.errors import ContextOverflowError
+from treadle._types.events import ContextCompacted, Observed, PlanChanged
+from treadle._types.messages import AssistantMessage, ImagePart, SystemMessage, TextPart, ToolCall, UserMessage, text_of
+from treadle._types.request import Request, ToolSchema
 
 QUESTION = "the question"
 
@@ -94,7 +94,9 @@ def test_L72_citations_exist_and_are_resolved():
     result, _ = run_of(Agent(model, [search], plugins=[Citations()]))
     assert result.answer == "It rains [ID:5]. It snows."
     report = result.metadata["reports"]["citations"]
-    assert [(cited["id"], cited["document"], cited["position"], cited["chunk"]) for cited in report["cited"]] == [(5, "a.md", 2, 5)]
+    assert [(cited["id"], cited["document"], cited["position"], cited["chunk"]) for cited in report["cited"]] == [
+        (5, "a.md", 2, 5)
+    ]
     assert report["removed"] == ["6"]
 
 
@@ -108,7 +110,9 @@ def test_L80_messages_are_cut_then_compacted_and_the_latest_four_stay():
         assert_paired(request.messages)
     tail = [m for m in model.requests[-2].messages if m.__class__.__name__ in ("AssistantMessage", "ToolMessage")][-2:]
     assert all(message in model.requests[-1].messages for message in tail)
-    assert {record.event.reason for record in run.records if isinstance(record.event, ContextCompacted)} == {"compacted"}
+    assert {record.event.reason for record in run.records if isinstance(record.event, ContextCompacted)} == {
+        "compacted"
+    }
 
 
 def test_L81_pins_survive_in_order_and_the_question_always():
@@ -145,8 +149,8 @@ def test_L82_trimming_keeps_the_prompt_and_whole_groups():
 
 
 def test_L83_the_estimate_counts_everything_and_learns():
-    from treadle.engine.estimate import Estimator, size_of
-    from treadle.types.usage import Usage
+    from treadle._engine.requests.estimate import Estimator, size_of
+    from treadle._types.usage import Usage
 
     assert size_of(AssistantMessage("", (ToolCall("1", "t", {"a": "y" * 900}),))) > 900
     assert size_of(UserMessage((TextPart("a"), ImagePart(url="u")))) > 1_000
@@ -163,7 +167,9 @@ def test_L83_the_estimate_counts_everything_and_learns():
 
 def test_L84_an_overflow_is_one_compaction_and_one_retry():
     work = worker(50)
-    model = CountingModel(lambda request: ContextOverflowError("long", status=400) if count(request) > 2_500 else work(request))
+    model = CountingModel(
+        lambda request: ContextOverflowError("long", status=400) if count(request) > 2_500 else work(request)
+    )
     result, _ = run_of(Agent(model, [look], max_iterations=70))
     assert result.answer == "done"
     assert result.metadata["attempts_failed"] == 1
@@ -172,7 +178,9 @@ def test_L84_an_overflow_is_one_compaction_and_one_retry():
 def test_L85_requests_extend_each_other_between_declared_breaks():
     plan = {"steps": [{"text": "look", "done": False}]}
     model = CountingModel(worker(40, planner=lambda request: structured(request, plan)))
-    result, run = run_of(Agent(model, [look], max_iterations=60, context_budget=3_000, plugins=[Planner(), Reflection()]))
+    result, run = run_of(
+        Agent(model, [look], max_iterations=60, context_budget=3_000, plugins=[Planner(), Reflection()])
+    )
     assert result.answer == "done"
     assert prefix_breaks(model.requests, run.records) == []
     assert 1 <= len(run.state.breaks) <= 10
@@ -209,7 +217,10 @@ def test_L92_the_plan_is_made_shown_and_kept_up_to_date():
 
 def test_L93_the_observer_from_iteration_two_every_three_after_a_correction():
     def observer(request: Request) -> Any:
-        return structured(request, {"is_progressing": False, "is_in_loop": True, "reasoning": "r", "correction_message": "Turn round."})
+        return structured(
+            request,
+            {"is_progressing": False, "is_in_loop": True, "reasoning": "r", "correction_message": "Turn round."},
+        )
 
     model = ScriptedModel(worker(7, observer=observer))
     _, run = run_of(Agent(model, [look, echo], plugins=[Observer()]))

@@ -8,12 +8,22 @@ import time
 import pytest
 
 from kit import add, assert_paired, call, echo, fail, go
-from treadle import Agent, Budget, BudgetExhaustedError, MaxIterationsError, RetryPolicy, ScriptedModel, Usage, react_loop, tool
-from treadle.flows import presets
-from treadle.types.errors import ConfigError, RequestRefusedError, TransientModelError
-from treadle.types.events import AnswerDelta, Injected, TextStreamed, ThinkDone, ToolDone
-from treadle.types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from treadle.types.profile import Prices, Profile
+from treadle import (
+    Agent,
+    Budget,
+    BudgetExhaustedError,
+    MaxIterationsError,
+    RetryPolicy,
+    ScriptedModel,
+    Usage,
+    react_loop,
+    tool,
+)
+from treadle._flows import presets
+from treadle._types.errors import ConfigError, RequestRefusedError, TransientModelError
+from treadle._types.events import AnswerDelta, Injected, TextStreamed, ThinkDone, ToolDone
+from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
+from treadle._types.profile import Prices, Profile
 
 TEXT_MODEL = {"tool_call": False, "json_schema": False, "json_mode": False}
 
@@ -26,7 +36,9 @@ def test_L50_default_iterations_by_preset():
 
 def endless() -> ScriptedModel:
     count = iter(range(1000))
-    return ScriptedModel(lambda request: call("echo", text=str(next(count))) if request.component == "loop" else "from what I have: 7")
+    return ScriptedModel(
+        lambda request: call("echo", text=str(next(count))) if request.component == "loop" else "from what I have: 7"
+    )
 
 
 @pytest.mark.parametrize("on_limit", ["fallback", "raise", "force_answer", "salvage"])
@@ -48,7 +60,9 @@ def test_L51_limit_reached(on_limit: str):
         assert len(model.requests) == 3
     else:
         assert result.answer == "from what I have: 7"
-        assert [request.component for request in model.requests] == ["loop"] * 3 + ["final" if on_limit == "force_answer" else "salvage"]
+        assert [request.component for request in model.requests] == ["loop"] * 3 + [
+            "final" if on_limit == "force_answer" else "salvage"
+        ]
     if on_limit == "force_answer":
         assert model.requests[-1].tool_choice == "none"
 
@@ -56,7 +70,11 @@ def test_L51_limit_reached(on_limit: str):
 def test_L52_thoughts_stream_only_when_asked():
     async def main(stream: bool) -> list[str]:
         model = ScriptedModel(["some words that are long enough to come in pieces"])
-        texts = [e.text async for e in Agent(model, [echo]).stream("q", stream_thoughts=stream) if isinstance(e, TextStreamed)]
+        texts = [
+            e.text
+            async for e in Agent(model, [echo]).stream("q", stream_thoughts=stream)
+            if isinstance(e, TextStreamed)
+        ]
         assert model.requests[0].stream is stream
         return texts
 
@@ -171,7 +189,14 @@ PRICED = Profile(tool_call=True, prices=Prices(1.0, 2.0))
 
 @pytest.mark.parametrize(
     "budget",
-    [Budget(tokens=1000), Budget(requests=3), Budget(tool_calls=2), Budget(seconds=0.2), Budget(cost=0.001), Budget(output_tokens=100)],
+    [
+        Budget(tokens=1000),
+        Budget(requests=3),
+        Budget(tool_calls=2),
+        Budget(seconds=0.2),
+        Budget(cost=0.001),
+        Budget(output_tokens=100),
+    ],
 )
 def test_L55_budgets_are_never_overshot(budget: Budget):
     async def slow_echo(text: str) -> str:
@@ -193,7 +218,9 @@ def test_L55_budgets_are_never_overshot(budget: Budget):
 
 def test_L55_budget_by_forced_answer_keeps_a_share_and_money_needs_prices():
     count = iter(range(1000))
-    model = ScriptedModel(lambda r: call("echo", text=f"{next(count)}") if r.component == "loop" else "best effort", profile=PRICED)
+    model = ScriptedModel(
+        lambda r: call("echo", text=f"{next(count)}") if r.component == "loop" else "best effort", profile=PRICED
+    )
     result = go(Agent(model, [echo], budget=Budget(requests=4), on_budget="force_answer", max_tokens=50).run("q"))
     assert result.stop_reason == "budget"
     assert result.answer == "best effort"
@@ -259,10 +286,20 @@ def test_L57_outputs_view_and_delta_stream():
 def test_L58_the_result_holds_the_whole_conversation():
     model = ScriptedModel([call("add", a=1, b=2), "3"])
     result = go(
-        Agent(model, [add], system="SYS").run("q", history=[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])
+        Agent(model, [add], system="SYS").run(
+            "q", history=[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        )
     )
     kinds = [type(m) for m in result.messages]
-    assert kinds == [SystemMessage, UserMessage, AssistantMessage, UserMessage, AssistantMessage, ToolMessage, AssistantMessage]
+    assert kinds == [
+        SystemMessage,
+        UserMessage,
+        AssistantMessage,
+        UserMessage,
+        AssistantMessage,
+        ToolMessage,
+        AssistantMessage,
+    ]
     assert result.iterations == 2
     assert result.steps[0].observation == "3"
     assert result.usage.requests == 2

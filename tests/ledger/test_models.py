@@ -6,9 +6,9 @@ import pytest
 
 from kit import call, echo, go
 from treadle import Agent, ModelRegistry, OpenAIModel, Reply, ScriptedModel
-from treadle.types.errors import ConfigError, UnknownModelError
-from treadle.types.events import ThinkDone
-from treadle.types.profile import Profile
+from treadle._types.errors import ConfigError, UnknownModelError
+from treadle._types.events import ThinkDone
+from treadle._types.profile import Profile
 
 
 def test_L1_abilities_come_from_a_profile_or_an_override_never_from_a_guess():
@@ -22,7 +22,9 @@ def test_L1_abilities_come_from_a_profile_or_an_override_never_from_a_guess():
     assert unknown.profile.prices is None
     with pytest.raises(ValueError, match="json_mode"):
         OpenAIModel("gpt-4o", api_key="k-not-real", abilities={"telepathy": True})
-    plain = ScriptedModel(['{"type": "final_answer", "answer": "x"}'], abilities={"tool_call": False, "json_schema": False})
+    plain = ScriptedModel(
+        ['{"type": "final_answer", "answer": "x"}'], abilities={"tool_call": False, "json_schema": False}
+    )
     go(Agent(plain, [echo]).run("q"))
     assert plain.requests[0].tools == ()
 
@@ -51,7 +53,10 @@ def test_L5_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: b
     opaque = {"signature": "s1"}
     if native:
         script = [Reply(calls=(), reasoning="deep thought", text="", finish="stop"), "x"]
-        script = [lambda r: Reply(reasoning="deep thought", calls=_calls(), finish="calls", opaque=opaque), "the answer"]
+        script = [
+            lambda r: Reply(reasoning="deep thought", calls=_calls(), finish="calls", opaque=opaque),
+            "the answer",
+        ]
     else:
         script = [
             Reply(reasoning="deep thought", text='{"tool_name": "echo", "tool_args": {"text": "a"}}'),
@@ -74,7 +79,7 @@ def test_L5_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: b
 
 
 def _calls():
-    from treadle.types.request import RawCall
+    from treadle._types.request import RawCall
 
     return (RawCall("c1", "echo", '{"text": "a"}'),)
 
@@ -82,5 +87,7 @@ def _calls():
 def test_L7_a_profile_maps_parameters():
     profile = Profile(tool_call=True, accepts_temperature=False, token_cap_name="max_completion_tokens")
     assert profile.with_abilities({"tool_call": False}).forced_tool is False
-    result = go(Agent(ScriptedModel([call("echo", text="x"), "done"], profile=profile), [echo], temperature=0.5).run("q"))
+    result = go(
+        Agent(ScriptedModel([call("echo", text="x"), "done"], profile=profile), [echo], temperature=0.5).run("q")
+    )
     assert result.answer == "done"

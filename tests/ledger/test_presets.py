@@ -10,9 +10,9 @@ import pytest
 
 from kit import add, call, echo, fail, go
 from treadle import Agent, MaxIterationsError, ScriptedModel, ToolResponse, tool
-from treadle.types.errors import ConfigError
-from treadle.types.events import Event, TextStreamed, ToolStarted
-from treadle.types.messages import UserMessage, text_of
+from treadle._types.errors import ConfigError
+from treadle._types.events import Event, TextStreamed, ToolStarted
+from treadle._types.messages import UserMessage, text_of
 
 PLAIN = {"tool_call": False, "json_mode": False, "json_schema": False}
 
@@ -40,7 +40,9 @@ def test_two_phase_native():
 
 def test_two_phase_json_takes_one_tool_and_reformats_once():
     two = '[{"name": "add", "arguments": {"a": 1, "b": 2}}, {"name": "echo", "arguments": {"text": "x"}}]'
-    model = ScriptedModel([two, "no json at all", '{"type": "final_answer", "reasoning": "r", "answer": "3"}', "Three."], abilities=PLAIN)
+    model = ScriptedModel(
+        [two, "no json at all", '{"type": "final_answer", "reasoning": "r", "answer": "3"}', "Three."], abilities=PLAIN
+    )
     result = go(Agent(model, [add, echo], preset="two_phase").run("1+2?"))
     assert components(model) == ["loop", "loop", "loop", "synthesis"]
     assert [step.error for step in result.steps] == ["", "rejected"]
@@ -72,7 +74,10 @@ def test_two_phase_fallback_summary_at_the_limit():
 def action(tool_name: str | None, **inputs: Any) -> str:
     import msgspec
 
-    return "Thinking.\nAction: " + msgspec.json.encode({"tool": tool_name, "inputs": inputs, "final_answer": False}).decode()
+    return (
+        "Thinking.\nAction: "
+        + msgspec.json.encode({"tool": tool_name, "inputs": inputs, "final_answer": False}).decode()
+    )
 
 
 def test_streaming_streams_thoughts_and_prunes_unknown_arguments():
@@ -87,7 +92,11 @@ def test_streaming_streams_thoughts_and_prunes_unknown_arguments():
 
 
 def test_streaming_repairs_unreadable_actions_in_a_separate_call():
-    script = ['Thinking.\nAction: {"tool": "add", "inputs": {"a": 1, ', action("add", a=1, b=2), "<__final_answer__>3</__final_answer__>"]
+    script = [
+        'Thinking.\nAction: {"tool": "add", "inputs": {"a": 1, ',
+        action("add", a=1, b=2),
+        "<__final_answer__>3</__final_answer__>",
+    ]
     model = ScriptedModel(script, abilities=PLAIN)
     began = time.perf_counter()
     result = go(Agent(model, [add], preset="streaming").run("q"))
@@ -102,13 +111,20 @@ def test_streaming_repairs_failed_tools_twice_and_may_change_the_tool():
     from treadle import RepairPolicy
 
     policy = RepairPolicy(max_parse=2, max_tool=2, backoff=0.01, separate_call=True, counts_as_iteration=False)
-    script = [action("fail"), action("fail", text="again"), action("echo", text="other tool"), "<__final_answer__>ok</__final_answer__>"]
+    script = [
+        action("fail"),
+        action("fail", text="again"),
+        action("echo", text="other tool"),
+        "<__final_answer__>ok</__final_answer__>",
+    ]
     model = ScriptedModel(script, abilities=PLAIN)
     result = go(Agent(model, [fail, echo], preset="streaming", repair=policy).run("q"))
     assert components(model) == ["loop", "repair", "repair", "loop"]
     assert [step.tool for step in result.steps] == ["fail", "fail", "echo"]
     assert "again" in result.steps[1].observation  # messages of errors are shown in this preset
-    hopeless = ScriptedModel([*[action("fail", text=str(i)) for i in range(4)], "<__final_answer__>no</__final_answer__>"], abilities=PLAIN)
+    hopeless = ScriptedModel(
+        [*[action("fail", text=str(i)) for i in range(4)], "<__final_answer__>no</__final_answer__>"], abilities=PLAIN
+    )
     result = go(Agent(hopeless, [fail, echo], preset="streaming", repair=policy).run("q"))
     assert components(hopeless)[:4] == ["loop", "repair", "repair", "loop"]
     assert result.answer == "no"
@@ -129,7 +145,13 @@ def test_streaming_passes_extras_past_the_model():
         return "rows"
 
     model = ScriptedModel(
-        [action("connect"), action("query", sql="s"), action("query", sql="t"), "<__final_answer__>x</__final_answer__>"], abilities=PLAIN
+        [
+            action("connect"),
+            action("query", sql="s"),
+            action("query", sql="t"),
+            "<__final_answer__>x</__final_answer__>",
+        ],
+        abilities=PLAIN,
     )
     go(Agent(model, [connect, query], preset="streaming").run("q"))
     assert seen == [object, None]

@@ -12,16 +12,16 @@ import pytest
 
 from kit import add, call, echo, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.config.graph import GraphAgent
-from treadle.flows.replay import fork, replay
-from treadle.journal.memory import MemoryJournal
-from treadle.journal.portable import export_run, import_run
-from treadle.journal.sqlite import SqliteJournal
-from treadle.journal.upcast import decode_stored
-from treadle.models.probe import probe
-from treadle.server.projection import Projection
-from treadle.tools.builtin import BUILTINS, builtin
-from treadle.types.events import RunStarted, encode_event
+from treadle._config.graph import GraphAgent
+from treadle._flows.replay import fork, replay
+from treadle._journal.memory import MemoryJournal
+from treadle._journal.portable import export_run, import_run
+from treadle._journal.sqlite import SqliteJournal
+from treadle._journal.upcast import decode_stored
+from treadle._models.catalog.probe import probe
+from treadle._server.live.projection import Projection
+from treadle._tools.builtin import BUILTINS, builtin
+from treadle._types.events import RunStarted, encode_event
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -66,8 +66,8 @@ def test_L44_built_in_tools_are_all_there():
 
 def test_L45_tools_of_an_mcp_server(tmp_path: Path):
     pytest.importorskip("mcp.client")
-    from treadle.plugins.mcp import McpTools
-    from treadle.tools.mcp import McpConnection
+    from treadle._plugins.mcp import McpTools
+    from treadle._tools.mcp.client import McpConnection
 
     server = tmp_path / "server.py"
     server.write_text(
@@ -92,7 +92,9 @@ def test_L45_tools_of_an_mcp_server(tmp_path: Path):
 
 
 def test_L95_a_probe_says_what_really_works():
-    mute = ScriptedModel(lambda request: "Sure, whatever you say.", abilities={"tool_call": True, "json_mode": True, "json_schema": True})
+    mute = ScriptedModel(
+        lambda request: "Sure, whatever you say.", abilities={"tool_call": True, "json_mode": True, "json_schema": True}
+    )
     report = go(probe(mute))
     assert report.works("tool_call") is False
     assert report.works("json_schema") is False
@@ -143,7 +145,7 @@ def test_L122_the_page_has_what_it_must_show():
 
 
 def test_L130_an_agent_from_a_document():
-    from treadle.config.document import parse_document
+    from treadle._config.document import parse_document
 
     document = parse_document({"agent": {"llm_id": "x@OpenAI", "tools": [{"component_name": "calculator"}]}})
     model = ScriptedModel(["hello"])
@@ -194,7 +196,7 @@ def test_L141_list_resume_replay_fork_export_import():
 
 def test_L142_runs_on_many_machines_are_declared():
     pytest.importorskip("temporalio")
-    from treadle.durable.temporal import Advancer, Submitter, make_worker
+    from treadle._durable.temporal import Advancer, Submitter, make_worker
 
     assert callable(make_worker)
     assert Advancer.advance.__name__ == "advance"

@@ -11,10 +11,23 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, go
-from treadle import Agent, Artifact, BaseTool, ScriptedModel, Tool, ToolError, Toolkit, ToolParam, ToolResponse, ToolReturn, ToolSpec, tool
-from treadle.types.errors import DuplicateToolError, SchemaError
-from treadle.types.events import PhaseChanged, ToolDone, ToolOutput
-from treadle.types.messages import text_of
+from treadle import (
+    Agent,
+    Artifact,
+    BaseTool,
+    ScriptedModel,
+    Tool,
+    ToolError,
+    Toolkit,
+    ToolParam,
+    ToolResponse,
+    ToolReturn,
+    ToolSpec,
+    tool,
+)
+from treadle._types.errors import DuplicateToolError, SchemaError
+from treadle._types.events import PhaseChanged, ToolDone, ToolOutput
+from treadle._types.messages import text_of
 
 
 def run(tools: list[Any], *script: Any, **options: Any) -> Any:
@@ -41,7 +54,10 @@ def test_L30_a_tool_from_everything():
 
     class Shout(BaseTool):
         spec = ToolSpec(
-            "shout", "Shout.", [ToolParam("text", str, description="what"), ToolParam("loud", "bool", required=False)], ToolReturn(str)
+            "shout",
+            "Shout.",
+            [ToolParam("text", str, description="what"), ToolParam("loud", "bool", required=False)],
+            ToolReturn(str),
         )
 
         def __call__(self, **kwargs: Any) -> ToolResponse:
@@ -67,7 +83,9 @@ def test_L31_arguments_are_validated_with_words():
     assert "b" in second
     assert all(step.error == "invalid_args" for step in result.steps)
     with pytest.raises(SchemaError):
-        Toolkit([Tool("x", "", {"type": "object", "properties": {"a": {"$ref": "http://somewhere/else"}}}, lambda: None)])
+        Toolkit(
+            [Tool("x", "", {"type": "object", "properties": {"a": {"$ref": "http://somewhere/else"}}}, lambda: None)]
+        )
 
 
 @pytest.mark.parametrize(("policy", "error"), [("prune", ""), ("reject", "invalid_args")])
@@ -102,8 +120,17 @@ def test_L33_every_failure_is_an_observation():
         """Leave."""
         raise SystemExit(3)
 
-    result = run([slow, broken, leaves, echo], [call("slow"), call("broken"), call("leaves"), call("ecko", text="x"), call("echo")])
-    assert [step.error for step in result.steps] == ["timeout", "exception", "exception", "unknown_tool", "invalid_args"]
+    result = run(
+        [slow, broken, leaves, echo],
+        [call("slow"), call("broken"), call("leaves"), call("ecko", text="x"), call("echo")],
+    )
+    assert [step.error for step in result.steps] == [
+        "timeout",
+        "exception",
+        "exception",
+        "unknown_tool",
+        "invalid_args",
+    ]
     assert "echo" in result.steps[3].observation
     assert result.answer == "done"
 
@@ -169,7 +196,9 @@ def test_L38_extras_go_to_the_next_call_only_and_win():
         seen.append((who, "secret" in kwargs))
         return "ok"
 
-    model = ScriptedModel([[call("first", n=1), call("first", n=2)], call("second", who="model"), call("second", who="model"), "done"])
+    model = ScriptedModel(
+        [[call("first", n=1), call("first", n=2)], call("second", who="model"), call("second", who="model"), "done"]
+    )
 
     async def main() -> None:
         started = Agent(model, [first, second], unknown_args="prune").start("q")
@@ -181,7 +210,7 @@ def test_L38_extras_go_to_the_next_call_only_and_win():
 
 
 def test_L38_after_a_crash_the_next_call_is_told_that_they_are_gone():
-    from treadle.engine.run import Run
+    from treadle._engine.run import Run
 
     @tool
     async def first() -> ToolResponse:
@@ -235,7 +264,9 @@ def test_L40_parallel_with_order_and_a_tool_that_runs_alone():
         return name
 
     free, alone = tool(note, name="free", description="d"), tool(note, name="alone", description="d", concurrent=False)
-    result = run([free, alone], [call("free", name="a"), call("free", name="b"), call("alone", name="c"), call("free", name="d")])
+    result = run(
+        [free, alone], [call("free", name="a"), call("free", name="b"), call("alone", name="c"), call("free", name="d")]
+    )
     assert [step.observation for step in result.steps] == ["a", "b", "c", "d"]
     assert log[:2] == ["+a", "+b"]
     assert log[log.index("+c") + 1] == "-c"
@@ -304,7 +335,9 @@ def many_tools(count: int) -> list[Tool]:
 
 def test_L43_selection_above_the_threshold():
     chosen = {"name": "select_tools", "args": {"tools": ["tool_3", "nonsense", "tool_5"]}}
-    model = ScriptedModel([chosen, call("tool_3"), call("tool_7"), call("more_tools", names=["tool_7"]), call("tool_7"), "done"])
+    model = ScriptedModel(
+        [chosen, call("tool_3"), call("tool_7"), call("more_tools", names=["tool_7"]), call("tool_7"), "done"]
+    )
     tools = [*many_tools(13), echo.replace(pinned=True)]
 
     async def main() -> None:

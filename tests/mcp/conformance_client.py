@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from treadle.tools.mcp import McpConnection
+from treadle._tools.mcp.client import McpConnection
 
 VALUES = {"number": 2, "integer": 2, "string": "x", "boolean": True}
 
@@ -20,7 +20,10 @@ async def main(url: str) -> None:
     server = McpConnection("conformance", url=url, elicitation=accept_defaults)
     for tool in await server.tools():
         properties = tool.parameters.get("properties", {})
-        print(tool.name, await server.call(tool.name, {name: VALUES.get(field.get("type")) for name, field in properties.items()}))
+        print(
+            tool.name,
+            await server.call(tool.name, {name: VALUES.get(field.get("type")) for name, field in properties.items()}),
+        )
     await server.close()
 
 

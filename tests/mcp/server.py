@@ -47,7 +47,9 @@ async def everything() -> CallToolResult:
             ImageContent(data=DOT, mime_type="image/png"),
             AudioContent(data="UklGRg==", mime_type="audio/wav"),
             EmbeddedResource(resource=TextResourceContents(uri="note://one", text="a note")),
-            EmbeddedResource(resource=BlobResourceContents(uri="file:///data.bin", blob="AAEC", mime_type="application/zip")),
+            EmbeddedResource(
+                resource=BlobResourceContents(uri="file:///data.bin", blob="AAEC", mime_type="application/zip")
+            ),
             ResourceLink(uri="https://example.org/x", name="x", description="elsewhere"),
         ],
         structured_content={"answer": 42},

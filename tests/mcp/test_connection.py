@@ -18,11 +18,11 @@ import pytest
 
 from kit import go
 from treadle import Toolkit
-from treadle.tools.base import Limits, ToolOutcome
-from treadle.tools.mcp import McpConnection, safe_name
-from treadle.tools.runner import run_call
-from treadle.types.errors import ConfigError, ToolError
-from treadle.types.messages import ImagePart, TextPart, ToolCall
+from treadle._tools.base import Limits, ToolOutcome
+from treadle._tools.mcp.client import McpConnection, safe_name
+from treadle._tools.runner import run_call
+from treadle._types.errors import ConfigError, ToolError
+from treadle._types.messages import ImagePart, TextPart, ToolCall
 
 pytest.importorskip("mcp")
 SERVER = str(Path(__file__).with_name("server.py"))
@@ -46,7 +46,12 @@ class Context:
 async def do(server: McpConnection, name: str, context: Context | None = None, **args: Any) -> ToolOutcome:
     kit = Toolkit(await server.tools())
     return await run_call(
-        kit.get(name), ToolCall("1", name, args), limits=Limits(), toolkit=kit, extras={"text": "no"}, context=context or Context()
+        kit.get(name),
+        ToolCall("1", name, args),
+        limits=Limits(),
+        toolkit=kit,
+        extras={"text": "no"},
+        context=context or Context(),
     )
 
 
@@ -181,7 +186,9 @@ def served(port: int, *more: str) -> Iterator[None]:
 def test_L45_http_servers_that_die_and_come_back(transport: Any):
     port = free_port()
     more = ("sse",) if transport == "sse" else ()
-    server = McpConnection("web", url=f"http://127.0.0.1:{port}/{'sse' if more else 'mcp'}", transport=transport, headers={"X-Key": "k"})
+    server = McpConnection(
+        "web", url=f"http://127.0.0.1:{port}/{'sse' if more else 'mcp'}", transport=transport, headers={"X-Key": "k"}
+    )
 
     async def main() -> None:
         with served(port, *more):
@@ -192,7 +199,9 @@ def test_L45_http_servers_that_die_and_come_back(transport: Any):
         kit = Toolkit([server.tool("custom_tool", "custom_tool", "", {"type": "object"}, "pure")])
         with served(port, *more):
             call = ToolCall("1", "custom_tool", {"text": "abc"})
-            outcome = await run_call(kit.get("custom_tool"), call, limits=Limits(), toolkit=kit, extras={}, context=Context())
+            outcome = await run_call(
+                kit.get("custom_tool"), call, limits=Limits(), toolkit=kit, extras={}, context=Context()
+            )
             assert outcome.content == "cba"
 
     go(main(), 60)

@@ -9,13 +9,13 @@ import pytest
 
 from kit import add, call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.config import load
-from treadle.journal.memory import MemoryJournal
-from treadle.plugins.mcp import McpTools
-from treadle.tools.builtin.retrieval import KnowledgeBase
-from treadle.tools.mcp import McpConnection
-from treadle.types.events import Noted, ToolDone, ToolsChanged
-from treadle.types.messages import text_of
+from treadle._config import load
+from treadle._journal.memory import MemoryJournal
+from treadle._plugins.mcp import McpTools
+from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
+from treadle._tools.mcp.client import McpConnection
+from treadle._types.events import Noted, ToolDone, ToolsChanged
+from treadle._types.messages import text_of
 
 pytest.importorskip("mcp")
 SERVER = str(Path(__file__).with_name("server.py"))
@@ -34,7 +34,12 @@ async def pid() -> str:
 
 def test_L45_a_run_uses_them_next_to_its_own():
     model = ScriptedModel(
-        [[call("custom_tool", text="abc"), call("test_pid"), call("pid"), call("die")], call("grow"), call("grown", word="up"), "done"]
+        [
+            [call("custom_tool", text="abc"), call("test_pid"), call("pid"), call("die")],
+            call("grow"),
+            call("grown", word="up"),
+            "done",
+        ]
     )
     agent = Agent(model, [add, pid], plugins=[McpTools(connection())])
 
@@ -83,14 +88,26 @@ def test_L45_a_run_that_goes_on_has_them_again():
 
     async def main() -> None:
         plugins = [McpTools(connection())]
-        run = Agent(ScriptedModel([call("pid"), call("custom_tool", text="abc"), "done"]), [pid], plugins=plugins, journal=journal).start(
-            "q"
-        )
+        run = Agent(
+            ScriptedModel([call("pid"), call("custom_tool", text="abc"), "done"]),
+            [pid],
+            plugins=plugins,
+            journal=journal,
+        ).start("q")
         await run
         # The process dies right after the second call was asked for.
         cut = [r for r in run.records if not isinstance(r.event, ToolDone) or r.event.name != "custom_tool"]
-        cut = cut[: next(i for i, r in enumerate(cut) if getattr(r.event, "call", None) is not None and r.event.call.name == "custom_tool")]
-        for name, server in (("copy", connection()), ("orphan", McpConnection("test", command="no-such-command-of-ours"))):
+        cut = cut[
+            : next(
+                i
+                for i, r in enumerate(cut)
+                if getattr(r.event, "call", None) is not None and r.event.call.name == "custom_tool"
+            )
+        ]
+        for name, server in (
+            ("copy", connection()),
+            ("orphan", McpConnection("test", command="no-such-command-of-ours")),
+        ):
             await journal.append([type(r)(name, r.seq, r.time, r.event) for r in cut])
             model = ScriptedModel(["done", "done"])
             again = await Agent(model, [pid], plugins=[McpTools(server)], journal=journal).resume(name)
@@ -118,7 +135,9 @@ def test_L130_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "research.json").write_bytes(SAMPLE.read_bytes())
     (tmp_path / "lighthouse.txt").write_text("The lighthouse of Lindesnes was built in 1655.")
     KnowledgeBase(tmp_path / "kb.db").add(tmp_path / "lighthouse.txt")
-    model = ScriptedModel([[call("retrieval", query="lighthouse"), call("custom_tool", text="5561")], "It was built in 1655."])
+    model = ScriptedModel(
+        [[call("retrieval", query="lighthouse"), call("custom_tool", text="5561")], "It was built in 1655."]
+    )
     result = go(load(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 60)
     assert result.answer == "It was built in 1655."
     assert [tool.name for tool in model.requests[0].tools][-1] == "custom_tool"

@@ -15,9 +15,9 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel
-from treadle.plugins.mcp import McpTools
-from treadle.tools.mcp import McpConnection
-from treadle.types.messages import ImagePart, Message
+from treadle._plugins.mcp import McpTools
+from treadle._tools.mcp.client import McpConnection
+from treadle._types.messages import ImagePart, Message
 
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -37,13 +37,18 @@ def modules() -> Path:
             pytest.skip("there is no npm here")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text('{"private": true}')
-        subprocess.run([npm, "install", "--no-audit", "--no-fund", *PACKAGES], cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            [npm, "install", "--no-audit", "--no-fund", *PACKAGES], cwd=folder, check=True, capture_output=True
+        )
     return folder / "node_modules"
 
 
 def server(modules: Path, name: str, *args: str, **options: Any) -> McpConnection:
     return McpConnection(
-        name, command=str(modules / ".bin" / "node"), args=[str((modules / ".bin" / f"mcp-server-{name}").resolve()), *args], **options
+        name,
+        command=str(modules / ".bin" / "node"),
+        args=[str((modules / ".bin" / f"mcp-server-{name}").resolve()), *args],
+        **options,
     )
 
 
@@ -79,7 +84,9 @@ def test_everything(modules: Path):
 
         await everything.call("trigger-long-running-operation", {"duration": 1, "steps": 2}, Context())
         assert len(shown) == 2
-        assert "sampled words" in texts(await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10}))
+        assert "sampled words" in texts(
+            await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10})
+        )
         assert "declin" in texts(await everything.call("trigger-elicitation-request", {})).lower()
         assert len(asked) == 2
         assert (await everything.call("get-sum", {"a": "x"})).error
@@ -92,10 +99,19 @@ def test_filesystem_and_memory_in_one_run(modules: Path, tmp_path: Path):
     (tmp_path / "note.txt").write_text("the code is 7261")
     entity = {"name": "code", "entityType": "number", "observations": ["7261"]}
     model = ScriptedModel(
-        [call("read_text_file", path=str(tmp_path / "note.txt")), call("create_entities", entities=[entity]), call("read_graph"), "done"]
+        [
+            call("read_text_file", path=str(tmp_path / "note.txt")),
+            call("create_entities", entities=[entity]),
+            call("read_graph"),
+            "done",
+        ]
     )
     memory = server(modules, "memory", env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")})
-    agent = Agent(model, plugins=[McpTools(server(modules, "filesystem", str(tmp_path))), McpTools(memory)], selection_threshold=None)
+    agent = Agent(
+        model,
+        plugins=[McpTools(server(modules, "filesystem", str(tmp_path))), McpTools(memory)],
+        selection_threshold=None,
+    )
     result = go(agent.run("q"), 120)
     assert [step.error for step in result.steps] == ["", "", ""]
     assert "7261" in result.steps[0].observation
@@ -107,7 +123,17 @@ def test_conformance_of_our_client(scenario: str, modules: Path, tmp_path: Path)
     client = shlex.join([sys.executable, str(Path(__file__).with_name("conformance_client.py"))])
     suite = modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     done = subprocess.run(
-        [str(modules / ".bin" / "node"), str(suite), "client", "--command", client, "--scenario", scenario, "--timeout", "60000"],
+        [
+            str(modules / ".bin" / "node"),
+            str(suite),
+            "client",
+            "--command",
+            client,
+            "--scenario",
+            scenario,
+            "--timeout",
+            "60000",
+        ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": SOURCE},
         capture_output=True,

@@ -11,11 +11,11 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
-from treadle.cli.mcp import question_tool
-from treadle.tools.base import ToolContext
-from treadle.tools.mcp import McpConnection
-from treadle.tools.mcp_serve import serve_http
-from treadle.types.messages import ImagePart
+from treadle._cli.commands.mcp import question_tool
+from treadle._tools.base import ToolContext
+from treadle._tools.mcp.client import McpConnection
+from treadle._tools.mcp.serve import serve_http
+from treadle._types.messages import ImagePart
 
 pytest.importorskip("mcp")
 
@@ -26,7 +26,18 @@ def test_agents_and_tools_over_stdio(tmp_path: Path):
     document = tmp_path / "agent.json"
     params = {"tools": [{"component_name": "calculator"}], "description": "Works things out."}
     document.write_text(json.dumps({"Agent:Math": {"obj": {"component_name": "Agent", "params": params}}}))
-    args = ["-m", "treadle.cli.main", "mcp", "serve", "-f", str(document), "-m", f"scripted:{script}", "-t", "calculator"]
+    args = [
+        "-m",
+        "treadle._cli.main",
+        "mcp",
+        "serve",
+        "-f",
+        str(document),
+        "-m",
+        f"scripted:{script}",
+        "-t",
+        "calculator",
+    ]
     source = str(Path(__file__).resolve().parents[2] / "src")
     server = McpConnection("ours", command=sys.executable, args=args, env={"PYTHONPATH": source})
 
@@ -47,12 +58,15 @@ async def picture(context: ToolContext) -> ToolResponse:
     """Make things."""
     context.output("painting")
     return ToolResponse(
-        ["here", ImagePart(data="AAEC")], artifacts=(Artifact("page.html", "<p>", "text/html"), Artifact("a.bin", "AAEC", base64=True))
+        ["here", ImagePart(data="AAEC")],
+        artifacts=(Artifact("page.html", "<p>", "text/html"), Artifact("a.bin", "AAEC", base64=True)),
     )
 
 
 def test_all_content_over_http_and_what_needs_approval_is_not_offered():
-    kit = Toolkit([picture, add.replace(approval="ask"), question_tool(Agent(ScriptedModel(["hello"]), None, name="my agent"))])
+    kit = Toolkit(
+        [picture, add.replace(approval="ask"), question_tool(Agent(ScriptedModel(["hello"]), None, name="my agent"))]
+    )
 
     async def main() -> None:
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -70,7 +84,13 @@ def test_all_content_over_http_and_what_needs_approval_is_not_offered():
 
         context = Context()
         made = await server.call("picture", {}, context)
-        assert [type(piece).__name__ for piece in made.observation] == ["TextPart", "ImagePart", "TextPart", "TextPart", "Artifact"]
+        assert [type(piece).__name__ for piece in made.observation] == [
+            "TextPart",
+            "ImagePart",
+            "TextPart",
+            "TextPart",
+            "Artifact",
+        ]
         assert "painting" in context.said
         assert (await server.call("my_agent", {"question": "hi"})).observation[0].text == "hello"
         await server.close()

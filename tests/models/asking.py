@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from treadle.models.base import Model, complete
-from treadle.types.errors import ModelError
-from treadle.types.messages import SystemMessage, UserMessage
-from treadle.types.request import Delta, Reply, Request, ToolSchema
+from treadle._models.base import Model, complete
+from treadle._types.errors import ModelError
+from treadle._types.messages import SystemMessage, UserMessage
+from treadle._types.request import Delta, Reply, Request, ToolSchema
 
 from .contract import KEY, Said, Wire
 from .loopback import Answer, Loopback

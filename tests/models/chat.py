@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from treadle.models.openai import OpenAIModel
-from treadle.types.messages import UserMessage
-from treadle.types.request import Delta, Reply, Request, ToolSchema
+from treadle._models.openai.chat import OpenAIModel
+from treadle._types.messages import UserMessage
+from treadle._types.request import Delta, Reply, Request, ToolSchema
 
 ASK = Request([UserMessage("hi")])
 TOOLS = (ToolSchema("f", "Does.", {"type": "object"}),)
 
 
 def model(**options: Any) -> OpenAIModel:
-    return OpenAIModel(options.pop("name", "gpt-4o"), base_url=options.pop("base_url", "http://127.0.0.1:9/v1"), **options)
+    return OpenAIModel(
+        options.pop("name", "gpt-4o"), base_url=options.pop("base_url", "http://127.0.0.1:9/v1"), **options
+    )
 
 
 def read(*documents: Any, end: bool = True, **options: Any) -> tuple[Reply, list[Delta]]:
@@ -33,7 +35,9 @@ def whole(finish: Any = "stop", **message: Any) -> dict[str, Any]:
     return {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
-def piece(arguments: Any = None, name: str | None = None, call_id: str | None = None, index: int | None = None) -> dict[str, Any]:
+def piece(
+    arguments: Any = None, name: str | None = None, call_id: str | None = None, index: int | None = None
+) -> dict[str, Any]:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     fragment: dict[str, Any] = {"function": function}
     if call_id is not None:

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.models.adapter import HttpModel
-from treadle.models.anthropic import AnthropicModel
-from treadle.models.gemini import GeminiModel
-from treadle.models.openai import OpenAIModel
-from treadle.models.responses import ResponsesModel
+from treadle._models.anthropic.model import AnthropicModel
+from treadle._models.gemini.model import GeminiModel
+from treadle._models.openai.chat import OpenAIModel
+from treadle._models.openai.responses import ResponsesModel
+from treadle._models.transport.adapter import HttpModel
 
 from .loopback import Answer, reply, stream
 
@@ -92,7 +92,12 @@ def pieces(text: str, size: int = 5) -> list[str]:
 class ChatWire(Wire):
     name = "openai"
     key_header = "authorization"
-    _usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "prompt_tokens_details": {"cached_tokens": 40}}
+    _usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "total_tokens": 120,
+        "prompt_tokens_details": {"cached_tokens": 40},
+    }
     _finish = {"stop": "stop", "calls": "tool_calls", "length": "length"}
 
     def model(self, url: str, **options: Any) -> HttpModel:
@@ -115,8 +120,13 @@ class ChatWire(Wire):
         deltas += [{"reasoning_content": piece} for piece in pieces(said.reasoning)]
         deltas += [{"content": piece} for piece in pieces(said.text)]
         for index, (call_id, name, arguments) in enumerate(said.calls):
-            deltas.append({"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": ""}}]})
-            deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in pieces(json.dumps(arguments))]
+            deltas.append(
+                {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": ""}}]}
+            )
+            deltas += [
+                {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+                for piece in pieces(json.dumps(arguments))
+            ]
         chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
         chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": self._finish[said.finish]}]})
         chunks.append({"choices": [], "usage": self._usage})
@@ -137,7 +147,8 @@ class ChatWire(Wire):
             elif message["content"]:
                 texts.append(message["content"])
             calls += [
-                (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])) for call in message.get("tool_calls", ())
+                (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
+                for call in message.get("tool_calls", ())
             ]
         tools = tuple(tool["function"]["name"] for tool in body.get("tools", ()))
         return Sent(system, tuple(texts), tuple(calls), tuple(results), tools, body["stream"])
@@ -155,7 +166,10 @@ class AnthropicWire(Wire):
     def _blocks(self, said: Said) -> list[dict[str, Any]]:
         thoughts = [{"type": "thinking", "thinking": said.reasoning, "signature": "c2ln"}] if said.reasoning else []
         texts = [{"type": "text", "text": said.text}] if said.text else []
-        uses = [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in said.calls]
+        uses = [
+            {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+            for call_id, name, arguments in said.calls
+        ]
         return [*thoughts, *texts, *uses]
 
     def whole(self, said: Said) -> Answer:
@@ -163,7 +177,13 @@ class AnthropicWire(Wire):
         return reply({**message, "stop_reason": self._finish[said.finish], "usage": self._usage})
 
     def events(self, said: Said) -> list[str]:
-        start = {"id": "msg_1", "type": "message", "model": "m1", "content": [], "usage": {**self._usage, "output_tokens": 1}}
+        start = {
+            "id": "msg_1",
+            "type": "message",
+            "model": "m1",
+            "content": [],
+            "usage": {**self._usage, "output_tokens": 1},
+        }
         out = [event({"type": "message_start", "message": start}, "message_start"), event({"type": "ping"}, "ping")]
         for index, block in enumerate(self._blocks(said)):
             empty = {**block, **{key: "" for key in ("text", "thinking", "signature") if key in block}}
@@ -175,10 +195,19 @@ class AnthropicWire(Wire):
                 empty["input"] = {}
                 written = json.dumps(block["input"]) if block["input"] else ""
                 deltas += [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(written)]]
-            out.append(event({"type": "content_block_start", "index": index, "content_block": empty}, "content_block_start"))
-            out += [event({"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta") for delta in deltas]
+            out.append(
+                event({"type": "content_block_start", "index": index, "content_block": empty}, "content_block_start")
+            )
+            out += [
+                event({"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta")
+                for delta in deltas
+            ]
             out.append(event({"type": "content_block_stop", "index": index}, "content_block_stop"))
-        end = {"type": "message_delta", "delta": {"stop_reason": self._finish[said.finish]}, "usage": {"output_tokens": 20}}
+        end = {
+            "type": "message_delta",
+            "delta": {"stop_reason": self._finish[said.finish]},
+            "usage": {"output_tokens": 20},
+        }
         out.append(event(end, "message_delta") + event({"type": "message_stop"}, "message_stop"))
         return out
 
@@ -210,14 +239,22 @@ class AnthropicWire(Wire):
 class GeminiWire(Wire):
     name = "gemini"
     key_header = "x-goog-api-key"
-    _usage = {"promptTokenCount": 100, "candidatesTokenCount": 15, "thoughtsTokenCount": 5, "cachedContentTokenCount": 40}
+    _usage = {
+        "promptTokenCount": 100,
+        "candidatesTokenCount": 15,
+        "thoughtsTokenCount": 5,
+        "cachedContentTokenCount": 40,
+    }
     _finish = {"stop": "STOP", "calls": "STOP", "length": "MAX_TOKENS"}
 
     def model(self, url: str, **options: Any) -> HttpModel:
         return GeminiModel("gemini-2.5-flash", base_url=url, api_key=KEY, **options)
 
     def _parts(self, said: Said) -> list[dict[str, Any]]:
-        calls = [{"functionCall": {"id": call_id, "name": name, "args": arguments}} for call_id, name, arguments in said.calls]
+        calls = [
+            {"functionCall": {"id": call_id, "name": name, "args": arguments}}
+            for call_id, name, arguments in said.calls
+        ]
         thoughts = [{"text": said.reasoning, "thought": True}] if said.reasoning else []
         return [*thoughts, *([{"text": said.text}] if said.text else []), *calls]
 
@@ -282,16 +319,29 @@ class ResponsesWire(Wire):
             items.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "zzz"})
         if said.text:
             content = [{"type": "output_text", "text": said.text, "annotations": []}]
-            items.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
+            items.append(
+                {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+            )
         for call_id, name, arguments in said.calls:
             call = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}
             items.append({**call, "arguments": json.dumps(arguments), "status": "completed"})
         return items
 
     def _response(self, said: Said) -> dict[str, Any]:
-        base: dict[str, Any] = {"id": "resp_1", "object": "response", "model": "m1", "error": None, "output": self._items(said)}
+        base: dict[str, Any] = {
+            "id": "resp_1",
+            "object": "response",
+            "model": "m1",
+            "error": None,
+            "output": self._items(said),
+        }
         if said.finish == "length":
-            return {**base, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "usage": self._usage}
+            return {
+                **base,
+                "status": "incomplete",
+                "incomplete_details": {"reason": "max_output_tokens"},
+                "usage": self._usage,
+            }
         return {**base, "status": "completed", "incomplete_details": None, "usage": self._usage}
 
     def whole(self, said: Said) -> Answer:
@@ -301,7 +351,14 @@ class ResponsesWire(Wire):
         def make(kind: str, **fields: Any) -> str:
             return event({"type": kind, **fields}, kind)
 
-        started = {"id": "resp_1", "object": "response", "model": "m1", "status": "in_progress", "output": [], "usage": None}
+        started = {
+            "id": "resp_1",
+            "object": "response",
+            "model": "m1",
+            "status": "in_progress",
+            "output": [],
+            "usage": None,
+        }
         out = [make("response.created", response=started)]
         for index, item in enumerate(self._items(said)):
             if item["type"] == "function_call":

@@ -101,7 +101,11 @@ class Loopback:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         request = Received(head[0].split(" ")[1], headers, body)
         self.received.append(request)
-        answer = self.script(request) if callable(self.script) else self.script[min(len(self.received), len(self.script)) - 1]
+        answer = (
+            self.script(request)
+            if callable(self.script)
+            else self.script[min(len(self.received), len(self.script)) - 1]
+        )
         return await self._answer(answer, writer)
 
     async def _answer(self, answer: Answer, writer: asyncio.StreamWriter) -> bool:

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from treadle.types.errors import ContentFilteredError, ContextOverflowError, ModelError, RequestRefusedError, TransientModelError
+from treadle._types.errors import (
+    ContentFilteredError,
+    ContextOverflowError,
+    ModelError,
+    RequestRefusedError,
+    TransientModelError,
+)
 
 DATA = Path(__file__).parents[1] / "data" / "recordings" / "pairs.jsonl.gz"
 
@@ -56,7 +62,17 @@ def pairs(api: str = "") -> list[Pair]:
             row = json.loads(line)
             if api in ("", row["api"]):
                 found.append(
-                    Pair(index, row["repo"], row["api"], row["url"], row["request"], row["status"], row["headers"], row["sse"], row["body"])
+                    Pair(
+                        index,
+                        row["repo"],
+                        row["api"],
+                        row["url"],
+                        row["request"],
+                        row["status"],
+                        row["headers"],
+                        row["sse"],
+                        row["body"],
+                    )
                 )
     return found
 
@@ -88,7 +104,10 @@ def _chat(pair: Pair) -> Expected:
         message, finish, usage = choice.get("message") or {}, choice["finish_reason"], document.get("usage") or {}
     if finish == "content_filter" and not message.get("content"):
         return Expected(error=ContentFilteredError)
-    calls = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or []]
+    calls = [
+        (call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in message.get("tool_calls") or []
+    ]
     if legacy := message.get("function_call"):
         calls = [("", legacy["name"], legacy["arguments"])]
     text = message.get("content") or ""
@@ -97,7 +116,9 @@ def _chat(pair: Pair) -> Expected:
         text, word = message["refusal"], "refusal"
     if calls and word == "stop":
         word = "calls"
-    return Expected(text, tuple(calls), message.get("reasoning_content") or message.get("reasoning") or "", _chat_usage(usage), word)
+    return Expected(
+        text, tuple(calls), message.get("reasoning_content") or message.get("reasoning") or "", _chat_usage(usage), word
+    )
 
 
 def _chat_stream(events: list[dict[str, Any]]) -> tuple[dict[str, Any], str, dict[str, Any]]:
@@ -118,7 +139,9 @@ def _chat_stream(events: list[dict[str, Any]]) -> tuple[dict[str, Any], str, dic
                 text += content
             reasoning += delta.get("reasoning_content") or delta.get("reasoning") or ""
             for piece in delta.get("tool_calls") or []:
-                call = calls.setdefault(piece["index"], {"id": piece.get("id"), "function": {"name": "", "arguments": ""}})
+                call = calls.setdefault(
+                    piece["index"], {"id": piece.get("id"), "function": {"name": "", "arguments": ""}}
+                )
                 call["function"]["name"] += piece["function"].get("name") or ""
                 call["function"]["arguments"] += piece["function"]["arguments"] or ""
             finish = choice.get("finish_reason") or finish
@@ -145,10 +168,14 @@ def _anthropic(pair: Pair) -> Expected:
     thinking = (usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0
     return Expected(
         "".join(block["text"] for block in blocks if block["type"] == "text"),
-        tuple((block["id"], block["name"], json.dumps(block["input"])) for block in blocks if block["type"] == "tool_use"),
+        tuple(
+            (block["id"], block["name"], json.dumps(block["input"])) for block in blocks if block["type"] == "tool_use"
+        ),
         "".join(block["thinking"] for block in blocks if block["type"] == "thinking"),
         (read, usage["output_tokens"], cached, thinking),
-        {"end_turn": "stop", "tool_use": "calls", "max_tokens": "length", "pause_turn": "pause", "refusal": "refusal"}[stop],
+        {"end_turn": "stop", "tool_use": "calls", "max_tokens": "length", "pause_turn": "pause", "refusal": "refusal"}[
+            stop
+        ],
     )
 
 

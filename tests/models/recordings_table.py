@@ -5,16 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 
-from treadle.models.base import complete
-from treadle.types.errors import ModelError
-from treadle.types.request import Request
+from treadle._models.base import complete
+from treadle._types.errors import ModelError
+from treadle._types.request import Request
 
 from .contract import model_for
 from .loopback import Loopback
 from .recordings import Pair, expected, pairs
 from .test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 
-COLUMNS = ("api", "provider", "recorded by", "count", "text", "calls", "reasoning", "usage", "finish", "errors typed", "in 7-byte pieces")
+COLUMNS = (
+    "api",
+    "provider",
+    "recorded by",
+    "count",
+    "text",
+    "calls",
+    "reasoning",
+    "usage",
+    "finish",
+    "errors typed",
+    "in 7-byte pieces",
+)
 
 
 async def judge(pair: Pair, size: int | None) -> dict[str, bool]:
@@ -45,9 +57,13 @@ async def main() -> None:
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + "---|" * len(COLUMNS))
     for key, verdicts in sorted(rows.items()):
-        print(f"| {' | '.join(key)} | {len(verdicts)} | {' | '.join(share(verdicts, column) for column in COLUMNS[4:])} |")
+        print(
+            f"| {' | '.join(key)} | {len(verdicts)} | {' | '.join(share(verdicts, column) for column in COLUMNS[4:])} |"
+        )
     everything = [verdict for verdicts in rows.values() for verdict in verdicts]
-    print(f"| all |  |  | {len(everything)} of {len(pairs())} | {' | '.join(share(everything, column) for column in COLUMNS[4:])} |")
+    print(
+        f"| all |  |  | {len(everything)} of {len(pairs())} | {' | '.join(share(everything, column) for column in COLUMNS[4:])} |"
+    )
 
 
 def share(verdicts: list[dict[str, bool]], column: str) -> str:

@@ -8,13 +8,22 @@ from typing import Any
 
 import pytest
 
-from treadle.models import anthropic
-from treadle.models.anthropic import AnthropicModel
-from treadle.models.anthropic_wire import enforceable
-from treadle.models.base import complete
-from treadle.types.errors import TransientModelError
-from treadle.types.messages import AssistantMessage, ImagePart, Message, SystemMessage, TextPart, ToolCall, ToolMessage, UserMessage
-from treadle.types.request import OutputFormat, Reply, Request, ToolSchema, WireCache
+from treadle._models.anthropic import model as anthropic
+from treadle._models.anthropic.model import AnthropicModel
+from treadle._models.anthropic.wire import enforceable
+from treadle._models.base import complete
+from treadle._types.errors import TransientModelError
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.request import OutputFormat, Reply, Request, ToolSchema, WireCache
 
 from .contract import AnthropicWire, Said, event
 from .loopback import Loopback, reply, stream
@@ -28,7 +37,9 @@ def model(name: str = "claude-sonnet-4-5", **options: Any) -> AnthropicModel:
     return AnthropicModel(name, base_url=options.pop("base_url", "http://127.0.0.1:9"), **options)
 
 
-def marked_body(request: Request, streaming: bool = False, name: str = "claude-sonnet-4-5", **options: Any) -> dict[str, Any]:
+def marked_body(
+    request: Request, streaming: bool = False, name: str = "claude-sonnet-4-5", **options: Any
+) -> dict[str, Any]:
     return json.loads(model(name, **options)._body(request, streaming))
 
 
@@ -72,7 +83,9 @@ THINKING = [
 
 def said(found: Reply, **changes: Any) -> AssistantMessage:
     calls = tuple(ToolCall(call.id, call.name, json.loads(call.arguments), call.arguments) for call in found.calls)
-    return AssistantMessage(**{"text": found.text, "calls": calls, "reasoning": found.reasoning, "opaque": found.opaque} | changes)
+    return AssistantMessage(
+        **{"text": found.text, "calls": calls, "reasoning": found.reasoning, "opaque": found.opaque} | changes
+    )
 
 
 def test_thoughts_go_back_untouched_and_in_their_place():
@@ -85,14 +98,22 @@ def test_thoughts_go_back_untouched_and_in_their_place():
 def test_thoughts_that_streamed_are_put_together():
     events = [
         {"type": "message_start", "message": message([], "")},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+        },
         {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "h"}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "m"}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "sig1"}},
         {"type": "content_block_stop", "index": 0},
         {"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "zzz"}},
         {"type": "content_block_stop", "index": 1},
-        {"type": "content_block_start", "index": 2, "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {}}},
+        {
+            "type": "content_block_start",
+            "index": 2,
+            "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+        },
         {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": '{"a":'}},
         {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "1}"}},
         {"type": "content_block_stop", "index": 2},
@@ -118,7 +139,9 @@ def test_a_shortened_message_keeps_its_thoughts():
 
 def test_thoughts_do_not_go_to_another_model():
     found = read(message(THINKING, "tool_use"))
-    sent = body(Request([UserMessage("q"), said(found), ToolMessage("toolu_1", "f", "x")], TOOLS), name="claude-opus-4-5")
+    sent = body(
+        Request([UserMessage("q"), said(found), ToolMessage("toolu_1", "f", "x")], TOOLS), name="claude-opus-4-5"
+    )
     assert [block["type"] for block in sent["messages"][1]["content"]] == ["text", "tool_use"]
 
 
@@ -164,11 +187,19 @@ def test_every_request_finds_the_end_of_the_one_before_marked():
         sent = json.loads(adapter._body(Request(messages, TOOLS, cache=cache), False))
         found = [mark for mark in marks(sent) if mark[0].isdigit()]
         assert len(marks(sent)) <= 4
-        ends = [f"{number}.{len(turn['content']) - 1}" for number, turn in enumerate(sent["messages"]) if turn["role"] == "user"]
+        ends = [
+            f"{number}.{len(turn['content']) - 1}"
+            for number, turn in enumerate(sent["messages"])
+            if turn["role"] == "user"
+        ]
         assert found == ends[-2:]
         assert last in (found[:-1][-1:], [])
         last = found[-1:]
-        messages = [*messages, AssistantMessage("a", (ToolCall(f"t{round_number}", "f"),)), ToolMessage(f"t{round_number}", "f", "x")]
+        messages = [
+            *messages,
+            AssistantMessage("a", (ToolCall(f"t{round_number}", "f"),)),
+            ToolMessage(f"t{round_number}", "f", "x"),
+        ]
 
 
 def test_results_of_one_reply_share_a_turn():
@@ -182,7 +213,12 @@ def test_results_of_one_reply_share_a_turn():
 
 
 def test_what_the_api_refuses_is_not_sent():
-    messages = [AssistantMessage(""), UserMessage("  "), AssistantMessage("", (ToolCall("a.b:0", "f"),)), ToolMessage("a.b:0", "f", "")]
+    messages = [
+        AssistantMessage(""),
+        UserMessage("  "),
+        AssistantMessage("", (ToolCall("a.b:0", "f"),)),
+        ToolMessage("a.b:0", "f", ""),
+    ]
     sent = body(Request(messages))["messages"]
     assert sent[0] == {"role": "user", "content": [{"type": "text", "text": "(The conversation goes on.)"}]}
     assert sent[1]["content"] == [{"type": "text", "text": "(no text)"}]
@@ -236,12 +272,16 @@ def test_tool_choice():
 
 def test_formats():
     schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}
-    sent = body(ASK.replace(format=OutputFormat("schema", schema)), extra_body={"output_config": {"effort": "low"}})["output_config"]
+    sent = body(ASK.replace(format=OutputFormat("schema", schema)), extra_body={"output_config": {"effort": "low"}})[
+        "output_config"
+    ]
     assert sent["effort"] == "low"
     assert sent["format"]["type"] == "json_schema"
     assert sent["format"]["schema"]["additionalProperties"] is False
     assert "output_config" not in body(ASK.replace(format=OutputFormat("json")))
-    assert "output_config" not in body(ASK.replace(format=OutputFormat("schema", schema)), name="claude-3-5-sonnet-latest")
+    assert "output_config" not in body(
+        ASK.replace(format=OutputFormat("schema", schema)), name="claude-3-5-sonnet-latest"
+    )
 
 
 def test_schemas_keep_what_can_be_enforced_and_say_the_rest():
@@ -251,7 +291,11 @@ def test_schemas_keep_what_can_be_enforced_and_say_the_rest():
         "properties": {
             "kind": {"enum": ["a", "b"]},
             "n": {"$ref": "#/$defs/n"},
-            "list": {"type": "array", "items": {"oneOf": [{"type": "string", "format": "email"}, {"type": "null"}]}, "maxItems": 3},
+            "list": {
+                "type": "array",
+                "items": {"oneOf": [{"type": "string", "format": "email"}, {"type": "null"}]},
+                "maxItems": 3,
+            },
             "free": {"type": "object", "properties": {}, "additionalProperties": True},
             "code": {"type": "string", "format": "zip", "description": "Where"},
         },
@@ -277,7 +321,10 @@ def test_schemas_keep_what_can_be_enforced_and_say_the_rest():
     }
 
 
-SEARCH = [{"type": "text", "text": "Searching. "}, {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "x"}}]
+SEARCH = [
+    {"type": "text", "text": "Searching. "},
+    {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "x"}},
+]
 PAUSED = message(SEARCH, "pause_turn", usage={"input_tokens": 10, "output_tokens": 3}, container={"id": "cont_1"})
 REST = message(
     [{"type": "web_search_tool_result", "tool_use_id": "srv", "content": []}, {"type": "text", "text": "Found."}],
@@ -307,13 +354,17 @@ def test_a_paused_stream_goes_on_as_one():
         for index, block in enumerate(document["content"]):
             out += event({"type": "content_block_start", "index": index, "content_block": block})
             out += event({"type": "content_block_stop", "index": index})
-        out += event({"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}, "usage": document["usage"]})
+        out += event(
+            {"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}, "usage": document["usage"]}
+        )
         return out + event({"type": "message_stop"})
 
     async def main() -> None:
         async with Loopback([stream(events(PAUSED)), stream(events(REST))]) as server:
             texts: list[str] = []
-            found = await complete(model(base_url=server.url), ASK.replace(stream=True), lambda delta: texts.append(delta.text))  # type: ignore[union-attr]
+            found = await complete(
+                model(base_url=server.url), ASK.replace(stream=True), lambda delta: texts.append(delta.text)
+            )  # type: ignore[union-attr]
             assert found.text == "".join(texts) == "Searching. Found."
 
     asyncio.run(main())
@@ -379,9 +430,21 @@ def test_a_refusal_explains_itself():
 
 
 def test_tokens_written_to_the_cache_are_counted_and_paid():
-    usage = {"input_tokens": 1000, "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 4000, "output_tokens": 100}
-    found = read(message([{"type": "text", "text": "x"}], usage=usage | {"output_tokens_details": {"thinking_tokens": 60}})).usage
-    assert (found.input_tokens, found.cached_tokens, found.cache_write_tokens, found.reasoning_tokens) == (7000, 2000, 4000, 60)
+    usage = {
+        "input_tokens": 1000,
+        "cache_read_input_tokens": 2000,
+        "cache_creation_input_tokens": 4000,
+        "output_tokens": 100,
+    }
+    found = read(
+        message([{"type": "text", "text": "x"}], usage=usage | {"output_tokens_details": {"thinking_tokens": 60}})
+    ).usage
+    assert (found.input_tokens, found.cached_tokens, found.cache_write_tokens, found.reasoning_tokens) == (
+        7000,
+        2000,
+        4000,
+        60,
+    )
     assert found.cost == pytest.approx((1000 * 3 + 2000 * 0.3 + 4000 * 3.75 + 100 * 15) / 1e6)
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from treadle.models.adapter import HttpModel
-from treadle.types.errors import (
+from treadle._models.transport.adapter import HttpModel
+from treadle._types.errors import (
     MissingKeyError,
     TransientModelError,
 )
-from treadle.types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from treadle.types.profile import Prices
-from treadle.types.request import CallDelta, ReasoningDelta, Request, TextDelta, WireCache
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from treadle._types.profile import Prices
+from treadle._types.request import CallDelta, ReasoningDelta, Request, TextDelta, WireCache
 
 from .asking import ASK, BOTH, CALLS, HELLO, SAYINGS, TOOLS, ask, check, exchange, run
 from .contract import KEY, WIRES, Said, Wire
@@ -187,7 +187,7 @@ def test_a_cached_conversation_is_the_same_on_the_wire(wire: Wire):
 
 def test_each_message_and_the_tools_are_encoded_once(wire: Wire, monkeypatch: pytest.MonkeyPatch):
     written: list[int] = []
-    from treadle.models.wire import EncodedMessages
+    from treadle._models.transport.wire import EncodedMessages
 
     update = EncodedMessages[Any].update
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from treadle.models.http import Timeouts
-from treadle.types.errors import (
+from treadle._models.transport.http import Timeouts
+from treadle._types.errors import (
     BadReplyError,
     ContextOverflowError,
     RequestRefusedError,
@@ -84,7 +84,9 @@ def test_a_time_out(wire: Wire):
 @pytest.mark.parametrize("cut", [5, 60])
 def test_a_truncated_body(wire: Wire, cut: int):
     body = b"".join(wire.whole(HELLO).pieces)
-    assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], length=True, fault="close"), streaming=False), TransientModelError)
+    assert isinstance(
+        fails(wire, Answer(pieces=[body[:-cut]], length=True, fault="close"), streaming=False), TransientModelError
+    )
     assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], no_framing=True), streaming=False), TransientModelError)
 
 
@@ -95,7 +97,8 @@ def test_a_page_instead_of_an_answer(wire: Wire, streaming: bool):
 
 
 @pytest.mark.parametrize(
-    "body", [b"{}", b"[]", b'"text"', b"17", b'{"a":', b"not json", b"\xff\xfe", b"{" * 200, b'{"choices":7}', b'{"id":"x"}']
+    "body",
+    [b"{}", b"[]", b'"text"', b"17", b'{"a":', b"not json", b"\xff\xfe", b"{" * 200, b'{"choices":7}', b'{"id":"x"}'],
 )
 @pytest.mark.parametrize("streaming", [False, True])
 def test_nonsense_is_a_typed_error(wire: Wire, body: bytes, streaming: bool):

@@ -4,9 +4,15 @@ import json
 
 import pytest
 
-from treadle.models.failures import Origin, inline, refused
-from treadle.models.http import Endpoint, Timeouts
-from treadle.types.errors import ContentFilteredError, ContextOverflowError, ModelError, RequestRefusedError, TransientModelError
+from treadle._models.transport.failures import Origin, inline, refused
+from treadle._models.transport.http import Endpoint, Timeouts
+from treadle._types.errors import (
+    ContentFilteredError,
+    ContextOverflowError,
+    ModelError,
+    RequestRefusedError,
+    TransientModelError,
+)
 
 KEY = "top-secret-4711"
 ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
@@ -54,7 +60,9 @@ OVERFLOWS = [
 @pytest.mark.parametrize("text", OVERFLOWS)
 @pytest.mark.parametrize("status", [400, 429, 500])
 def test_overflow_is_known_by_its_words(text: str, status: int):
-    assert isinstance(refused(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError)
+    assert isinstance(
+        refused(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
+    )
     assert isinstance(inline(ORIGIN, {"message": text}), ContextOverflowError)
 
 
@@ -68,7 +76,9 @@ def test_overflow_is_known_by_its_words(text: str, status: int):
     ],
 )
 def test_what_is_not_overflow(text: str):
-    assert not isinstance(refused(ORIGIN, 400, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError)
+    assert not isinstance(
+        refused(ORIGIN, 400, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,20 @@ from typing import Any
 
 import pytest
 
-from treadle.models.base import complete
-from treadle.models.gemini import GeminiModel
-from treadle.models.gemini_schema import gemini_schema
-from treadle.types.errors import ContentFilteredError, RequestRefusedError, TransientModelError
-from treadle.types.messages import AssistantMessage, ImagePart, SystemMessage, TextPart, ToolCall, ToolMessage, UserMessage
-from treadle.types.request import OutputFormat, Reply, Request, ToolSchema
+from treadle._models.base import complete
+from treadle._models.gemini.model import GeminiModel
+from treadle._models.gemini.schema import gemini_schema
+from treadle._types.errors import ContentFilteredError, RequestRefusedError, TransientModelError
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.request import OutputFormat, Reply, Request, ToolSchema
 
 from .contract import event
 from .loopback import Loopback, reply, stream
@@ -56,8 +64,12 @@ def test_signatures_go_back_on_the_parts_they_came_on():
     found = read(*pieces)
     assert (found.text, found.reasoning, found.finish) == ("Looking.", "Let me ", "calls")
     first, second = found.calls
-    said = AssistantMessage(found.text, (ToolCall(first.id, "f", {"a": 1}), ToolCall(second.id, "g")), found.reasoning, opaque=found.opaque)
-    request = Request([UserMessage("q"), said, ToolMessage(first.id, "f", "1"), ToolMessage(second.id, "g", "2", error=True)], TOOLS)
+    said = AssistantMessage(
+        found.text, (ToolCall(first.id, "f", {"a": 1}), ToolCall(second.id, "g")), found.reasoning, opaque=found.opaque
+    )
+    request = Request(
+        [UserMessage("q"), said, ToolMessage(first.id, "f", "1"), ToolMessage(second.id, "g", "2", error=True)], TOOLS
+    )
     sent = body(request, "gemini-3-pro-preview")["contents"]
     assert [content["role"] for content in sent] == ["user", "model", "user"]
     assert sent[1]["parts"] == [
@@ -84,7 +96,9 @@ def test_calls_of_other_models_are_marked_as_unsigned():
 
 
 def test_a_reply_in_instalments_is_one_reply():
-    first = answer([{"text": "one "}], "CONTINUATION", continuationToken="tok") | {"usageMetadata": {"promptTokenCount": 5}}
+    first = answer([{"text": "one "}], "CONTINUATION", continuationToken="tok") | {
+        "usageMetadata": {"promptTokenCount": 5}
+    }
     second = answer([{"text": "two"}]) | {"usageMetadata": {"promptTokenCount": 6, "candidatesTokenCount": 2}}
 
     async def main(streaming: bool) -> None:
@@ -142,7 +156,12 @@ def test_a_list_of_answers():
 
 
 def test_the_wish_of_the_server_is_in_the_details():
-    error = {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "x/RetryInfo", "retryDelay": "17s"}]}
+    error = {
+        "code": 429,
+        "message": "quota",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [{"@type": "x/RetryInfo", "retryDelay": "17s"}],
+    }
 
     async def main() -> None:
         async with Loopback([reply({"error": error}, 429)]) as server:
@@ -173,13 +192,19 @@ def test_tools_and_choices():
     assert sent["tools"] == [
         {
             "functionDeclarations": [
-                {"name": "f", "description": "Does.", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+                {
+                    "name": "f",
+                    "description": "Does.",
+                    "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}},
+                },
                 {"name": "g", "description": "Goes."},
             ]
         }
     ]
     assert sent["toolConfig"] == {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}
-    assert body(ASK.replace(tools=TOOLS, tool_choice="required"))["toolConfig"]["functionCallingConfig"] == {"mode": "ANY"}
+    assert body(ASK.replace(tools=TOOLS, tool_choice="required"))["toolConfig"]["functionCallingConfig"] == {
+        "mode": "ANY"
+    }
     assert body(ASK.replace(tools=TOOLS, tool_choice="none"))["toolConfig"]["functionCallingConfig"] == {"mode": "NONE"}
 
 
@@ -199,14 +224,22 @@ def test_images():
         {"inlineData": {"mimeType": "image/gif", "data": "QUJD"}},
     ]
     result = ToolMessage("a", "shot", (TextPart("done"), ImagePart(data="QUJD")))
-    sent = body(Request([UserMessage("q"), AssistantMessage("", (ToolCall("a", "shot"),)), result]))["contents"][2]["parts"]
+    sent = body(Request([UserMessage("q"), AssistantMessage("", (ToolCall("a", "shot"),)), result]))["contents"][2][
+        "parts"
+    ]
     assert sent[0]["functionResponse"]["response"] == {"output": "done"}
     assert sent[1:] == [{"text": "From shot:"}, {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}]
 
 
 def test_schema_references_alternatives_and_bounds():
     schema = {
-        "$defs": {"point": {"type": "object", "properties": {"x": {"type": "number", "exclusiveMinimum": 0}}, "required": ["x", "gone"]}},
+        "$defs": {
+            "point": {
+                "type": "object",
+                "properties": {"x": {"type": "number", "exclusiveMinimum": 0}},
+                "required": ["x", "gone"],
+            }
+        },
         "type": "object",
         "properties": {
             "where": {"$ref": "#/$defs/point", "description": "Here"},
@@ -217,7 +250,9 @@ def test_schema_references_alternatives_and_bounds():
             "either": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
             "many": {"type": ["string", "integer"]},
             "list": {"type": "array"},
-            "both": {"allOf": [{"$ref": "#/$defs/point"}, {"properties": {"y": {"type": "number"}}, "required": ["y"]}]},
+            "both": {
+                "allOf": [{"$ref": "#/$defs/point"}, {"properties": {"y": {"type": "number"}}, "required": ["y"]}]
+            },
             "when": {"type": "string", "format": "date-time"},
             "mail": {"type": "string", "format": "email"},
         },
@@ -242,7 +277,10 @@ def test_schema_references_alternatives_and_bounds():
             "list": {"type": "array", "items": {}},
             "both": {
                 "type": "object",
-                "properties": {"x": {"type": "number", "description": "(exclusiveMinimum: 0)"}, "y": {"type": "number"}},
+                "properties": {
+                    "x": {"type": "number", "description": "(exclusiveMinimum: 0)"},
+                    "y": {"type": "number"},
+                },
                 "required": ["x", "y"],
             },
             "when": {"type": "string", "format": "date-time"},
@@ -259,7 +297,10 @@ def test_schema_references_alternatives_and_bounds():
         {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
         {"type": "object", "properties": {"next": {"$ref": "#"}}},
         {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}},
-        {"$defs": {str(i): {"anyOf": [{"$ref": f"#/$defs/{j}"} for j in range(12)]} for i in range(12)}, "$ref": "#/$defs/0"},
+        {
+            "$defs": {str(i): {"anyOf": [{"$ref": f"#/$defs/{j}"} for j in range(12)]} for i in range(12)},
+            "$ref": "#/$defs/0",
+        },
         {"allOf": [{"$ref": "#"}]},
         {"$ref": "#/nowhere/at/all"},
         {"$ref": 7},

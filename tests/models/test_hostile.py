@@ -10,15 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.types.errors import ModelError
-from treadle.types.messages import UserMessage
-from treadle.types.request import Request
+from treadle._types.errors import ModelError
+from treadle._types.messages import UserMessage
+from treadle._types.request import Request
 
 from .contract import WIRES, Said, Wire
 
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
-NUMBERS = {"cost": 0.1, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}, "output_tokens_details": {"thinking_tokens": 1}}
+NUMBERS = {
+    "cost": 0.1,
+    "is_byok": True,
+    "cost_details": {"upstream_inference_cost": 0.2},
+    "output_tokens_details": {"thinking_tokens": 1},
+}
 SAID = Said("Text.", (("a", "f", {"x": 1}), ("b", "g", {})), "Hm.", "calls")
 ODD: list[Any] = [None, True, float("inf"), float("nan"), -1, 2**70, 1e300, "", "text", [], [7], {}, {"type": 7}]
 odd = st.recursive(
@@ -30,7 +35,8 @@ odd = st.recursive(
     | st.text(max_size=8)
     | st.sampled_from(["stop", "error", "tool_use"]),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "index", "text", "id", "name", "x"]), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "index", "text", "id", "name", "x"]), inner, max_size=3)
     ),
     max_leaves=6,
 )

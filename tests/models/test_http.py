@@ -6,10 +6,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from treadle.models import http
-from treadle.models.failures import Origin, refused
-from treadle.models.http import Endpoint, Exchange, Timeouts
-from treadle.types.errors import (
+from treadle._models.transport import http
+from treadle._models.transport.failures import Origin, refused
+from treadle._models.transport.http import Endpoint, Exchange, Timeouts
+from treadle._types.errors import (
     BadReplyError,
     ModelError,
     RequestRefusedError,
@@ -23,7 +23,12 @@ ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
 
 
 def endpoint(url: str, **timeouts: float) -> Endpoint:
-    return Endpoint(url + "/v1", {"authorization": f"Bearer {KEY}", "content-type": "application/json"}, ORIGIN, Timeouts(**timeouts))
+    return Endpoint(
+        url + "/v1",
+        {"authorization": f"Bearer {KEY}", "content-type": "application/json"},
+        ORIGIN,
+        Timeouts(**timeouts),
+    )
 
 
 async def send(url: str, body: bytes = b"{}", **timeouts: float) -> list[bytes]:
@@ -201,7 +206,10 @@ def test_not_http():
 
 def test_a_redirect_is_not_followed():
     async def main() -> None:
-        async with Loopback([reply({})]) as elsewhere, Loopback([Answer(307, headers={"location": elsewhere.url})]) as server:
+        async with (
+            Loopback([reply({})]) as elsewhere,
+            Loopback([Answer(307, headers={"location": elsewhere.url})]) as server,
+        ):
             with pytest.raises(RequestRefusedError, match="redirects to"):
                 await send(server.url)
             assert not elsewhere.received

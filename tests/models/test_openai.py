@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from treadle.models.base import complete
-from treadle.types.errors import (
+from treadle._models.base import complete
+from treadle._types.errors import (
     BadReplyError,
     ContentFilteredError,
     ContextOverflowError,
     RequestRefusedError,
     TransientModelError,
 )
-from treadle.types.request import CallDelta, RawCall, ReasoningDelta, Reply, TextDelta
+from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, TextDelta
 
 from .chat import ASK, chunk, model, piece, read, whole
 from .contract import event
@@ -38,25 +38,36 @@ def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tup
 
 
 def test_fragments_with_index():
-    assert calls_of(piece("", "f", "a", 0), piece('{"x"', index=0), piece(":1}", index=0), piece("{}", "g", "b", 1)) == [
+    assert calls_of(
+        piece("", "f", "a", 0), piece('{"x"', index=0), piece(":1}", index=0), piece("{}", "g", "b", 1)
+    ) == [
         ("f", '{"x":1}'),
         ("g", "{}"),
     ]
 
 
 def test_interleaved_fragments():
-    assert calls_of(piece("", "f", "a", 0), piece("", "g", "b", 1), piece('{"x":1}', index=0), piece('{"y":2}', index=1)) == [
+    assert calls_of(
+        piece("", "f", "a", 0), piece("", "g", "b", 1), piece('{"x":1}', index=0), piece('{"y":2}', index=1)
+    ) == [
         ("f", '{"x":1}'),
         ("g", '{"y":2}'),
     ]
 
 
 def test_fragments_without_index():
-    assert calls_of(piece("", "f", "a"), piece('{"x"'), piece(":1}"), piece("{}", "g", "b")) == [("f", '{"x":1}'), ("g", "{}")]
+    assert calls_of(piece("", "f", "a"), piece('{"x"'), piece(":1}"), piece("{}", "g", "b")) == [
+        ("f", '{"x":1}'),
+        ("g", "{}"),
+    ]
 
 
 def test_fragments_without_index_and_id():
-    assert calls_of(piece('{"x":1}', "f"), piece("{}", "f"), piece("{}", "g")) == [("f", '{"x":1}'), ("f", "{}"), ("g", "{}")]
+    assert calls_of(piece('{"x":1}', "f"), piece("{}", "f"), piece("{}", "g")) == [
+        ("f", '{"x":1}'),
+        ("f", "{}"),
+        ("g", "{}"),
+    ]
 
 
 def test_every_call_numbered_zero():
@@ -65,7 +76,9 @@ def test_every_call_numbered_zero():
 
 
 def test_a_new_id_in_every_fragment():
-    assert calls_of(piece("", "f", "a", 0), piece('{"x":', call_id="b", index=0), piece("1}", call_id="c", index=0)) == [("f", '{"x":1}')]
+    assert calls_of(
+        piece("", "f", "a", 0), piece('{"x":', call_id="b", index=0), piece("1}", call_id="c", index=0)
+    ) == [("f", '{"x":1}')]
 
 
 def test_the_name_repeated_in_every_fragment():
@@ -73,7 +86,9 @@ def test_the_name_repeated_in_every_fragment():
 
 
 def test_the_name_in_pieces():
-    assert calls_of(piece(None, "get_", "a", 0), piece(None, "time", None, 0), piece("{}", index=0)) == [("get_time", "{}")]
+    assert calls_of(piece(None, "get_", "a", 0), piece(None, "time", None, 0), piece("{}", index=0)) == [
+        ("get_time", "{}")
+    ]
 
 
 def test_the_name_after_the_id():
@@ -102,7 +117,9 @@ def test_a_flat_call():
 
 
 def test_legacy_function_call():
-    found, _ = read(whole("function_call", content=None, function_call={"name": "f", "arguments": '{"a":1}'}), end=False)
+    found, _ = read(
+        whole("function_call", content=None, function_call={"name": "f", "arguments": '{"a":1}'}), end=False
+    )
     assert [(call.name, call.arguments) for call in found.calls] == [("f", '{"a":1}')]
     assert found.finish == "calls"
     streamed, _ = read(
@@ -183,7 +200,7 @@ def test_a_complete_reply_survives_a_lost_end():
 
 
 def test_a_complete_reply_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("treadle.models.http.REST", 0.1)
+    monkeypatch.setattr("treadle._models.transport.http.REST", 0.1)
     answer = stream(event(chunk(content="all of it")), event(chunk("stop")), fault="stall")
 
     async def main() -> None:
@@ -217,7 +234,12 @@ def test_content_in_parts():
 
 
 def test_several_choices():
-    two = {"choices": [{"index": 0, "message": {"content": "a"}, "finish_reason": "stop"}, {"index": 1, "message": {"content": "b"}}]}
+    two = {
+        "choices": [
+            {"index": 0, "message": {"content": "a"}, "finish_reason": "stop"},
+            {"index": 1, "message": {"content": "b"}},
+        ]
+    }
     assert read(two, end=False)[0].text == "a"
     other = {"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}
     mixed = {"choices": [{"index": 1, "delta": {"content": "C"}}, {"index": 0, "delta": {"content": "b"}}]}
@@ -237,7 +259,9 @@ def test_the_same_thought_under_two_names_counts_once():
 
 
 def test_think_tags():
-    found, deltas = read(chunk(content="<thi"), chunk(content="nk>a b</th"), chunk(content="ink>\n\nText <think>"), chunk("stop"))
+    found, deltas = read(
+        chunk(content="<thi"), chunk(content="nk>a b</th"), chunk(content="ink>\n\nText <think>"), chunk("stop")
+    )
     assert (found.text, found.reasoning) == ("Text <think>", "a b")
     assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "Text <think>"
 
@@ -257,7 +281,10 @@ def test_a_refusal():
 
 def test_the_content_filter():
     with pytest.raises(ContentFilteredError) as caught:
-        read({"choices": [{"finish_reason": "content_filter"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}, end=False)
+        read(
+            {"choices": [{"finish_reason": "content_filter"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}},
+            end=False,
+        )
     assert (caught.value.usage.input_tokens, caught.value.usage.requests) == (3, 1)
     found, _ = read(chunk(content="He"), chunk("content_filter"))
     assert (found.text, found.finish) == ("He", "filter")
@@ -278,7 +305,13 @@ def test_an_error_in_a_whole_body(end: bool):
 
 def test_an_error_in_a_choice():
     with pytest.raises(TransientModelError):
-        read({"choices": [{"index": 0, "delta": {}, "error": {"message": "upstream", "code": 503}, "finish_reason": "error"}]})
+        read(
+            {
+                "choices": [
+                    {"index": 0, "delta": {}, "error": {"message": "upstream", "code": 503}, "finish_reason": "error"}
+                ]
+            }
+        )
 
 
 def test_two_events_without_a_blank_line():
@@ -329,16 +362,31 @@ def test_usage_in_a_last_chunk_without_choices():
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
-        ({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}, (10, 5, 4, 0, 0)),
+        (
+            {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}},
+            (10, 5, 4, 0, 0),
+        ),
         ({"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 4}, (10, 5, 4, 0, 0)),
         ({"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 4}, (10, 5, 4, 0, 0)),
-        ({"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}}, (10, 5, 0, 0, 3)),
         (
-            {"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 18},
+            {"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}},
+            (10, 5, 0, 0, 3),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "completion_tokens_details": {"reasoning_tokens": 3},
+                "total_tokens": 18,
+            },
             (10, 8, 0, 0, 3),
         ),
         (
-            {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 99, "cache_write_tokens": 2}},
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 99, "cache_write_tokens": 2},
+            },
             (10, 5, 10, 2, 0),
         ),
         ({"prompt_tokens": None, "completion_tokens": "x", "prompt_tokens_details": None}, (0, 0, 0, 0, 0)),
@@ -346,7 +394,13 @@ def test_usage_in_a_last_chunk_without_choices():
 )
 def test_usage_under_many_names(usage: dict[str, Any], expected: tuple[int, ...]):
     found = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
-    fields = (found.input_tokens, found.output_tokens, found.cached_tokens, found.cache_write_tokens, found.reasoning_tokens)
+    fields = (
+        found.input_tokens,
+        found.output_tokens,
+        found.cached_tokens,
+        found.cache_write_tokens,
+        found.reasoning_tokens,
+    )
     assert fields == expected
 
 

@@ -8,17 +8,26 @@ from typing import Any
 
 import pytest
 
-from treadle.models.base import complete
-from treadle.models.openai import OpenAIModel
-from treadle.models.openai_wire import is_strict
-from treadle.types.errors import (
+from treadle._models.base import complete
+from treadle._models.openai.chat import OpenAIModel
+from treadle._models.openai.chat_wire import is_strict
+from treadle._types.errors import (
     ConfigError,
     MissingKeyError,
     ModelError,
     RequestRefusedError,
 )
-from treadle.types.messages import AssistantMessage, ImagePart, Message, SystemMessage, TextPart, ToolCall, ToolMessage, UserMessage
-from treadle.types.request import OutputFormat, RawCall, Request, WireCache
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.request import OutputFormat, RawCall, Request, WireCache
 
 from .chat import ASK, TOOLS, chunk, model, piece, read, whole
 from .loopback import Answer, Loopback, reply
@@ -31,7 +40,9 @@ def body(request: Request, streaming: bool = False, **options: Any) -> dict[str,
 
 
 def test_half_a_character_does_not_stop_a_request():
-    sent = body(Request([UserMessage("a\udce4b"), AssistantMessage("", (ToolCall("x", "f", {"k\ud800": ["\udfff"]}),))]))
+    sent = body(
+        Request([UserMessage("a\udce4b"), AssistantMessage("", (ToolCall("x", "f", {"k\ud800": ["\udfff"]}),))])
+    )
     assert sent["messages"][0]["content"] == "a\ufffdb"
 
 
@@ -86,14 +97,24 @@ def test_tool_choice():
 
 
 def test_formats():
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
     sent = body(ASK.replace(format=OutputFormat("schema", schema, name="n")))["response_format"]
     assert sent == {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
     assert body(ASK.replace(format=OutputFormat("json")))["response_format"] == {"type": "json_object"}
     weak = body(ASK.replace(format=OutputFormat("schema", schema)), abilities={"json_schema": False})
     assert weak["response_format"] == {"type": "json_object"}
-    assert "response_format" not in body(ASK.replace(format=OutputFormat("json")), abilities={"json_mode": False, "json_schema": False})
-    assert body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")), provider="llamacpp")["grammar"] == "root ::= x"
+    assert "response_format" not in body(
+        ASK.replace(format=OutputFormat("json")), abilities={"json_mode": False, "json_schema": False}
+    )
+    assert (
+        body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")), provider="llamacpp")["grammar"]
+        == "root ::= x"
+    )
     with pytest.raises(RequestRefusedError, match="grammar"):
         body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")))
 
@@ -117,7 +138,9 @@ def test_system_roles():
     assert body(Request(messages), name="gpt-5")["messages"][0] == {"role": "developer", "content": "s"}
     alone = body(Request(messages), abilities={"system_role": "user"})["messages"]
     assert alone == [{"role": "user", "content": "s\n\nq"}]
-    unanswered = body(Request([SystemMessage("s"), AssistantMessage("a")]), abilities={"system_role": "user"})["messages"]
+    unanswered = body(Request([SystemMessage("s"), AssistantMessage("a")]), abilities={"system_role": "user"})[
+        "messages"
+    ]
     assert unanswered == [{"role": "user", "content": "s"}, {"role": "assistant", "content": "a"}]
 
 
@@ -155,7 +178,9 @@ def test_call_ids_of_mistral():
 
 
 def test_reasoning_goes_back_in_the_field_it_came_in():
-    found, _ = read(whole(content="4", reasoning_content="hm"), end=False, provider="deepseek", name="deepseek-v4-flash")
+    found, _ = read(
+        whole(content="4", reasoning_content="hm"), end=False, provider="deepseek", name="deepseek-v4-flash"
+    )
     assert found.opaque is not None
     said = AssistantMessage(found.text, (), found.reasoning, opaque=found.opaque)
     sent = body(Request([UserMessage("q"), said]), provider="deepseek", name="deepseek-v4-flash")["messages"]
@@ -163,7 +188,9 @@ def test_reasoning_goes_back_in_the_field_it_came_in():
     assert "reasoning_content" not in body(Request([UserMessage("q"), said]))["messages"][1]
     # A call that another model made has no thoughts, but DeepSeek wants the field.
     other = AssistantMessage("", (ToolCall("a", "f"),))
-    sent = body(Request([UserMessage("q"), other, ToolMessage("a", "f", "x")]), provider="deepseek", name="deepseek-v4-flash")["messages"]
+    sent = body(
+        Request([UserMessage("q"), other, ToolMessage("a", "f", "x")]), provider="deepseek", name="deepseek-v4-flash"
+    )["messages"]
     assert sent[1]["reasoning_content"] == ""
 
 
@@ -175,7 +202,11 @@ def test_reasoning_details_are_joined_and_go_back_whole():
         {"type": "reasoning.encrypted", "data": "zz", "index": 1},
     ]
     options = {"provider": "openrouter", "name": "anthropic/claude-sonnet-4.5"}
-    found, _ = read(*(chunk(reasoning=detail.get("text"), reasoning_details=[detail]) for detail in details), chunk("stop"), **options)
+    found, _ = read(
+        *(chunk(reasoning=detail.get("text"), reasoning_details=[detail]) for detail in details),
+        chunk("stop"),
+        **options,
+    )
     assert found.reasoning == "ab"
     said = AssistantMessage("x", reasoning=found.reasoning, opaque=found.opaque)
     sent = body(Request([UserMessage("q"), said]), **options)["messages"][1]
@@ -183,7 +214,9 @@ def test_reasoning_details_are_joined_and_go_back_whole():
         {"type": "reasoning.text", "text": "ab", "index": 0, "format": "x", "signature": "sig"},
         {"type": "reasoning.encrypted", "data": "zz", "index": 1},
     ]
-    assert "reasoning_details" not in body(Request([UserMessage("q"), said]), provider="together", name="x")["messages"][1]
+    assert (
+        "reasoning_details" not in body(Request([UserMessage("q"), said]), provider="together", name="x")["messages"][1]
+    )
 
 
 # Keys and addresses
@@ -210,7 +243,9 @@ def test_keys(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_headers_are_added_and_masked():
-    adapter = model(headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"})
+    adapter = model(
+        headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"}
+    )
     assert adapter._connection.headers["x-team-token"] == "team-token-1"
     assert adapter._origin.redact("blue team-token-1 a-very-long-value-of-a-header") == "blue *** ***"
 
@@ -247,7 +282,9 @@ def test_an_unknown_ability_is_an_error():
 
 def test_over_a_connection_with_everything():
     async def main() -> None:
-        async with Loopback([reply(whole("tool_calls", content=None, tool_calls=[piece('{"a":1}', "f", "x")]))]) as server:
+        async with Loopback(
+            [reply(whole("tool_calls", content=None, tool_calls=[piece('{"a":1}', "f", "x")]))]
+        ) as server:
             found = await complete(model(base_url=server.url + "/v1"), Request([UserMessage("q")], TOOLS))
             assert found.calls == (RawCall("x", "f", '{"a":1}'),)
             assert server.received[0].path == "/v1/chat/completions"

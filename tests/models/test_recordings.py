@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from treadle.models.adapter import HttpModel
-from treadle.models.base import complete
-from treadle.models.sse import SSEParser
-from treadle.types.errors import ModelError
-from treadle.types.messages import UserMessage
-from treadle.types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta
+from treadle._models.base import complete
+from treadle._models.transport.adapter import HttpModel
+from treadle._models.transport.sse import SSEParser
+from treadle._types.errors import ModelError
+from treadle._types.messages import UserMessage
+from treadle._types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta
 
 from .contract import model_for
 from .loopback import Answer, Loopback, split

@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from treadle.models.openai import OpenAIModel
-from treadle.models.profiles import FACTS, profile_for, wants_responses
-from treadle.models.providers import PROVIDERS, provider_named
-from treadle.models.registry import ModelRegistry, resolve_model
-from treadle.models.scripted import ScriptedModel
-from treadle.types.errors import ConfigError, MissingKeyError, UnknownModelError
-from treadle.types.profile import Profile
+from treadle._models.catalog.profiles import FACTS, profile_for, wants_responses
+from treadle._models.catalog.providers import PROVIDERS, provider_named
+from treadle._models.catalog.registry import ModelRegistry, resolve_model
+from treadle._models.openai.chat import OpenAIModel
+from treadle._models.scripted import ScriptedModel
+from treadle._types.errors import ConfigError, MissingKeyError, UnknownModelError
+from treadle._types.profile import Profile
 
 
 def named(name: str) -> ScriptedModel:
@@ -23,7 +23,11 @@ def test_the_default_is_the_first_general_model_else_the_first():
     registry.register("b", named("b"), roles="general")
     registry.register("c", named("c"), roles=("general", "reasoning"))
     assert registry.default.name == "b"
-    assert (registry.role("fast").name, registry.role("reasoning").name, registry.role("general").name) == ("a", "c", "b")
+    assert (registry.role("fast").name, registry.role("reasoning").name, registry.role("general").name) == (
+        "a",
+        "c",
+        "b",
+    )
     assert registry.role("vision").name == "b"
     assert registry.get("c").name == "c"
     assert (registry.names, len(registry), "a" in registry, "z" in registry) == (("a", "b", "c"), 3, True, False)
@@ -109,8 +113,14 @@ def profile(spec: str) -> Profile:
 @pytest.mark.parametrize(
     ("spec", "facts"),
     [
-        ("openai:gpt-4o-2024-08-06", {"tool_call": True, "json_schema": True, "vision": True, "window": 128_000, "reasoning": False}),
-        ("openai:gpt-5", {"accepts_temperature": False, "token_cap_name": "max_completion_tokens", "system_role": "developer"}),
+        (
+            "openai:gpt-4o-2024-08-06",
+            {"tool_call": True, "json_schema": True, "vision": True, "window": 128_000, "reasoning": False},
+        ),
+        (
+            "openai:gpt-5",
+            {"accepts_temperature": False, "token_cap_name": "max_completion_tokens", "system_role": "developer"},
+        ),
         ("openai:gpt-5-nano", {"tool_call": True, "reasoning": True}),
         ("openai:gpt-9-nova", {"tool_call": True, "prices": None}),
         ("openai:o3-mini", {"reasoning": True, "vision": False}),
@@ -120,7 +130,10 @@ def profile(spec: str) -> Profile:
             "anthropic:claude-sonnet-4-5-20250929",
             {"forced_tool": True, "json_schema": True, "max_output": 64_000},
         ),
-        ("anthropic:claude-opus-5-5", {"forced_tool": False, "accepts_temperature": False, "reasoning": True, "window": 1_000_000}),
+        (
+            "anthropic:claude-opus-5-5",
+            {"forced_tool": False, "accepts_temperature": False, "reasoning": True, "window": 1_000_000},
+        ),
         ("gemini:gemini-2.5-flash", {"reasoning": True, "replay_reasoning": True, "json_schema": True}),
         ("deepseek:deepseek-v4-flash", {"replay_reasoning": True, "json_schema": False, "json_mode": True}),
         ("mistral:mistral-small-latest", {"vision": True, "json_schema": True}),
@@ -197,7 +210,9 @@ def test_prices(spec: str):
     assert (prices.input, prices.output) == PRICES[spec]
 
 
-@pytest.mark.parametrize("spec", ["openai:gpt-9", "anthropic:claude-next", "groq:llama-3.3-70b-versatile", "deepseek:deepseek-chat"])
+@pytest.mark.parametrize(
+    "spec", ["openai:gpt-9", "anthropic:claude-next", "groq:llama-3.3-70b-versatile", "deepseek:deepseek-chat"]
+)
 def test_unknown_prices_stay_unknown(spec: str):
     assert profile(spec).prices is None
 

@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
-from treadle.models.registry import resolve_model
-from treadle.models.responses import ResponsesModel
-from treadle.types.errors import ContentFilteredError, RequestRefusedError, TransientModelError
-from treadle.types.messages import AssistantMessage, ImagePart, SystemMessage, TextPart, ToolCall, ToolMessage, UserMessage
-from treadle.types.request import Delta, OutputFormat, RawCall, ReasoningDelta, Reply, Request, TextDelta, ToolSchema
+from treadle._models.catalog.registry import resolve_model
+from treadle._models.openai.responses import ResponsesModel
+from treadle._types.errors import ContentFilteredError, RequestRefusedError, TransientModelError
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.request import Delta, OutputFormat, RawCall, ReasoningDelta, Reply, Request, TextDelta, ToolSchema
 
 ASK = Request([SystemMessage("s"), UserMessage("q")])
 TOOLS = (ToolSchema("f", "Does.", {"properties": {"a": {"type": "integer"}}}),)
@@ -37,11 +45,29 @@ def response(output: list[Any], status: str = "completed", **more: Any) -> dict[
 
 
 def speech(text: str, **more: Any) -> dict[str, Any]:
-    return {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": text}], **more}
+    return {
+        "type": "message",
+        "id": "m",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text}],
+        **more,
+    }
 
 
-THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "zzz"}
-CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": '{"a":1}', "status": "completed"}
+THOUGHT = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [{"type": "summary_text", "text": "hm"}],
+    "encrypted_content": "zzz",
+}
+CALL = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": "f",
+    "arguments": '{"a":1}',
+    "status": "completed",
+}
 
 
 def test_thoughts_go_back_with_what_they_led_to():
@@ -55,7 +81,12 @@ def test_thoughts_go_back_with_what_they_led_to():
     assert sent["input"][4] == {"type": "function_call_output", "call_id": "call_1", "output": "x"}
     assert sent["include"] == ["reasoning.encrypted_content"]
     assert sent["store"] is False
-    assert [item.get("type") for item in body(request, "gpt-5-mini")["input"]] == [None, None, "function_call", "function_call_output"]
+    assert [item.get("type") for item in body(request, "gpt-5-mini")["input"]] == [
+        None,
+        None,
+        "function_call",
+        "function_call_output",
+    ]
 
 
 def test_plain_replies_keep_nothing():
@@ -85,7 +116,10 @@ def test_several_summaries_are_paragraphs():
 
 
 def test_endings():
-    assert read(response([speech("x")], "incomplete", incomplete_details={"reason": "max_output_tokens"}))[0].finish == "length"
+    assert (
+        read(response([speech("x")], "incomplete", incomplete_details={"reason": "max_output_tokens"}))[0].finish
+        == "length"
+    )
     with pytest.raises(ContentFilteredError):
         read(response([], "incomplete", incomplete_details={"reason": "content_filter"}))
     with pytest.raises(TransientModelError):
@@ -95,7 +129,10 @@ def test_endings():
     with pytest.raises(RequestRefusedError):
         read({"type": "error", "code": "invalid_prompt", "message": "no"})
     with pytest.raises(TransientModelError):
-        read({"type": "response.output_text.delta", "output_index": 0, "delta": "x"}, {"type": "response.created", "response": {"id": "r"}})
+        read(
+            {"type": "response.output_text.delta", "output_index": 0, "delta": "x"},
+            {"type": "response.created", "response": {"id": "r"}},
+        )
 
 
 def test_a_refusal():
@@ -129,8 +166,13 @@ def test_settings():
 
 def test_formats():
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    sent = body(ASK.replace(format=OutputFormat("schema", schema, name="n")), extra_body={"text": {"verbosity": "low"}})["text"]
-    assert sent == {"verbosity": "low", "format": {"type": "json_schema", "name": "n", "schema": schema, "strict": True}}
+    sent = body(
+        ASK.replace(format=OutputFormat("schema", schema, name="n")), extra_body={"text": {"verbosity": "low"}}
+    )["text"]
+    assert sent == {
+        "verbosity": "low",
+        "format": {"type": "json_schema", "name": "n", "schema": schema, "strict": True},
+    }
     assert body(ASK.replace(format=OutputFormat("json")))["text"] == {"format": {"type": "json_object"}}
 
 
@@ -148,4 +190,6 @@ def test_names_lead_here_where_chat_completions_do_not_serve():
     assert isinstance(resolve_model("openai-responses:gpt-4o", api_key="k"), ResponsesModel)
     assert isinstance(resolve_model("openai:gpt-5.4", api_key="k"), ResponsesModel)
     assert not isinstance(resolve_model("openai:gpt-4o", api_key="k"), ResponsesModel)
-    assert not isinstance(resolve_model("openai:gpt-5.4", api_key="k", base_url="http://localhost:1/v1"), ResponsesModel)
+    assert not isinstance(
+        resolve_model("openai:gpt-5.4", api_key="k", base_url="http://localhost:1/v1"), ResponsesModel
+    )

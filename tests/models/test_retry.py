@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from treadle.models.limiter import MAX_GATE, Limiter, limiter_for
-from treadle.models.retry import RetryPolicy
-from treadle.types.errors import (
+from treadle._models.transport.limiter import MAX_GATE, Limiter, limiter_for
+from treadle._models.transport.retry import RetryPolicy
+from treadle._types.errors import (
     BadReplyError,
     ContentFilteredError,
     ContextOverflowError,
@@ -22,7 +22,13 @@ def test_only_transient_failures_are_worth_another_attempt():
     assert policy.attempts == 3
     assert policy.retryable(TransientModelError("x"))
     assert policy.retryable(TransientModelError("x", retry_after=20))
-    for error in (RequestRefusedError("x"), ContextOverflowError("x"), BadReplyError("x"), ContentFilteredError("x"), MissingKeyError("x")):
+    for error in (
+        RequestRefusedError("x"),
+        ContextOverflowError("x"),
+        BadReplyError("x"),
+        ContentFilteredError("x"),
+        MissingKeyError("x"),
+    ):
         assert not policy.retryable(error)
     assert not policy.retryable(ValueError("x"))
 
@@ -58,7 +64,7 @@ def test_one_limiter_per_key_and_address():
 
 
 def test_idle_limiters_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
-    import treadle.models.limiter as room
+    import treadle._models.transport.limiter as room
 
     monkeypatch.setattr(room, "_limiters", {})
     gated = limiter_for("http://x", "gated")
@@ -129,7 +135,9 @@ def test_a_waiter_on_a_dead_loop_is_passed_over():
     async def hold() -> None:
         async with limiter:
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=lambda: (loop.create_task(wait()), loop.call_later(0.02, loop.stop), loop.run_forever()))
+            thread = threading.Thread(
+                target=lambda: (loop.create_task(wait()), loop.call_later(0.02, loop.stop), loop.run_forever())
+            )
             thread.start()
             await asyncio.to_thread(thread.join)
             for task in asyncio.all_tasks(loop):

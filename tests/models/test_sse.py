@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.models import sse
-from treadle.models.sse import SSEParser
-from treadle.types.errors import BadReplyError
+from treadle._models.transport import sse
+from treadle._models.transport.sse import SSEParser
+from treadle._types.errors import BadReplyError
 
 
 def read(data: bytes, size: int | None = None) -> list[bytes]:

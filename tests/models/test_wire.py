@@ -4,16 +4,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.models.wire import CallList, EncodedMessages, ThinkSplitter, priced
-from treadle.types.messages import AssistantMessage, Message, UserMessage
-from treadle.types.profile import Prices
-from treadle.types.request import CallDelta, ReasoningDelta, TextDelta
-from treadle.types.usage import Usage
+from treadle._models.transport.wire import CallList, EncodedMessages, ThinkSplitter, priced
+from treadle._types.messages import AssistantMessage, Message, UserMessage
+from treadle._types.profile import Prices
+from treadle._types.request import CallDelta, ReasoningDelta, TextDelta
+from treadle._types.usage import Usage
 
 
 def split_thoughts(text: str, size: int) -> tuple[str, str]:
     splitter = ThinkSplitter()
-    deltas = [delta for start in range(0, len(text), size) for delta in splitter.feed(text[start : start + size])] + splitter.end()
+    deltas = [
+        delta for start in range(0, len(text), size) for delta in splitter.feed(text[start : start + size])
+    ] + splitter.end()
     said = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
     thought = "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
     return said, thought
@@ -58,14 +60,19 @@ def test_text_without_a_tag_in_front_is_untouched(text: str):
 
 
 def write(messages: Any, index: int) -> str:
-    return f"{index}:{messages[index].text if isinstance(messages[index], AssistantMessage) else messages[index].content}"
+    return (
+        f"{index}:{messages[index].text if isinstance(messages[index], AssistantMessage) else messages[index].content}"
+    )
 
 
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8))
 def test_encoding_once_gives_what_encoding_always_gives(histories: list[list[int]]):
     pool: list[Message] = [UserMessage(str(number)) for number in range(6)]
     known = EncodedMessages[str](None)
-    plain = [(lambda messages: [str(message.content) for message in messages])([pool[i] for i in history]) for history in histories]
+    plain = [
+        (lambda messages: [str(message.content) for message in messages])([pool[i] for i in history])
+        for history in histories
+    ]
     for history, expected in zip(histories, plain, strict=True):
         messages = [pool[number] for number in history]
         assert known.update(messages, lambda all_messages, index: str(all_messages[index].content)) == expected

@@ -9,14 +9,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 
-from treadle.models.local_fetch import Weights
+from treadle._models.local.fetch import Weights
 
 DATA = hashlib.sha256(b"seed").digest() * 40_000
 """1.28 MB that stand for a model file."""
 
 
 def fake(name: str = "toy", *, data: bytes = DATA, packages: tuple[str, ...] = (), part: int = 0) -> Weights:
-    return Weights(name, "someone/toy-GGUF", f"{name}.gguf", len(data), hashlib.sha256(data).hexdigest(), "main", packages, part)
+    return Weights(
+        name, "someone/toy-GGUF", f"{name}.gguf", len(data), hashlib.sha256(data).hexdigest(), "main", packages, part
+    )
 
 
 class Hub:
@@ -71,7 +73,9 @@ class Hub:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._sleep.set()
         self._server.shutdown()
         self._server.server_close()
@@ -87,6 +91,8 @@ def wheel(folder: Path, name: str, payload: bytes, version: str = "1.0") -> Path
         archive.writestr(f"{plain}/__init__.py", "raise SystemExit('imported')")
         archive.writestr(f"{plain}/data/part.bin", payload)
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         archive.writestr(f"{info}/RECORD", "")
     return path

@@ -7,9 +7,9 @@ import importlib.util
 
 import pytest
 
-from treadle.models import weights
-from treadle.models.local import LocalModel
-from treadle.types.errors import ModelError
+from treadle._models.local import weights
+from treadle._models.local.model import LocalModel
+from treadle._types.errors import ModelError
 
 SMALL = "smollm2-135m"
 

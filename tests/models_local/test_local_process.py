@@ -17,23 +17,23 @@ import pytest
 
 from kit import go
 from models_local.local_kit import SMALL, need_model
-from treadle.models import weights
-from treadle.models.base import complete
-from treadle.models.local import LocalModel
-from treadle.models.local_worker import Isolated
-from treadle.types.errors import ModelError, TransientModelError
-from treadle.types.messages import UserMessage
-from treadle.types.request import Request
+from treadle._models.base import complete
+from treadle._models.local import weights
+from treadle._models.local.model import LocalModel
+from treadle._models.local.worker import Isolated
+from treadle._types.errors import ModelError, TransientModelError
+from treadle._types.messages import UserMessage
+from treadle._types.request import Request
 
 pytestmark = pytest.mark.model
 SOURCE = Path(weights.__file__).parents[2]
 HEAD = f"""
 import asyncio, os, sys, threading, time
-from treadle.models.base import complete
-from treadle.models.local import LocalModel
-from treadle.types.errors import ModelError
-from treadle.types.messages import UserMessage
-from treadle.types.request import Request
+from treadle._models.base import complete
+from treadle._models.local.model import LocalModel
+from treadle._types.errors import ModelError
+from treadle._types.messages import UserMessage
+from treadle._types.request import Request
 model = LocalModel({SMALL!r}, n_ctx=512, slots=1)
 def ask(text, **more): return Request([UserMessage(text)], **more)
 async def begin():

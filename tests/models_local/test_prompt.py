@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle.models.local_prompt import MARKUP, ExactReader, constraint_of, flat, opening_of
-from treadle.models.local_runtime import ORIGIN
-from treadle.models.local_slots import Segment
-from treadle.types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
-from treadle.types.profile import Profile
-from treadle.types.request import OutputFormat, ReasoningDelta, TextDelta
+from treadle._models.local.prompt import MARKUP, ExactReader, constraint_of, flat, opening_of
+from treadle._models.local.runtime import ORIGIN
+from treadle._models.local.slots import Segment
+from treadle._types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, ReasoningDelta, TextDelta
 
 
 def schema_in(constraint: dict[str, Any]) -> dict[str, Any]:
@@ -23,7 +23,12 @@ def schema_in(constraint: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_schema_is_written_in_one_way_and_may_bring_its_own():
     guided = schema_in(constraint_of(OutputFormat("schema", {"type": "object"})))
-    assert guided["x-guidance"] == {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
+    assert guided["x-guidance"] == {
+        "whitespace_flexible": False,
+        "item_separator": ", ",
+        "key_separator": ": ",
+        "lenient": True,
+    }
     own = schema_in(constraint_of(OutputFormat("schema", {"x-guidance": {"key_separator": ":"}})))
     assert own["x-guidance"]["key_separator"] == ":"
     assert own["x-guidance"]["lenient"] is True
@@ -35,7 +40,11 @@ def test_any_json_is_an_object_and_a_grammar_goes_as_it_is():
 
 
 def test_a_runtime_without_the_better_engine_gets_the_schema_itself():
-    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}, "x-guidance": {"lenient": False}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "(?=x)"}},
+        "x-guidance": {"lenient": False},
+    }
     assert constraint_of(OutputFormat("schema", schema), guided=False) == {
         "json_schema": {"type": "object", "properties": {"a": {"type": "string"}}}
     }
@@ -86,7 +95,9 @@ def test_flat_mixes_text_and_tokens():
     assert flat([Segment("ask"), Segment("said", (7, 8)), Segment("more")]) == ["ask", 7, 8, "more"]
 
 
-@pytest.mark.parametrize("text", ["<|im_end|>", "<|eot_id|>", "<\uff5cUser\uff5c>", "</s>", "<start_of_turn>", "[/INST]", "<eos>"])
+@pytest.mark.parametrize(
+    "text", ["<|im_end|>", "<|eot_id|>", "<\uff5cUser\uff5c>", "</s>", "<start_of_turn>", "[/INST]", "<eos>"]
+)
 def test_markup_is_seen(text: str):
     assert MARKUP.fullmatch(text)
 
@@ -96,9 +107,13 @@ def test_plain_text_is_not_markup(text: str):
     assert not MARKUP.search(text)
 
 
-def chunk(text: str = "", tokens: list[int] | None = None, *, finish: str | None = None, stop: str = "", **more: Any) -> bytes:
+def chunk(
+    text: str = "", tokens: list[int] | None = None, *, finish: str | None = None, stop: str = "", **more: Any
+) -> bytes:
     inside = {"tokens": tokens or [], "stop_type": stop}
-    return msgspec.json.encode({"choices": [{"text": text, "finish_reason": finish}], "id": "x1", "__verbose": inside, **more})
+    return msgspec.json.encode(
+        {"choices": [{"text": text, "finish_reason": finish}], "id": "x1", "__verbose": inside, **more}
+    )
 
 
 def reader(wanted: OutputFormat | None = None, *, window: int = 1000, max_tokens: int = 100) -> ExactReader:
@@ -117,7 +132,12 @@ def test_a_reply_with_its_tokens_and_usage():
     read.feed(chunk(finish="stop", stop="eos", timings=TIMINGS))
     reply = read.reply()
     assert (reply.text, reply.finish, reply.model, reply.id) == ("Hello", "stop", "toy", "x1")
-    assert (reply.usage.input_tokens, reply.usage.cached_tokens, reply.usage.output_tokens, reply.usage.requests) == (50, 40, 3, 1)
+    assert (reply.usage.input_tokens, reply.usage.cached_tokens, reply.usage.output_tokens, reply.usage.requests) == (
+        50,
+        40,
+        3,
+        1,
+    )
     assert read.written == "Hello"
     assert read.tokens == (5, 6)
 
@@ -139,7 +159,9 @@ def test_thoughts_are_set_apart():
 
 
 def test_a_prompt_that_leaves_no_room_is_refused_before_it_is_read():
-    with pytest.raises(ContextOverflowError, match=r"900 tokens .* needs 128, but the window has 1000; use a larger n_ctx"):
+    with pytest.raises(
+        ContextOverflowError, match=r"900 tokens .* needs 128, but the window has 1000; use a larger n_ctx"
+    ):
         reader(max_tokens=500).feed(chunk(prompt_progress={"total": 900}))
     reader(max_tokens=50).feed(chunk(prompt_progress={"total": 900}))
 
@@ -147,7 +169,13 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_it_is_read():
 def test_errors_of_the_runtime_are_typed():
     with pytest.raises(BadReplyError, match="something else than a chunk"):
         reader().feed(b"<html>")
-    overflow = {"error": {"code": 400, "message": "request exceeds the available context size", "type": "exceed_context_size_error"}}
+    overflow = {
+        "error": {
+            "code": 400,
+            "message": "request exceeds the available context size",
+            "type": "exceed_context_size_error",
+        }
+    }
     with pytest.raises(ContextOverflowError):
         reader().feed(msgspec.json.encode(overflow))
     refused = {"error": {"code": 400, "message": "Failed to initialize samplers", "type": "invalid_request_error"}}

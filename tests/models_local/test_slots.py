@@ -9,8 +9,8 @@ from typing import Any
 
 from kit import go
 from treadle import Agent, ScriptedModel
-from treadle.models.local_slots import Conversation, Owner, Segment, Slot, Slots, owner_of
-from treadle.types.request import Request, WireCache
+from treadle._models.local.slots import Conversation, Owner, Segment, Slot, Slots, owner_of
+from treadle._types.request import Request, WireCache
 
 NEVER = threading.Event()
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from models_local.hub import DATA, Hub, fake, wheel
-from treadle.models import local_files, weights
-from treadle.models.local_files import Progress, locked, need_room
-from treadle.types.errors import ModelError, UnknownModelError
+from treadle._models.local import files as local_files
+from treadle._models.local import weights
+from treadle._models.local.files import Progress, locked, need_room
+from treadle._types.errors import ModelError, UnknownModelError
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -182,13 +183,16 @@ def test_forced_path_may_be_a_file_or_a_folder(tmp_path: Path, monkeypatch: pyte
 def test_two_processes_fetch_once(hub: Hub, cache: Path):
     hub.pause = 0.1
     code = (
-        "from models_local.hub import fake; from treadle.models import weights; "
+        "from models_local.hub import fake; from treadle._models.local import weights; "
         "import sys; print(weights.fetch(fake(), quiet=True).stat().st_size)"
     )
     source = Path(weights.__file__).parents[2]
     tests = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(tests)))}
-    running = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     assert [process.communicate(timeout=30)[0].strip() for process in running] == [str(len(DATA))] * 3
     assert len(hub.paths) == 1
     assert left(cache) == ["toy.gguf"]
@@ -261,7 +265,11 @@ def test_names_and_paths(tmp_path: Path):
     with pytest.raises(ModelError, match="there is no model file"):
         weights.ensure(str(tmp_path / "mine.gguf"))
     (tmp_path / "mine.gguf").write_bytes(b"GGUF")
-    assert weights.ensure(str(tmp_path / "mine.gguf")) == weights.find(str(tmp_path / "mine.gguf")) == tmp_path / "mine.gguf"
+    assert (
+        weights.ensure(str(tmp_path / "mine.gguf"))
+        == weights.find(str(tmp_path / "mine.gguf"))
+        == tmp_path / "mine.gguf"
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,7 +281,9 @@ def test_names_and_paths(tmp_path: Path):
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/treadle"),
     ],
 )
-def test_cache_folder_of_each_platform(monkeypatch: pytest.MonkeyPatch, platform: str, variable: dict[str, str], expected: str):
+def test_cache_folder_of_each_platform(
+    monkeypatch: pytest.MonkeyPatch, platform: str, variable: dict[str, str], expected: str
+):
     for name in ("TREADLE_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variable.items():

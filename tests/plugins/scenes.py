@@ -9,13 +9,21 @@ from typing import Any
 import msgspec
 
 from treadle import ScriptedModel
-from treadle.engine.run import Run
-from treadle.journal.memory import MemoryJournal
-from treadle.types.events import Record
-from treadle.types.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolMessage, UserMessage, text_of
-from treadle.types.profile import Profile
-from treadle.types.request import Reply, Request
-from treadle.types.usage import Usage
+from treadle._engine.run import Run
+from treadle._journal.memory import MemoryJournal
+from treadle._types.events import Record
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+    text_of,
+)
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, Request
+from treadle._types.usage import Usage
 
 TEXT_ONLY = {"tool_call": False, "json_schema": False, "json_mode": False}
 DIALECTS = ("native", "json", "action", "array", "schema")
@@ -29,7 +37,9 @@ def count(request: Request) -> int:
             case SystemMessage():
                 chars += len(message.text)
             case AssistantMessage():
-                chars += len(message.text) + sum(len(call.name) + len(msgspec.json.encode(call.args)) for call in message.calls)
+                chars += len(message.text) + sum(
+                    len(call.name) + len(msgspec.json.encode(call.args)) for call in message.calls
+                )
             case UserMessage() | ToolMessage():
                 chars += len(text_of(message.content))
                 if not isinstance(message.content, str):
@@ -40,24 +50,32 @@ def count(request: Request) -> int:
 class CountingModel(ScriptedModel):
     """Answers by a function of the request, and reports what it was really sent."""
 
-    def __init__(self, answer: Callable[[Request], Any], *, window: int | None = None, abilities: dict[str, Any] | None = None) -> None:
-        profile = Profile(tool_call=True, parallel_calls=True, forced_tool=True, json_mode=True, json_schema=True, window=window)
+    def __init__(
+        self, answer: Callable[[Request], Any], *, window: int | None = None, abilities: dict[str, Any] | None = None
+    ) -> None:
+        profile = Profile(
+            tool_call=True, parallel_calls=True, forced_tool=True, json_mode=True, json_schema=True, window=window
+        )
         super().__init__(lambda request: counted(answer(request), request), profile=profile, abilities=abilities or {})
 
 
 def counted(entry: Any, request: Request) -> Any:
     if isinstance(entry, BaseException):
         return entry
-    from treadle.models.scripted import to_reply
+    from treadle._models.scripted import to_reply
 
     reply = to_reply(entry, request, 0)
     written = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
-    return msgspec.structs.replace(reply, usage=Usage(input_tokens=count(request), output_tokens=max(1, written // 4), requests=1))
+    return msgspec.structs.replace(
+        reply, usage=Usage(input_tokens=count(request), output_tokens=max(1, written // 4), requests=1)
+    )
 
 
 def said(request: Request) -> str:
     """All the text of a request."""
-    return "\n".join(message.text if hasattr(message, "text") else text_of(message.content) for message in request.messages)
+    return "\n".join(
+        message.text if hasattr(message, "text") else text_of(message.content) for message in request.messages
+    )
 
 
 def components(model: ScriptedModel) -> list[str]:
@@ -130,6 +148,6 @@ def structured(request: Request, value: Any) -> Any:
 
 
 def _raw(name: str, text: str) -> Any:
-    from treadle.types.request import RawCall
+    from treadle._types.request import RawCall
 
     return RawCall("forced", name, text)

@@ -9,14 +9,14 @@ import pytest
 
 from kit import add, echo, go, user_texts
 from treadle import Agent, Budget, RetryPolicy, ScriptedModel
-from treadle.plugins.analysis import TaskAnalysis
-from treadle.plugins.observer import Observer
-from treadle.plugins.planner import Planner
-from treadle.plugins.reflection import Reflection
-from treadle.plugins.rewrite import QuestionRewrite
-from treadle.types.errors import TransientModelError
-from treadle.types.events import MessageAdded, Observed, PlanChanged, Reflected, ThinkDone
-from treadle.types.request import Request
+from treadle._plugins.thinking.analysis import TaskAnalysis
+from treadle._plugins.thinking.observer import Observer
+from treadle._plugins.thinking.planner import Planner
+from treadle._plugins.thinking.reflection import Reflection
+from treadle._plugins.thinking.rewrite import QuestionRewrite
+from treadle._types.errors import TransientModelError
+from treadle._types.events import MessageAdded, Observed, PlanChanged, Reflected, ThinkDone
+from treadle._types.request import Request
 
 from .scenes import TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted, said, structured
 
@@ -35,10 +35,14 @@ def cast(dialect: str, rounds: int, **replies: Any) -> Any:
         match request.component:
             case "loop":
                 turns += 1
-                return in_dialect(dialect, "echo", text=f"result {turns}") if turns <= rounds else answer_in(dialect, "42")
+                return (
+                    in_dialect(dialect, "echo", text=f"result {turns}") if turns <= rounds else answer_in(dialect, "42")
+                )
             case "planner":
                 done = min(turns, len(STEPS))
-                return structured(request, {"steps": [{"text": text, "done": place < done} for place, text in enumerate(STEPS)]})
+                return structured(
+                    request, {"steps": [{"text": text, "done": place < done} for place, text in enumerate(STEPS)]}
+                )
             case "observer":
                 return structured(request, {"is_progressing": True, "is_in_loop": False, "reasoning": "fine"})
             case name:
@@ -108,7 +112,17 @@ def test_planned_call_by_call():
 def test_planned_at_its_limit():
     model = ScriptedModel(cast("schema", 99))
     result, _ = run_of(Agent(model, [echo], preset="planned", max_iterations=3, summarize_progress=True))
-    assert components(model) == ["planner", "loop", "planner", "loop", "planner", "loop", "planner", "observer", "salvage"]
+    assert components(model) == [
+        "planner",
+        "loop",
+        "planner",
+        "loop",
+        "planner",
+        "loop",
+        "planner",
+        "observer",
+        "salvage",
+    ]
     assert result.stop_reason == "limit"
     assert not result.success
     quiet = ScriptedModel(cast("schema", 99))
@@ -117,7 +131,12 @@ def test_planned_at_its_limit():
 
 
 def test_the_other_presets_ask_nobody_else():
-    for preset, dialect in (("default", "native"), ("two_phase", "native"), ("streaming", "action"), ("strict", "native")):
+    for preset, dialect in (
+        ("default", "native"),
+        ("two_phase", "native"),
+        ("streaming", "action"),
+        ("strict", "native"),
+    ):
         model = ScriptedModel(cast(dialect, 3))
         run_of(Agent(model, [echo, add], preset=preset))
         assert set(components(model)) <= {"loop", "synthesis"}
@@ -184,7 +203,9 @@ def test_words_can_be_replaced():
 
 
 def test_reflection_sees_the_results_and_the_loop_sees_the_reflection():
-    model = ScriptedModel(cast("native", 2, reflection=lambda request: f"THOUGHT {components(model).count('reflection')}"))
+    model = ScriptedModel(
+        cast("native", 2, reflection=lambda request: f"THOUGHT {components(model).count('reflection')}")
+    )
     _, run = run_of(Agent(model, [echo], plugins=[Reflection()]))
     reflections = [request for request in model.requests if request.component == "reflection"]
     assert "result 1" in said(reflections[0])
@@ -192,7 +213,10 @@ def test_reflection_sees_the_results_and_the_loop_sees_the_reflection():
     assert "THOUGHT 1" in said(reflections[1])
     loop = [request for request in model.requests if request.component == "loop"]
     assert any("THOUGHT 2" in text for text in user_texts(loop[2].messages))
-    assert [record.event.text for record in run.records if isinstance(record.event, Reflected)] == ["THOUGHT 1", "THOUGHT 2"]
+    assert [record.event.text for record in run.records if isinstance(record.event, Reflected)] == [
+        "THOUGHT 1",
+        "THOUGHT 2",
+    ]
 
 
 def test_the_plan_is_in_the_conversation_and_follows_the_work():
@@ -212,13 +236,24 @@ def test_the_plan_is_in_the_conversation_and_follows_the_work():
 def test_the_observer_looks_when_it_is_due_and_corrects_what_goes_wrong():
     def observer(request: Request) -> Any:
         astray = "result 3" in said(request) and "result 4" not in said(request)
-        verdict = {"is_progressing": not astray, "is_in_loop": False, "reasoning": "hm", "correction_message": "Ask elsewhere."}
+        verdict = {
+            "is_progressing": not astray,
+            "is_in_loop": False,
+            "reasoning": "hm",
+            "correction_message": "Ask elsewhere.",
+        }
         return structured(request, verdict)
 
     model = ScriptedModel(cast("native", 8, observer=observer))
     _, run = run_of(Agent(model, [echo, add], plugins=[Observer(3)]))
     looks = [record.event for record in run.records if isinstance(record.event, Observed)]
-    assert [(look.iteration, bool(look.correction)) for look in looks] == [(3, True), (6, False), (7, False), (8, False), (9, False)]
+    assert [(look.iteration, bool(look.correction)) for look in looks] == [
+        (3, True),
+        (6, False),
+        (7, False),
+        (8, False),
+        (9, False),
+    ]
     last = next(request for request in reversed(model.requests) if request.component == "loop")
     assert [text for text in user_texts(last.messages) if "Ask" in text] == ["Ask elsewhere.\nTools: add, echo."]
 
@@ -241,7 +276,9 @@ def test_a_resumed_run_repeats_no_call_that_was_answered(preset: str):
         whole = await run
         script = [record.event for record in run.records if isinstance(record.event, ThinkDone)]
         for records in journal.cuts[:-1]:
-            answered = [record.event.component for record in run.records[:records] if isinstance(record.event, ThinkDone)]
+            answered = [
+                record.event.component for record in run.records[:records] if isinstance(record.event, ThinkDone)
+            ]
             left = [_again(event) for event in script[len(answered) :]]
             model = ScriptedModel(left)
             again = await restarted(Agent(model, [echo], preset=preset), run, records)
@@ -256,7 +293,11 @@ def test_a_resumed_run_repeats_no_call_that_was_answered(preset: str):
 
 
 def adviser_events(run: Any) -> list[str]:
-    return [type(record.event).__name__ for record in run.records if isinstance(record.event, PlanChanged | Reflected | Observed)]
+    return [
+        type(record.event).__name__
+        for record in run.records
+        if isinstance(record.event, PlanChanged | Reflected | Observed)
+    ]
 
 
 def _again(event: ThinkDone) -> Any:
@@ -284,7 +325,9 @@ def test_a_budget_that_pays_for_the_answer_but_not_for_the_aids():
     """An answer that was found is never lost because a plan could not be brought up to date."""
     for on_budget, requests in (("raise", 2), ("force_answer", 3)):
         model = ScriptedModel(cast("native", 0))
-        result, _ = run_of(Agent(model, [echo], plugins=[Planner()], budget=Budget(requests=requests), on_budget=on_budget))
+        result, _ = run_of(
+            Agent(model, [echo], plugins=[Planner()], budget=Budget(requests=requests), on_budget=on_budget)
+        )
         assert components(model) == ["planner", "loop", "planner"][:requests]
         assert result.answer == "42"
         assert result.stop_reason == "answer"
@@ -292,7 +335,9 @@ def test_a_budget_that_pays_for_the_answer_but_not_for_the_aids():
 
 def test_an_adviser_leaves_what_the_last_answer_needs():
     model = ScriptedModel(cast("native", 9))
-    result, _ = run_of(Agent(model, [echo], plugins=[Reflection()], budget=Budget(requests=4), on_budget="force_answer"))
+    result, _ = run_of(
+        Agent(model, [echo], plugins=[Reflection()], budget=Budget(requests=4), on_budget="force_answer")
+    )
     assert components(model) == ["loop", "reflection", "loop", "final"]
     assert result.stop_reason == "budget"
     assert result.answer == "final says so"

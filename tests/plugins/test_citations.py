@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from kit import call, echo, go, user_texts
 from treadle import Agent, ScriptedModel, tool
-from treadle.plugins.citations import Citations, passages
-from treadle.plugins.citing import checked, without_citations
-from treadle.tools.builtin.retrieval import KnowledgeBase, retrieval
-from treadle.types.events import AnswerDone, Noted
-from treadle.types.messages import ToolMessage
-from treadle.types.request import Request
+from treadle._plugins.memory.citations import Citations, passages
+from treadle._plugins.memory.citing import checked, without_citations
+from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase, retrieval
+from treadle._types.events import AnswerDone, Noted
+from treadle._types.messages import ToolMessage
+from treadle._types.request import Request
 
 from .scenes import DIALECTS, TEXT_ONLY, answer_in, components, in_dialect, said
 
@@ -38,9 +38,24 @@ from .scenes import DIALECTS, TEXT_ONLY, answer_in, components, in_dialect, said
         ("A [ID:1] b [ID:2] c [ID:3] d [ID:4] e [ID:5].", "A [ID:1] b [ID:2] c [ID:3] d [ID:4] e.", [1, 2, 3, 4], []),
         ("A [ID:1][ID:2][ID:3][ID:4]. B [ID:5].", "A [ID:1][ID:2][ID:3][ID:4]. B [ID:5].", [1, 2, 3, 4, 5], []),
         ("A. [ID:1][ID:2][ID:3][ID:4] B. [ID:5]", "A. [ID:1][ID:2][ID:3][ID:4] B. [ID:5]", [1, 2, 3, 4, 5], []),
-        ("It costs 3.5 [ID:1][ID:2][ID:3], not 4.5 [ID:4][ID:5].", "It costs 3.5 [ID:1][ID:2][ID:3], not 4.5 [ID:4].", [1, 2, 3, 4], []),
-        ("- one [ID:1][ID:2][ID:3]\n- two [ID:4][ID:5]", "- one [ID:1][ID:2][ID:3]\n- two [ID:4][ID:5]", [1, 2, 3, 4, 5], []),
-        ("雨です[ID:1][ID:2][ID:3][ID:4]。晴れ[ID:5]。", "雨です[ID:1][ID:2][ID:3][ID:4]。晴れ[ID:5]。", [1, 2, 3, 4, 5], []),
+        (
+            "It costs 3.5 [ID:1][ID:2][ID:3], not 4.5 [ID:4][ID:5].",
+            "It costs 3.5 [ID:1][ID:2][ID:3], not 4.5 [ID:4].",
+            [1, 2, 3, 4],
+            [],
+        ),
+        (
+            "- one [ID:1][ID:2][ID:3]\n- two [ID:4][ID:5]",
+            "- one [ID:1][ID:2][ID:3]\n- two [ID:4][ID:5]",
+            [1, 2, 3, 4, 5],
+            [],
+        ),
+        (
+            "雨です[ID:1][ID:2][ID:3][ID:4]。晴れ[ID:5]。",
+            "雨です[ID:1][ID:2][ID:3][ID:4]。晴れ[ID:5]。",
+            [1, 2, 3, 4, 5],
+            [],
+        ),
         ("Nested [ID:[ID:7]9] [ID:[ID:7]1].", "Nested [ID:1].", [1], ["7", "9"]),
         ("Twice [ID:1][ID:1].", "Twice [ID:1].", [1], []),
         ("Huge [ID:99999999999999999999999].", "Huge.", [], ["99999999999999999999999"]),
@@ -61,7 +76,9 @@ def test_checked_leaves_only_what_exists_and_every_other_word(parts: list[str]):
     fine, cited, removed = checked(text, {1, 2, 3}, 4)
     assert {int(number) for number in re.findall(r"\[ID:(\d+)\]", fine)} == set(cited) <= {1, 2, 3}
     assert without_citations(fine) == without_citations(text)
-    assert re.findall(r"\w+", re.sub(r"\[ID:[^\]]*\]", "", fine)) == re.findall(r"\w+", re.sub(r"\[ID:[^\]]*\]", "", text))
+    assert re.findall(r"\w+", re.sub(r"\[ID:[^\]]*\]", "", fine)) == re.findall(
+        r"\w+", re.sub(r"\[ID:[^\]]*\]", "", text)
+    )
     assert checked(fine, {1, 2, 3}, 4)[0] == fine, "doing it again changes nothing"
     assert set(removed) <= {"7", "8", "x"}
 
@@ -80,7 +97,9 @@ def test_a_hostile_answer_is_read_in_no_time(text: str):
 
 def base(path: Path, name: str = "base.db", texts: dict[str, str] | None = None) -> Path:
     store = KnowledgeBase(path / name)
-    for title, text in (texts or {"oslo": "Oslo is the capital of Norway.", "rome": "Rome is the capital of Italy."}).items():
+    for title, text in (
+        texts or {"oslo": "Oslo is the capital of Norway.", "rome": "Rome is the capital of Italy."}
+    ).items():
         store.add(text, name=f"{title}.txt")
     return path / name
 
@@ -142,8 +161,15 @@ def test_ids_are_unique_across_tools_and_the_same_passage_keeps_its_id(tmp_path:
     known = passages(run.state)
     assert len(known) == 2
     assert {passage.document for passage in known.values()} == {"oslo.txt", "bread.txt"}
-    shown = [re.findall(r'"id":(\d+),"document":"(\w+)', m.content) for m in model.requests[-1].messages if isinstance(m, ToolMessage)]
-    ids = {document: {number for found in shown for number, name in found if name == document} for document in ("oslo", "bread")}
+    shown = [
+        re.findall(r'"id":(\d+),"document":"(\w+)', m.content)
+        for m in model.requests[-1].messages
+        if isinstance(m, ToolMessage)
+    ]
+    ids = {
+        document: {number for found in shown for number, name in found if name == document}
+        for document in ("oslo", "bread")
+    }
     assert all(len(numbers) == 1 for numbers in ids.values()), "one passage, one id"
     assert ids["oslo"] != ids["bread"]
 
@@ -155,7 +181,11 @@ def test_the_second_pass_adds_citations_and_nothing_else(tmp_path: Path):
         if request.component == "citations":
             number = re.search(r"\[ID:(\d+)\] Oslo", said(request))[1]
             return f"Oslo is the capital. [ID:{number}] It is cold. [ID:4711]"
-        return call("retrieval", query="capital of Norway") if len(model.requests) == 1 else "Oslo is the capital. It is cold."
+        return (
+            call("retrieval", query="capital of Norway")
+            if len(model.requests) == 1
+            else "Oslo is the capital. It is cold."
+        )
 
     model = ScriptedModel(reply)
     result, _ = run_of(Agent(model, tools, plugins=[Citations("second_pass")]))
@@ -176,11 +206,18 @@ def test_a_synthesised_answer_gets_its_citations_by_a_second_pass(tmp_path: Path
     result, run = run_of(Agent(model, [retrieval(base(tmp_path))], preset="two_phase", plugins=[Citations()]))
     assert components(model) == ["loop", "loop", "synthesis", "citations"]
     assert result.answer == "Oslo it is [ID:1]."
-    assert [record.event.text for record in run.records if isinstance(record.event, AnswerDone)] == ["Oslo it is [ID:1]."]
+    assert [record.event.text for record in run.records if isinstance(record.event, AnswerDone)] == [
+        "Oslo it is [ID:1]."
+    ]
 
 
 def test_the_complete_answer_of_the_reflective_preset_is_checked(tmp_path: Path):
-    replies = iter(['[{"name": "retrieval", "arguments": {"query": "Norway"}}]', '[{"name": "__complete_task__", "arguments": {}}]'])
+    replies = iter(
+        [
+            '[{"name": "retrieval", "arguments": {"query": "Norway"}}]',
+            '[{"name": "__complete_task__", "arguments": {}}]',
+        ]
+    )
     texts = {"complete": "Oslo it is [ID:1][ID:77].", "analysis": "look it up", "reflection": "fine"}
     model = ScriptedModel(lambda request: texts.get(request.component) or next(replies))
     result, _ = run_of(Agent(model, [retrieval(base(tmp_path))], preset="reflective"))

@@ -13,16 +13,27 @@ from hypothesis import strategies as st
 
 from kit import assert_paired, call, echo, go
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
-from treadle.engine.prefix import prefix_breaks
-from treadle.plugins.compaction import HINTS, condense, left_out
-from treadle.plugins.context import ContextGuard
-from treadle.types.errors import ContextOverflowError, TransientModelError
-from treadle.types.events import ContextCompacted
-from treadle.types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage, text_of
-from treadle.types.request import Request
-from treadle.types.state import fold
+from treadle._engine.requests.prefix import prefix_breaks
+from treadle._plugins.guards.compaction import HINTS, condense, left_out
+from treadle._plugins.guards.context_guard import ContextGuard
+from treadle._types.errors import ContextOverflowError, TransientModelError
+from treadle._types.events import ContextCompacted
+from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage, text_of
+from treadle._types.request import Request
+from treadle._types.state import fold
 
-from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, counted, in_dialect, order_of, said
+from .scenes import (
+    DIALECTS,
+    TEXT_ONLY,
+    CountingModel,
+    answer_in,
+    components,
+    count,
+    counted,
+    in_dialect,
+    order_of,
+    said,
+)
 
 QUESTION = "THE QUESTION: which of the numbers is prime?"
 
@@ -92,7 +103,9 @@ def test_500_steps_in_a_window_of_16k():
         check(model.requests, 16_384 - 1_000)
         for number in (60, 200, 201, 350):
             assert (f"INTERRUPT {number}:" in said(model.requests[-1])) is (number <= count)
-        assert count / 100 <= result.metadata["components"]["compaction"]["calls"] <= count / 8, "in large steps, not every round"
+        assert count / 100 <= result.metadata["components"]["compaction"]["calls"] <= count / 8, (
+            "in large steps, not every round"
+        )
         assert prefix_breaks(model.requests, held[0].records) == []
         again = fold(held[0].records)
         assert [entry.message for entry in again.window] == [entry.message for entry in held[0].state.window]
@@ -101,7 +114,9 @@ def test_500_steps_in_a_window_of_16k():
 
     one_run(60)  # imports and caches
     measured: list[tuple[float, float]] = []
-    while len(measured) < 4 and not any(last <= 1.5 * first for first, last in measured):  # other programs only make it look worse
+    while len(measured) < 4 and not any(
+        last <= 1.5 * first for first, last in measured
+    ):  # other programs only make it look worse
         measured.append(one_run())
     assert any(last <= 1.5 * first for first, last in measured), f"CPU of the first and last 50 steps: {measured}"
 
@@ -200,7 +215,11 @@ def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
     work = worker(40)
 
     def reply(request: Request) -> Any:
-        return TransientModelError("no summaries today", status=503) if request.component == "compaction" else work(request)
+        return (
+            TransientModelError("no summaries today", status=503)
+            if request.component == "compaction"
+            else work(request)
+        )
 
     model = CountingModel(reply)
     run = None
@@ -302,7 +321,12 @@ def test_a_long_history_is_compacted_on_load():
     events: list[Any] = []
 
     async def main() -> None:
-        events.extend([event async for event in Agent(model, [echo], system="S", max_tokens=500).stream(QUESTION, history=history)])
+        events.extend(
+            [
+                event
+                async for event in Agent(model, [echo], system="S", max_tokens=500).stream(QUESTION, history=history)
+            ]
+        )
 
     go(main())
     found = [event for event in events if isinstance(event, ContextCompacted)]
@@ -317,7 +341,11 @@ def test_a_long_history_is_compacted_on_load():
 
 def test_the_loops_hint_is_react_iteration_and_the_words_can_be_replaced():
     model = CountingModel(worker(30))
-    go(Agent(model, [look], max_iterations=60, context_budget=2_000, prompts={"context_summary": "KURZ! {hint}"}).run(QUESTION))
+    go(
+        Agent(model, [look], max_iterations=60, context_budget=2_000, prompts={"context_summary": "KURZ! {hint}"}).run(
+            QUESTION
+        )
+    )
     first = next(request for request in model.requests if request.component == "compaction")
     assert first.messages[0].text == f"KURZ! {HINTS['react_iteration']}"
 
@@ -330,7 +358,11 @@ def test_without_a_known_window_nothing_happens():
 
 
 def test_the_forced_answer_and_the_complete_answer_fit_too():
-    for options in ({"max_iterations": 25}, {"answer": "complete", "max_iterations": 40}, {"answer": "synthesize", "max_iterations": 40}):
+    for options in (
+        {"max_iterations": 25},
+        {"answer": "complete", "max_iterations": 40},
+        {"answer": "synthesize", "max_iterations": 40},
+    ):
         model = CountingModel(worker(30, lambda number: 1_500))
         result = go(Agent(model, [look], context_budget=3_000, **options).run(QUESTION))
         assert result.answer
@@ -358,7 +390,9 @@ def test_the_cost_of_compaction_is_counted_on_its_own():
     result = go(Agent(model, [look], max_iterations=60, context_budget=2_500).run(QUESTION))
     spent = result.metadata["components"]
     assert spent["compaction"]["calls"] == components(model).count("compaction") > 0
-    assert spent["compaction"]["usage"].input_tokens == sum(count(r) for r in model.requests if r.component == "compaction")
+    assert spent["compaction"]["usage"].input_tokens == sum(
+        count(r) for r in model.requests if r.component == "compaction"
+    )
     assert result.usage.input_tokens == sum(count(request) for request in model.requests)
 
 
@@ -366,7 +400,9 @@ sizes = st.integers(0, 3_000)
 rounds = st.lists(
     st.tuples(
         st.lists(sizes, min_size=1, max_size=3),
-        st.sampled_from(["", "", "", "interrupt", "long interrupt", "note", "unknown tool", "unreadable", "no summary", "overflow"]),
+        st.sampled_from(
+            ["", "", "", "interrupt", "long interrupt", "note", "unknown tool", "unreadable", "no summary", "overflow"]
+        ),
     ),
     min_size=1,
     max_size=40,
@@ -381,8 +417,16 @@ rounds = st.lists(
     dialect=st.sampled_from(["native", "native", "json", "array"]),
     history=st.integers(0, 12),
 )
-@example(script=[([0], "long interrupt")] * 3 + [([0], ""), ([0], "long interrupt")], room=900, trim=None, dialect="json", history=0)
-def test_random_operations_keep_every_invariant(script: list[Any], room: int, trim: int | None, dialect: str, history: int):
+@example(
+    script=[([0], "long interrupt")] * 3 + [([0], ""), ([0], "long interrupt")],
+    room=900,
+    trim=None,
+    dialect="json",
+    history=0,
+)
+def test_random_operations_keep_every_invariant(
+    script: list[Any], room: int, trim: int | None, dialect: str, history: int
+):
     """Pairing, order, pins and budget, whatever guard, trimming, interrupts and failures do to the window."""
     turn = number = 0
     refuse_summary = overflow = False
@@ -420,7 +464,10 @@ def test_random_operations_keep_every_invariant(script: list[Any], room: int, tr
         return [call("look", **args) for args in made]
 
     model = CountingModel(reply, abilities={} if dialect == "native" else TEXT_ONLY)
-    past = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"before {n} " + "talk " * 60} for n in range(history)]
+    past = [
+        {"role": "user" if n % 2 == 0 else "assistant", "content": f"before {n} " + "talk " * 60}
+        for n in range(history)
+    ]
     guard = ContextGuard()
 
     async def main() -> Any:
@@ -434,7 +481,12 @@ def test_random_operations_keep_every_invariant(script: list[Any], room: int, tr
     result = go(main(), limit=60)
     assert result.stop_reason in ("answer", "limit", "stuck", "error")
     assert_paired(result.messages)
-    fixed = count(Request(messages=[m for m in model.requests[0].messages if isinstance(m, SystemMessage)], tools=model.requests[0].tools))
+    fixed = count(
+        Request(
+            messages=[m for m in model.requests[0].messages if isinstance(m, SystemMessage)],
+            tools=model.requests[0].tools,
+        )
+    )
     for place, request in enumerate(model.requests):
         assert_paired(request.messages)
         # What cannot be taken away: system prompt, tools, question, the newest interrupt (cut to an eighth).
@@ -469,7 +521,7 @@ def test_a_model_that_reports_nothing_is_estimated():
 def _silent(entry: Any, request: Request) -> Any:
     import msgspec
 
-    from treadle.types.usage import Usage
+    from treadle._types.usage import Usage
 
     return msgspec.structs.replace(counted(entry, request), usage=Usage(requests=1))
 
@@ -477,7 +529,7 @@ def _silent(entry: Any, request: Request) -> Any:
 def test_the_estimate_costs_what_is_new(monkeypatch: pytest.MonkeyPatch):
     """Each message is measured once, also when an adviser (whose own conversation is bounded) and a budget want estimates in between."""
     from treadle import Budget
-    from treadle.engine import estimate
+    from treadle._engine.requests import estimate
     from treadle.plugins import Reflection
 
     measured = 0

@@ -9,19 +9,23 @@ import pytest
 
 from kit import assert_paired, call, echo, go, user_texts
 from treadle import Agent, ScriptedModel
-from treadle.flows.conversation import Conversation, history_of
-from treadle.journal.memory import MemoryJournal
-from treadle.types.errors import RequestRefusedError
-from treadle.types.events import ContextCompacted
-from treadle.types.messages import AssistantMessage, SystemMessage, UserMessage
-from treadle.types.request import Request
+from treadle._flows.conversation import Conversation, history_of
+from treadle._journal.memory import MemoryJournal
+from treadle._types.errors import RequestRefusedError
+from treadle._types.events import ContextCompacted
+from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
+from treadle._types.request import Request
 
 from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_next_turn_knows_what_was_said_and_done(dialect: str):
-    script = [in_dialect(dialect, "echo", text="It was George Eliot."), answer_in(dialect, "George Eliot."), answer_in(dialect, "In 1819.")]
+    script = [
+        in_dialect(dialect, "echo", text="It was George Eliot."),
+        answer_in(dialect, "George Eliot."),
+        answer_in(dialect, "In 1819."),
+    ]
     model = ScriptedModel(script, abilities={} if dialect == "native" else TEXT_ONLY)
 
     async def main() -> None:
@@ -36,7 +40,9 @@ def test_the_next_turn_knows_what_was_said_and_done(dialect: str):
     go(main())
     first, last = model.requests[1], model.requests[-1]
     assert last.messages[: len(first.messages)] == tuple(
-        message if not isinstance(message, UserMessage) or message.kind == "observation" else UserMessage(message.content, kind="history")
+        message
+        if not isinstance(message, UserMessage) or message.kind == "observation"
+        else UserMessage(message.content, kind="history")
         for message in first.messages
     )
     assert sum(isinstance(message, SystemMessage) for message in last.messages) == 1
@@ -77,7 +83,7 @@ def test_an_id_keeps_the_conversation_in_the_journal(tmp_path: Path):
         await one("I live in Oslo.", "Noted.")
         last = await one("Who am I and where?", "Ann, in Oslo.")
         assert user_texts(last.messages) == ["My name is Ann.", "I live in Oslo.", "Who am I and where?"]
-        from treadle.journal import open_journal
+        from treadle._journal import open_journal
 
         journal = open_journal(path)
         assert len(await journal.list(conversation="customer-7")) == 3
@@ -122,7 +128,9 @@ def test_it_starts_from_a_given_history():
     model = ScriptedModel(["yes"])
 
     async def main() -> None:
-        talk = Conversation(Agent(model, [echo]), history=[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
+        talk = Conversation(
+            Agent(model, [echo]), history=[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        )
         await talk.ask("still there?")
         assert user_texts(model.requests[0].messages) == ["hi", "still there?"]
 
@@ -150,7 +158,9 @@ def test_the_engines_own_remarks_do_not_become_history():
     async def main() -> None:
         run = Agent(model, [echo], preset="reflective").start("one")
         await run
-        words = "\n".join(message.text if hasattr(message, "text") else str(message.content) for message in history_of(run.state))
+        words = "\n".join(
+            message.text if hasattr(message, "text") else str(message.content) for message in history_of(run.state)
+        )
         assert "REFLECTION" not in words
         assert "ANALYSIS" not in words
         assert words.endswith("The answer.")

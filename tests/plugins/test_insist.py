@@ -6,7 +6,7 @@ import msgspec
 
 from kit import assert_paired, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.types.state import fold
+from treadle._types.state import fold
 
 
 @tool
@@ -75,4 +75,8 @@ def test_a_resumed_run_is_still_held_to_it():
         return [state.must_act for state in states], [type(record.event).__name__ for record in handle.records]
 
     acts, events = go(phases())
-    assert [events[place] for place, act in enumerate(acts[1:]) if act] == ["PhaseChanged", "MessageAdded", "ThinkStarted"]
+    assert [events[place] for place, act in enumerate(acts[1:]) if act] == [
+        "PhaseChanged",
+        "MessageAdded",
+        "ThinkStarted",
+    ]

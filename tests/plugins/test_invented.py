@@ -8,8 +8,8 @@ import pytest
 
 from kit import assert_paired, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.plugins.figures import ids, numbers, unfounded
-from treadle.types.messages import AssistantMessage, UserMessage
+from treadle._plugins.small_models.figures import ids, numbers, unfounded
+from treadle._types.messages import AssistantMessage, UserMessage
 
 from .scenes import answer_in, in_dialect
 
@@ -45,14 +45,23 @@ def call(name: str, /, **args: Any) -> str:
     return in_dialect("direct", name, **args)
 
 
-def run(*replies: str, question: str = "What do 4 nights at the Casa Luna cost?", tools: Any = (hotel, price, calculate), **more: Any):
+def run(
+    *replies: str,
+    question: str = "What do 4 nights at the Casa Luna cost?",
+    tools: Any = (hotel, price, calculate),
+    **more: Any,
+):
     MADE.clear()
     model = ScriptedModel(list(replies), abilities={"tool_call": False, "grammar": True, **more.pop("abilities", {})})
     return model, go(Agent(model, list(tools)).run(question, **more))
 
 
 DONE = answer_in("direct", "It costs 286 EUR.")
-HOTEL, PRICE, SUM = call("hotel", name="Casa Luna"), call("price", code="CL-15"), call("calculate", expression="4 * 71.50")
+HOTEL, PRICE, SUM = (
+    call("hotel", name="Casa Luna"),
+    call("price", code="CL-15"),
+    call("calculate", expression="4 * 71.50"),
+)
 
 
 def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_for_another_tool():
@@ -86,7 +95,9 @@ def test_an_answer_with_a_number_that_nobody_said_is_sent_back_twice_at_most():
 
 def test_without_any_call_even_a_sum_has_to_come_from_a_tool():
     in_the_head = answer_in("direct", "They cost 408 EUR.")
-    model, result = run(in_the_head, call("calculate", expression="24 * 17"), DONE, question="What do 17 boxes at 24 EUR cost?")
+    model, result = run(
+        in_the_head, call("calculate", expression="24 * 17"), DONE, question="What do 17 boxes at 24 EUR cost?"
+    )
     assert (MADE, len(model.requests)) == (["24 * 17"], 3)
     assert result.answer == "It costs 286 EUR."
 
@@ -95,7 +106,11 @@ def test_a_question_in_the_words_of_a_tool_is_not_answered_from_memory():
     guess = answer_in("direct", "It is in Rome.")
     for tiny in (False, True):
         dialect = "brief" if tiny else "direct"
-        replies = [answer_in(dialect, "It is in Rome."), in_dialect(dialect, "hotel", name="Park Villa"), answer_in(dialect, "In Turin.")]
+        replies = [
+            answer_in(dialect, "It is in Rome."),
+            in_dialect(dialect, "hotel", name="Park Villa"),
+            answer_in(dialect, "In Turin."),
+        ]
         model, result = run(*replies, question="Which hotel can you look up for me?", abilities={"tiny": tiny})
         assert result.answer == "In Turin."
         assert "what hotel can tell: call it" in str(model.requests[1].messages[-1])
@@ -113,7 +128,11 @@ def test_giving_up_untried_is_sent_back():
 def test_after_a_refusal_the_refused_tool_is_not_the_one_to_call():
     guess = answer_in("direct", "It costs 440 EUR.")
     model, _ = run(call("price", code="CL-20"), guess, HOTEL, DONE, DONE, DONE, tools=(hotel, price))
-    assert [name in str(model.requests[2].format) for name in ("'hotel'", "'price'", "'final_answer'")] == [True, False, False]
+    assert [name in str(model.requests[2].format) for name in ("'hotel'", "'price'", "'final_answer'")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_harm_is_not_insisted_on():

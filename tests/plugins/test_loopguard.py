@@ -8,9 +8,9 @@ import pytest
 
 from kit import add, assert_paired, call, echo, fail, go, user_texts
 from treadle import Agent, ScriptedModel, ToolError, tool
-from treadle.plugins.loopguard import LoopGuard, same_failures, stale_rounds
-from treadle.types.events import Noted, PhaseChanged, ToolsChanged
-from treadle.types.state import Step
+from treadle._plugins.guards.loop_guard import LoopGuard, same_failures, stale_rounds
+from treadle._types.events import Noted, PhaseChanged, ToolsChanged
+from treadle._types.state import Step
 
 from .scenes import DIALECTS, TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted
 
@@ -62,7 +62,11 @@ def test_nudge_then_withdrawal_then_a_forced_answer(dialect: str):
     assert not result.success
     assert set(components(model)) == {"loop"}, "no model call is spent on noticing it"
     assert len(model.requests) == 8
-    actions = [getattr(record.event, "phase", "tools") for record in run.records if isinstance(record.event, ToolsChanged | PhaseChanged)]
+    actions = [
+        getattr(record.event, "phase", "tools")
+        for record in run.records
+        if isinstance(record.event, ToolsChanged | PhaseChanged)
+    ]
     assert list(dict.fromkeys(actions)) == ["nudged", "tools", "answer_only"]
     changed = next(record.event for record in run.records if isinstance(record.event, ToolsChanged))
     assert [offered.name for offered in changed.tools] == ["add"]
@@ -97,7 +101,9 @@ def test_a_cycle_of_two_is_a_loop_too():
     assert len(model.requests) <= 13
 
 
-@pytest.mark.parametrize(("made", "bound"), [(lambda n: call(f"nope{n}"), 10), (lambda n: call("fail", text=str(n)), 16)])
+@pytest.mark.parametrize(
+    ("made", "bound"), [(lambda n: call(f"nope{n}"), 10), (lambda n: call("fail", text=str(n)), 16)]
+)
 def test_unknown_tools_and_failures_are_loops_too(made: Any, bound: int):
     model = ScriptedModel(lambda request: made(len(model.requests)))
     result = go(Agent(model, [fail, echo]).run("q"))
@@ -154,8 +160,13 @@ def test_strict_and_streaming_have_no_guard():
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_nudge_keeps_the_repeated_tool_out_of_the_next_reply_where_it_can(dialect: str):
     """Only a constraint of text can be changed for one reply: native tools are part of the prefix a provider keeps."""
-    replies = [in_dialect(dialect, "echo", text="hello")] * 3 + [in_dialect(dialect, "add", a=1, b=2), answer_in(dialect, "3")]
-    model = ScriptedModel(replies, abilities={} if dialect == "native" else TEXT_ONLY | {"json_schema": True, "grammar": False})
+    replies = [in_dialect(dialect, "echo", text="hello")] * 3 + [
+        in_dialect(dialect, "add", a=1, b=2),
+        answer_in(dialect, "3"),
+    ]
+    model = ScriptedModel(
+        replies, abilities={} if dialect == "native" else TEXT_ONLY | {"json_schema": True, "grammar": False}
+    )
     go(Agent(model, [echo, add], dialect=dialect).run("q"))
     if dialect == "native":
         assert all(len(request.tools) == 2 for request in model.requests)
@@ -175,7 +186,11 @@ def test_a_tiny_model_that_has_a_result_answers_next():
 
 
 def test_a_tiny_model_may_poll_on_with_a_tool_that_is_allowed_to_repeat():
-    replies = [in_dialect("brief", "echo", text="hello"), in_dialect("brief", "echo", text="hello"), answer_in("brief", "hello")]
+    replies = [
+        in_dialect("brief", "echo", text="hello"),
+        in_dialect("brief", "echo", text="hello"),
+        answer_in("brief", "hello"),
+    ]
     model = ScriptedModel(replies, abilities={"tool_call": False, "json_schema": True, "tiny": True})
     result = go(Agent(model, [echo, add], plugins=[LoopGuard(allow=["echo"])]).run("q"))
     assert (result.answer, len(result.steps)) == ("hello", 2)
@@ -190,7 +205,9 @@ def test_a_tiny_model_that_repeats_a_failing_call_must_answer_at_once():
         raise ToolError(f"there is no {name!r}")
 
     call = in_dialect("brief", "lookup", name="week")
-    model = ScriptedModel([call, call, answer_in("brief", "7 days")], abilities={"tool_call": False, "json_schema": True, "tiny": True})
+    model = ScriptedModel(
+        [call, call, answer_in("brief", "7 days")], abilities={"tool_call": False, "json_schema": True, "tiny": True}
+    )
     result = go(Agent(model, [lookup]).run("How many days has a week?"))
     assert (result.answer, len(result.steps)) == ("7 days", 2)
     assert ["'lookup'" in str(request.format) for request in model.requests] == [True, True, False]

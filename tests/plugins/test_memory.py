@@ -9,10 +9,10 @@ import pytest
 
 from kit import call, echo, go, user_texts
 from treadle import Agent, RetryPolicy, ScriptedModel
-from treadle.plugins.memory import Memory
-from treadle.plugins.memory_store import Memo, MemoryStore
-from treadle.types.errors import TransientModelError
-from treadle.types.request import Request
+from treadle._plugins.memory.plugin import Memory
+from treadle._plugins.memory.store import Memo, MemoryStore
+from treadle._types.errors import TransientModelError
+from treadle._types.request import Request
 
 from .scenes import Batches, components, restarted, said, structured
 
@@ -48,15 +48,26 @@ def worker(**replies: Any) -> ScriptedModel:
 
 
 def test_the_store_finds_by_words_within_one_user(tmp_path: Path):
-    store = filled(tmp_path, "The weather in Paris was rainy.", "Oslo has 700 000 inhabitants.", "Paris has 2.1 million inhabitants.")
+    store = filled(
+        tmp_path,
+        "The weather in Paris was rainy.",
+        "Oslo has 700 000 inhabitants.",
+        "Paris has 2.1 million inhabitants.",
+    )
     store.add({"bob": memo("Paris is Bob's secret.", "bob")})
     found = [memo.summary for memo in store.search("ann", "How many inhabitants does Paris have?")]
     assert found[0] == "Paris has 2.1 million inhabitants."
-    assert set(found) == {"Paris has 2.1 million inhabitants.", "The weather in Paris was rainy.", "Oslo has 700 000 inhabitants."}
+    assert set(found) == {
+        "Paris has 2.1 million inhabitants.",
+        "The weather in Paris was rainy.",
+        "Oslo has 700 000 inhabitants.",
+    }
     assert [memo.summary for memo in store.search("bob", "Paris")] == ["Paris is Bob's secret."]
     assert store.search("carl", "Paris") == []
     assert len(store.search("ann", "inhabitants Paris", 1)) == 1
-    assert [memo.summary for memo in MemoryStore(tmp_path / "memory.db").all("ann", 1)] == ["Paris has 2.1 million inhabitants."]
+    assert [memo.summary for memo in MemoryStore(tmp_path / "memory.db").all("ann", 1)] == [
+        "Paris has 2.1 million inhabitants."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +104,9 @@ def test_nothing_is_remembered_twice_and_a_user_can_be_forgotten(tmp_path: Path)
 def test_each_tool_call_is_summarised_and_comes_back_in_the_next_run(tmp_path: Path):
     store = MemoryStore(tmp_path / "memory.db")
     model = worker(
-        memory_summary=lambda request: "The first fact is 1." if "fact 1" in request.messages[-1].content else "The second is 2."
+        memory_summary=lambda request: (
+            "The first fact is 1." if "fact 1" in request.messages[-1].content else "The second is 2."
+        )
     )
     result = go(Agent(model, [echo], plugins=[Memory(store)], name="librarian").run("what are the facts?", user="ann"))
     assert components(model) == ["loop", "loop", "loop", "memory_summary", "memory_summary"]
@@ -115,7 +128,9 @@ def test_the_top_three_by_the_models_ranking(tmp_path: Path):
     store = filled(tmp_path, *(f"memory {number}" for number in range(10)))
     model = worker(memory_rank=lambda request: structured(request, {"ranking": [4, 2, 0, 1]}))
     go(Agent(model, [echo], plugins=[Memory(store)]).run("memory?", user="ann"))
-    listed = [line.split(". ", 1)[1] for line in model.requests[0].messages[-1].content.splitlines() if line[:1].isdigit()]
+    listed = [
+        line.split(". ", 1)[1] for line in model.requests[0].messages[-1].content.splitlines() if line[:1].isdigit()
+    ]
     recalled = next(text for text in user_texts(model.requests[1].messages) if "earlier work" in text)
     assert [line[2:10] for line in recalled.splitlines()[1:]] == [listed[4], listed[2], listed[0]]
 
@@ -175,7 +190,9 @@ def test_a_crash_at_the_end_neither_loses_nor_doubles_a_memory(tmp_path: Path):
         await run
         for records in journal.cuts[:-1]:
             done = [type(record.event).__name__ == "ThinkDone" for record in run.records[:records]].count(True)
-            replies = [call("echo", text="fact 1"), call("echo", text="fact 2"), "done", "summary 1", "summary 2"][done:]
+            replies = [call("echo", text="fact 1"), call("echo", text="fact 2"), "done", "summary 1", "summary 2"][
+                done:
+            ]
             path = tmp_path / f"{records}.db"
             again = ScriptedModel(replies)
             await (await restarted(Agent(again, [echo], plugins=[Memory(MemoryStore(path))]), run, records))
@@ -196,7 +213,11 @@ def test_the_reflective_preset_remembers_for_a_user(tmp_path: Path, monkeypatch:
         if request.component != "loop":
             return f"{request.component} text"
         turns += 1
-        return '[{"name": "echo", "arguments": {"text": "x"}}]' if turns % 2 else '[{"name": "__complete_task__", "arguments": {}}]'
+        return (
+            '[{"name": "echo", "arguments": {"text": "x"}}]'
+            if turns % 2
+            else '[{"name": "__complete_task__", "arguments": {}}]'
+        )
 
     model = ScriptedModel(reply)
     agent = Agent(model, [echo], preset="reflective")

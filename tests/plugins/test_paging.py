@@ -9,8 +9,8 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle.engine.prefix import prefix_breaks
-from treadle.types.messages import ToolMessage, text_of
+from treadle._engine.requests.prefix import prefix_breaks
+from treadle._types.messages import ToolMessage, text_of
 
 from .scenes import DIALECTS, TEXT_ONLY, answer_in, in_dialect, restarted, said
 

@@ -8,32 +8,45 @@ import pytest
 
 from kit import add, call, echo, go
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
-from treadle.engine.plugin import Plugin
-from treadle.engine.prefix import prefix_breaks
-from treadle.plugins.analysis import TaskAnalysis
-from treadle.plugins.citations import Citations
-from treadle.plugins.memory import Memory
-from treadle.plugins.memory_store import Memo, MemoryStore
-from treadle.plugins.observer import Observer
-from treadle.plugins.planner import Planner
-from treadle.plugins.reflection import Reflection
-from treadle.plugins.rewrite import QuestionRewrite
-from treadle.plugins.thread import Thread
-from treadle.types.errors import TransientModelError
-from treadle.types.messages import UserMessage
-from treadle.types.request import Request
+from treadle._engine.plugin import Plugin
+from treadle._engine.requests.prefix import prefix_breaks
+from treadle._plugins.memory.citations import Citations
+from treadle._plugins.memory.plugin import Memory
+from treadle._plugins.memory.store import Memo, MemoryStore
+from treadle._plugins.thinking.analysis import TaskAnalysis
+from treadle._plugins.thinking.observer import Observer
+from treadle._plugins.thinking.planner import Planner
+from treadle._plugins.thinking.reflection import Reflection
+from treadle._plugins.thinking.rewrite import QuestionRewrite
+from treadle._plugins.thinking.thread import Thread
+from treadle._types.errors import TransientModelError
+from treadle._types.messages import UserMessage
+from treadle._types.request import Request
 
 from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said, structured
 
 STEPS = 24
-ADVISERS = {"rewrite", "memory_rank", "analysis", "planner", "reflection", "observer", "compaction", "complete", "memory_summary"}
+ADVISERS = {
+    "rewrite",
+    "memory_rank",
+    "analysis",
+    "planner",
+    "reflection",
+    "observer",
+    "compaction",
+    "complete",
+    "memory_summary",
+}
 
 
 @tool(effect="pure")
 async def find(query: str) -> dict[str, Any]:
     """Find passages."""
     number = int(query.split()[-1])
-    return {"query": query, "chunks": [{"id": number, "document": "a.txt", "position": number, "text": f"passage {number} " * 20}]}
+    return {
+        "query": query,
+        "chunks": [{"id": number, "document": "a.txt", "position": number, "text": f"passage {number} " * 20}],
+    }
 
 
 def everyone(dialect: str, store: MemoryStore) -> list[Any]:
@@ -60,7 +73,9 @@ def cast(dialect: str, awkward: bool = False) -> Any:
                     return "no plan"
                 return structured(request, {"steps": [{"text": f"step {n}", "done": n < turns} for n in range(1, 5)]})
             case "observer":
-                return structured(request, {"is_progressing": turns != 9, "is_in_loop": False, "reasoning": f"at {turns}"})
+                return structured(
+                    request, {"is_progressing": turns != 9, "is_in_loop": False, "reasoning": f"at {turns}"}
+                )
             case "memory_rank":
                 return structured(request, {"ranking": [0]})
             case "reflection" if awkward and turns % 4 == 0:
@@ -115,7 +130,11 @@ def test_a_break_is_found_and_the_component_named():
         async def before_round(self, run: Any) -> None:
             if run.state.iteration == 2:
                 messages = run.renderer.messages
-                place = next(place for place, message in enumerate(messages) if isinstance(message, UserMessage) and message.kind == "note")
+                place = next(
+                    place
+                    for place, message in enumerate(messages)
+                    if isinstance(message, UserMessage) and message.kind == "note"
+                )
                 messages[place] = UserMessage("the time is now 12:01", kind="note")
 
     model = ScriptedModel([call("echo", text="1"), call("echo", text="2"), "done"])
@@ -123,7 +142,7 @@ def test_a_break_is_found_and_the_component_named():
 
     async def main() -> Any:
         nonlocal run
-        from treadle.types.events import MessageAdded
+        from treadle._types.events import MessageAdded
 
         class Clock(Plugin):
             name = "clock"
@@ -165,7 +184,7 @@ def test_declared_breaks_are_no_breaks():
 
 
 def test_tools_that_are_asked_for_are_appended():
-    from treadle.plugins.selection import MORE
+    from treadle._plugins.guards.tool_selection import MORE
 
     def make(number: int) -> Any:
         @tool(name=f"tool_{number}")

@@ -27,10 +27,12 @@ def benchmark() -> Any:
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(3_000)
-@pytest.mark.skipif(not os.environ.get("TREADLE_LONG_TESTS"), reason="half an hour on two cores: set TREADLE_LONG_TESTS=1")
+@pytest.mark.skipif(
+    not os.environ.get("TREADLE_LONG_TESTS"), reason="half an hour on two cores: set TREADLE_LONG_TESTS=1"
+)
 def test_a_fact_from_40_steps_ago_is_answered_after_compaction():
-    from treadle.models import weights
-    from treadle.types.errors import ModelError
+    from treadle._models.local import weights
+    from treadle._types.errors import ModelError
 
     if importlib.util.find_spec("xllamacpp") is None:
         pytest.skip('needs the local model: pip install "treadle[local]"')
@@ -38,7 +40,7 @@ def test_a_fact_from_40_steps_ago_is_answered_after_compaction():
         weights.ensure(MODEL)
     except ModelError as error:
         pytest.skip(f"{MODEL} cannot be had: {error}")
-    from treadle.models.local import LocalModel
+    from treadle._models.local.model import LocalModel
 
     async def main() -> Any:
         model = LocalModel(MODEL, n_ctx=2048, slots=2)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.evals.tasks import Task, load_tasks
-from treadle.evals.toolbox import make_tools
-from treadle.plugins.relevance import tool_for
+from treadle._evals.tasks import Task, load_tasks
+from treadle._evals.toolbox import make_tools
+from treadle._plugins.small_models.relevance import tool_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,7 +25,9 @@ def test_half_of_the_others_name_a_tool_and_nearly_always_one_of_use():
     found = [(task, tool_for(task.question, [tool.schema for tool in make_tools(task.tools)])) for task in others]
     named = [(task, name) for task, name in found if name]
     assert len(named) > 0.4 * len(others)
-    assert sum(name in {call.tool for call in (task.solution.calls if task.solution else ())} for task, name in named) > 0.8 * len(named)
+    assert sum(
+        name in {call.tool for call in (task.solution.calls if task.solution else ())} for task, name in named
+    ) > 0.8 * len(named)
 
 
 def test_nothing_at_all():

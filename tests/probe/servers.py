@@ -14,7 +14,13 @@ EVERYTHING = frozenset({"tools", "parallel", "forced", "json", "schema", "stream
 class Server:
     """`can` is what works. Without `tools` calls come as text; `refuses` names request fields that get a 400."""
 
-    def __init__(self, can: set[str] | frozenset[str] = EVERYTHING, *, refuses: tuple[str, ...] = (), entry: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        can: set[str] | frozenset[str] = EVERYTHING,
+        *,
+        refuses: tuple[str, ...] = (),
+        entry: dict[str, Any] | None = None,
+    ):
         self.can = can
         self.refuses = refuses
         self.entry = entry or {}
@@ -25,13 +31,20 @@ class Server:
         if request.path.endswith("/models"):
             if "list" not in self.can or not request.path.startswith("/v1"):
                 return reply({"error": {"message": "not here"}}, 404)
-            return reply({"object": "list", "data": [{"id": "text-embed-1"}, {"id": "small-model", **self.entry}, {"id": "other"}]})
+            return reply(
+                {
+                    "object": "list",
+                    "data": [{"id": "text-embed-1"}, {"id": "small-model", **self.entry}, {"id": "other"}],
+                }
+            )
         if request.path == "/props":
             return reply({"default_generation_settings": {"n_ctx": 4096}})
         body = request.json
         for field in self.refuses:
             if field in body:
-                return reply({"error": {"message": f"{field} is not supported here", "type": "invalid_request_error"}}, 400)
+                return reply(
+                    {"error": {"message": f"{field} is not supported here", "type": "invalid_request_error"}}, 400
+                )
         message = self.message(body)
         return self.streamed(message) if body.get("stream") else self.whole(message)
 
@@ -56,7 +69,11 @@ class Server:
         forced = isinstance(choice, dict)
         cities = [city for city in ("Paris", "Rome") if city in asked] or ["Oslo"]
         if forced:
-            return {"content": None, "tool_calls": [_call(0, "Oslo")]} if "forced" in self.can else {"content": "Hello! How can I help?"}
+            return (
+                {"content": None, "tool_calls": [_call(0, "Oslo")]}
+                if "forced" in self.can
+                else {"content": "Hello! How can I help?"}
+            )
         if "tools" not in self.can:
             return {"content": '```json\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n```'}
         cities = cities if "parallel" in self.can else cities[:1]
@@ -64,7 +81,9 @@ class Server:
 
     def whole(self, message: dict[str, Any]) -> Answer:
         finish = "tool_calls" if message.get("tool_calls") else "stop"
-        document: dict[str, Any] = {"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}]}
+        document: dict[str, Any] = {
+            "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}]
+        }
         if "usage" in self.can:
             document["usage"] = USAGE
         return reply(document)
@@ -77,7 +96,9 @@ class Server:
             return stream(_event({"delta": {"content": text[:6]}}), fault="close")
         else:
             pieces = [text]
-        events = [_event({"delta": {"content": piece}}) for piece in pieces] + [_event({"delta": {}, "finish_reason": "stop"})]
+        events = [_event({"delta": {"content": piece}}) for piece in pieces] + [
+            _event({"delta": {}, "finish_reason": "stop"})
+        ]
         if "stream_usage" in self.can:
             events.append(f"data: {json.dumps({'choices': [], 'usage': USAGE})}\n\n")
         return stream(*events, "data: [DONE]\n\n")
@@ -85,7 +106,12 @@ class Server:
 
 def _call(place: int, city: str) -> dict[str, Any]:
     arguments = json.dumps({"city": city})
-    return {"index": place, "id": f"call_{place}", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+    return {
+        "index": place,
+        "id": f"call_{place}",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": arguments},
+    }
 
 
 def _event(choice: dict[str, Any]) -> str:

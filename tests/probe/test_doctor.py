@@ -14,7 +14,7 @@ import pytest
 
 from models.loopback import Loopback
 from probe.servers import EVERYTHING, Server
-from treadle.cli.main import main
+from treadle._cli.main import main
 
 KEY = "sk-very-secret-0123456789abcdef"
 
@@ -67,7 +67,9 @@ def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert str(files[0]) in out
 
 
-def test_json_and_dry_and_no_key_anywhere(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_json_and_dry_and_no_key_anywhere(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("MY_KEY", KEY)
     server = Server(refuses=("tools",))
     with running(server) as url:
@@ -78,7 +80,13 @@ def test_json_and_dry_and_no_key_anywhere(capsys: pytest.CaptureFixture[str], tm
     report = json.loads(out.splitlines()[0])
     assert report["dialect"] == "schema"
     assert report["file"] is None
-    assert {found["ability"] for found in report["findings"]} >= {"tool_call", "streaming", "usage", "json_schema", "reasoning"}
+    assert {found["ability"] for found in report["findings"]} >= {
+        "tool_call",
+        "streaming",
+        "usage",
+        "json_schema",
+        "reasoning",
+    }
     kept = "".join(path.read_text() for path in (tmp_path / "state" / "profiles").iterdir())
     assert KEY not in out + err + kept
 

@@ -13,13 +13,13 @@ from kit import add, go
 from models.loopback import Loopback
 from probe.servers import EVERYTHING, Server
 from treadle import Agent, OpenAIModel, Reply, ScriptedModel
-from treadle.models.known import Known, file_of, recall, remember
-from treadle.models.probe import Report, probe
-from treadle.models.probe_target import EVERYTHING as ALL_ON
-from treadle.models.probe_target import target_of
-from treadle.models.registry import resolve_model
-from treadle.types.errors import ConfigError, UnknownModelError
-from treadle.types.profile import Profile
+from treadle._models.catalog.known import Known, file_of, recall, remember
+from treadle._models.catalog.probe import Report, probe
+from treadle._models.catalog.probe_target import EVERYTHING as ALL_ON
+from treadle._models.catalog.probe_target import target_of
+from treadle._models.catalog.registry import resolve_model
+from treadle._types.errors import ConfigError, UnknownModelError
+from treadle._types.profile import Profile
 
 
 @pytest.fixture(autouse=True)
@@ -66,10 +66,17 @@ def test_a_server_that_can_do_everything():
     assert report.usage.requests == 8
     assert report.usage.input_tokens == 88
     assert all(not found.note for found in report.findings if found.ability != "reasoning")
-    assert next(found for found in report.findings if found.ability == "tool_call").claimed is False  # nobody knows this model
+    assert (
+        next(found for found in report.findings if found.ability == "tool_call").claimed is False
+    )  # nobody knows this model
     sent = [request.json for request in server.received if request.body]
-    assert [body["tool_choice"] for body in sent if "tool_choice" in body] == [{"type": "function", "function": {"name": "get_weather"}}]
-    assert {body["response_format"]["type"] for body in sent if "response_format" in body} == {"json_object", "json_schema"}
+    assert [body["tool_choice"] for body in sent if "tool_choice" in body] == [
+        {"type": "function", "function": {"name": "get_weather"}}
+    ]
+    assert {body["response_format"]["type"] for body in sent if "response_format" in body} == {
+        "json_object",
+        "json_schema",
+    }
 
 
 def test_calls_that_come_as_text_make_it_schema():
@@ -247,7 +254,11 @@ def test_a_later_agent_speaks_the_dialect_that_was_found():
             path = remember(report.known())
             assert path == file_of("openai", "small-model", base)
             model = resolve_model("openai:small-model", base_url=base)
-            assert (model.profile.dialect, model.profile.tool_call, model.profile.json_schema) == ("schema", False, True)
+            assert (model.profile.dialect, model.profile.tool_call, model.profile.json_schema) == (
+                "schema",
+                False,
+                True,
+            )
             assert model.profile.window == 2048
             agent = Agent(model, [add])
             result = await agent.run("2 + 2?")
@@ -279,7 +290,9 @@ def test_only_what_was_found_out_is_kept():
     assert "answers" not in known.abilities
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"provider": "openai"}', b'{"dialect": "nonsense"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b'{"provider": "openai"}', b'{"dialect": "nonsense"}', b"\xff\xfe"]
+)
 def test_a_broken_file_is_as_good_as_none(content: bytes):
     path = file_of("openai", "m", "http://127.0.0.1:1/v1")
     path.parent.mkdir(parents=True)

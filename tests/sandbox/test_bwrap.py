@@ -12,11 +12,11 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel
-from treadle.tools.builtin import builtin
-from treadle.tools.sandbox import bwrap
-from treadle.tools.sandbox.base import CodeResult, SandboxLimits
-from treadle.tools.sandbox.bwrap import BwrapSandbox
-from treadle.types.errors import ConfigError, ToolError
+from treadle._tools.builtin import builtin
+from treadle._tools.sandbox import bwrap
+from treadle._tools.sandbox.base import CodeResult, SandboxLimits
+from treadle._tools.sandbox.bwrap import BwrapSandbox
+from treadle._types.errors import ConfigError, ToolError
 
 SMALL = SandboxLimits(seconds=2.0, memory=200 * 2**20, output_chars=5_000, processes=16)
 
@@ -72,7 +72,10 @@ def test_the_environment_and_other_processes_are_not_seen(monkeypatch: pytest.Mo
         ("x = 'a' * 10**10", "MemoryError"),
         ("while True: print('x' * 1000)", "more than 5000 characters"),
         ("import os, time\nwhile True:\n    os.fork()", ("stopped", "BlockingIOError")),
-        ("import os\nfor _ in range(100):\n    if os.fork() == 0:\n        import time; time.sleep(60)", "BlockingIOError"),
+        (
+            "import os\nfor _ in range(100):\n    if os.fork() == 0:\n        import time; time.sleep(60)",
+            "BlockingIOError",
+        ),
         ("open('/work/big', 'wb').truncate(10**12)", "File too large"),
         ("import re\nre.match('(a+)+$', 'a' * 40 + 'b')", "longer than 2 s"),
         ("import ctypes\nctypes.string_at(0)", "status"),
@@ -122,7 +125,9 @@ def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_code_exec_as_a_built_in():
     pytest.importorskip("pydantic_monty")
-    model = ScriptedModel([call("code_exec", code="print(6 * 7)"), call("code_exec", code="import os", language="python"), "done"])
+    model = ScriptedModel(
+        [call("code_exec", code="print(6 * 7)"), call("code_exec", code="import os", language="python"), "done"]
+    )
     result = go(Agent(model, [builtin("code_exec")]).run("q"))
     assert result.steps[0].observation == "42"
     assert "not allowed here" in result.steps[1].observation

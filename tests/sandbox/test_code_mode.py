@@ -10,14 +10,14 @@ import pytest
 
 from kit import add, fail, go
 from treadle import Agent, Budget, ScriptedModel, tool
-from treadle.dialects import get_dialect
-from treadle.dialects.base import Prompts
-from treadle.dialects.code import function_name
-from treadle.journal.memory import MemoryJournal
-from treadle.plugins.approval import Approval
-from treadle.types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
-from treadle.types.messages import AssistantMessage, ToolCall
-from treadle.types.request import Reply, ToolSchema
+from treadle._dialects import get_dialect
+from treadle._dialects.base import Prompts
+from treadle._dialects.code import function_name
+from treadle._journal.memory import MemoryJournal
+from treadle._plugins.guards.approval import Approval
+from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
+from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.request import Reply, ToolSchema
 
 pytest.importorskip("pydantic_monty")
 TEXT = {"tool_call": False}
@@ -51,7 +51,9 @@ def agent(*replies: str, tools: Any = (search, add, fail, send_mail), **options:
 def test_L15_a_task_from_code_to_answer():
     made = agent(
         code("r = search('cats', limit=3)\nprint(r['hits'][0])\nadd(1, b=2)"),
-        code("import asyncio\nmore = await asyncio.gather(search('a'), search('b'), search('c'))\nlen(more) + len(r['hits'])"),
+        code(
+            "import asyncio\nmore = await asyncio.gather(search('a'), search('b'), search('c'))\nlen(more) + len(r['hits'])"
+        ),
         code("try:\n    fail('x')\nexcept RuntimeError as e:\n    print('failed:', e)"),
         code("final_answer(f'{len(more)} and {len(r[\"hits\"])}')"),
     )
@@ -132,7 +134,11 @@ def cut_at(records: list[Record], name: str, where: Any) -> list[Record]:
 def test_L110_variables_come_back_after_a_crash_and_nothing_is_done_twice():
     SENT.clear()
     journal = MemoryJournal()
-    replies = [code("hits = search('cats')['hits']\nsend_mail('ann')"), code("print(len(hits))\nsend_mail('bob')"), "done"]
+    replies = [
+        code("hits = search('cats')['hits']\nsend_mail('ann')"),
+        code("print(len(hits))\nsend_mail('bob')"),
+        "done",
+    ]
 
     async def main() -> None:
         run = agent(*replies, journal=journal).start("q")
@@ -143,7 +149,11 @@ def test_L110_variables_come_back_after_a_crash_and_nothing_is_done_twice():
             # Before the second piece of code runs: the first is run again from the log.
             "thought": (lambda e: isinstance(e, ThinkDone) and e.iteration == 2, "2\nsent to bob", ["bob"]),
             # While the second mail is sent: nobody knows whether it was.
-            "sending": (lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0", "outcome of this call is unknown", []),
+            "sending": (
+                lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0",
+                "outcome of this call is unknown",
+                [],
+            ),
             # After it was sent, before the code ended: it is not sent again.
             "sent": (lambda e: isinstance(e, ToolDone) and e.call_id == "call_2_0.0", "2\nsent to bob", []),
         }
@@ -201,7 +211,9 @@ def test_other_dialects_messages_and_names():
         "_2x",
     ]
     system = dialect.system(
-        "Be kind.", [ToolSchema("a-b", "Does.", {"type": "object", "properties": {}}), ToolSchema("python", "", {})], Prompts()
+        "Be kind.",
+        [ToolSchema("a-b", "Does.", {"type": "object", "properties": {}}), ToolSchema("python", "", {})],
+        Prompts(),
     )
     assert "- a_b(): Does." in system
     assert "- python" not in system
@@ -209,7 +221,14 @@ def test_other_dialects_messages_and_names():
 
 @pytest.mark.parametrize(
     "text",
-    ["<code>" * 50_000, "```python\n" * 20_000, "`" * 200_000, "```" + "a" * 200_000, "``` " + " " * 200_000, "```a\n~~~\n" * 20_000],
+    [
+        "<code>" * 50_000,
+        "```python\n" * 20_000,
+        "`" * 200_000,
+        "```" + "a" * 200_000,
+        "``` " + " " * 200_000,
+        "```a\n~~~\n" * 20_000,
+    ],
     ids=["tags", "fences", "ticks", "word", "spaces", "mixed"],
 )
 def test_hostile_replies_are_read_soon(text: str):

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kit import go
-from treadle.tools.sandbox.base import SandboxLimits
-from treadle.tools.sandbox.monty import MontySession
-from treadle.tools.sandbox.reading import deferred_calls, parse
-from treadle.types.errors import ToolError
+from treadle._tools.sandbox.base import SandboxLimits
+from treadle._tools.sandbox.monty import MontySession
+from treadle._tools.sandbox.reading import deferred_calls, parse
+from treadle._types.errors import ToolError
 
 pytest.importorskip("pydantic_monty")
 SMALL = SandboxLimits(seconds=0.5, memory=64_000_000, output_chars=5_000, code_chars=2_000)
@@ -40,7 +40,11 @@ def run(*codes: str, limits: SandboxLimits = SMALL, **options: Any) -> list[str]
 
 
 def test_L110_variables_and_functions_stay():
-    assert run("x = 2\ndef double(n):\n    return n * x", "print('hi')\ndouble(21)", "x") == ["(no output)", "hi\n42", "2"]
+    assert run("x = 2\ndef double(n):\n    return n * x", "print('hi')\ndouble(21)", "x") == [
+        "(no output)",
+        "hi\n42",
+        "2",
+    ]
 
 
 def test_L110_errors_have_their_line_and_keep_what_was_done():
@@ -76,7 +80,11 @@ def test_L110_three_calls_at_once_take_the_time_of_one(code: str):
 
 def test_L110_a_call_without_await_gives_its_result():
     assert run("slow('a', b=2)['got']") == ["['a', 2]"]
-    assert run("r = await slow(1)\nr['got']", "f = slow\nf(3)['got'][0]", "[slow(n)['got'][0] for n in (1, 2)]") == ["[1]", "3", "[1, 2]"]
+    assert run("r = await slow(1)\nr['got']", "f = slow\nf(3)['got'][0]", "[slow(n)['got'][0] for n in (1, 2)]") == [
+        "[1]",
+        "3",
+        "[1, 2]",
+    ]
     assert run("def two():\n    return slow(2)\n", "two()['got']") == ["(no output)", "[2]"]
 
 
@@ -85,11 +93,18 @@ def test_which_calls_are_waited_for():
     tree = parse(code)
     assert tree is not None
     data = code.encode()
-    assert sorted(data[at : at + 4].decode() for at in deferred_calls(tree, code)) == ["asyn", "f(3)", "f(4)", "f(6)", "g(f("]
+    assert sorted(data[at : at + 4].decode() for at in deferred_calls(tree, code)) == [
+        "asyn",
+        "f(3)",
+        "f(4)",
+        "f(6)",
+        "g(f(",
+    ]
 
 
 @pytest.mark.parametrize(
-    "code", ["import os", "import subprocess", "from socket import socket", "import numpy as np", "exec('import ctypes')"]
+    "code",
+    ["import os", "import subprocess", "from socket import socket", "import numpy as np", "exec('import ctypes')"],
 )
 def test_L111_imports_outside_the_list_are_refused_with_words(code: str):
     (said,) = run(code)
@@ -163,7 +178,12 @@ def test_a_work_folder_is_all_there_is(tmp_path: Path):
     folder.mkdir()
     (folder / "data.csv").write_text("a,b\n1,2\n")
     (folder / "link").symlink_to(tmp_path / "secret.txt")
-    reads = run("open('/work/data.csv').read()", "open('/work/../secret.txt').read()", "open('/work/link').read()", folder=str(folder))
+    reads = run(
+        "open('/work/data.csv').read()",
+        "open('/work/../secret.txt').read()",
+        "open('/work/link').read()",
+        folder=str(folder),
+    )
     assert reads[0] == "a,b\n1,2\n"
     assert "outside" not in reads[1] + reads[2]
     assert "Error" in run("open('/work/new.txt', 'w').write('x')", folder=str(folder))[0]

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treadle import Agent, ScriptedModel, tool
-from treadle.server import ServerSettings, make_server
-from treadle.server.running import Server
-from treadle.types.messages import ToolMessage
-from treadle.types.request import Reply, Request, StreamPart
+from treadle._server import ServerSettings, make_server
+from treadle._server.live.running import Server
+from treadle._types.messages import ToolMessage
+from treadle._types.request import Reply, Request, StreamPart
 
 
 @contextmanager
@@ -35,7 +35,9 @@ def serving(agents: dict[str, Agent] | Agent, journal: Any = "memory:", **option
         yield Client(server)
     finally:
         server.should_exit = True
-        if journal != "memory:":  # else nobody needs what it has, and the next test need not wait; conftest.py does at the end
+        if (
+            journal != "memory:"
+        ):  # else nobody needs what it has, and the next test need not wait; conftest.py does at the end
             thread.join(15)
             assert not thread.is_alive(), "the server did not stop"
 
@@ -98,7 +100,9 @@ class Client:
     def start(self, question: str = "?", **more: Any) -> str:
         return self.post("/api/runs", {"question": question, **more}, 201)["run_id"]
 
-    def events(self, run_id: str, after: str = "", *, limit: int = 0, detail: str = "plain", until: str = "") -> list[dict[str, Any]]:
+    def events(
+        self, run_id: str, after: str = "", *, limit: int = 0, detail: str = "plain", until: str = ""
+    ) -> list[dict[str, Any]]:
         """Events from `after` on, until the stream ends, `limit` of them have come, or one named `until` has."""
         found: list[dict[str, Any]] = []
         connection = self.connect()
@@ -148,7 +152,10 @@ def joined(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for event in events:
         before = found[-1]["data"] if found else {}
-        if event["event"] == "answer" == (found[-1]["event"] if found else "") and before["status"] == "delta" == event["data"]["status"]:
+        if (
+            event["event"] == "answer" == (found[-1]["event"] if found else "")
+            and before["status"] == "delta" == event["data"]["status"]
+        ):
             found[-1] = {**event, "data": {**before, "content": before["content"] + event["data"]["content"]}}
         else:
             found.append(event)

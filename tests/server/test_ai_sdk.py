@@ -45,7 +45,11 @@ def test_the_ai_sdk(tmp_path: Path):
     (tmp_path / "package.json").write_text('{"private": true, "type": "module"}')
     env = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
     installed = subprocess.run(
-        [*npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES], cwd=tmp_path, env=env, capture_output=True, text=True
+        [*npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
     )
     if installed.returncode:
         pytest.skip(f"npm cannot install the AI SDK: {installed.stderr[-300:]}")
@@ -56,7 +60,12 @@ def test_the_ai_sdk(tmp_path: Path):
     token = "a-token-of-some-length"
     with serving({"adder": agent}, tokens={token: "ann"}) as client:
         done = subprocess.run(
-            [node, "ai_sdk.mjs", f"{client.address}/v1", token], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+            [node, "ai_sdk.mjs", f"{client.address}/v1", token],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)

@@ -9,7 +9,7 @@ import pytest
 
 from kit import add, call, user_texts
 from treadle import Agent, ScriptedModel, tool
-from treadle.types.errors import RequestRefusedError
+from treadle._types.errors import RequestRefusedError
 
 from .live import Client, Gate, PacedModel, send_mail, serving
 
@@ -52,7 +52,10 @@ def test_a_streamed_answer():
     _, agent = adder(answer="synthesize")
     with serving({"adder": agent}) as client, sdk(client) as api:
         stream = api.chat.completions.create(
-            model="adder", messages=[{"role": "user", "content": "2+3?"}], stream=True, stream_options={"include_usage": True}
+            model="adder",
+            messages=[{"role": "user", "content": "2+3?"}],
+            stream=True,
+            stream_options={"include_usage": True},
         )
         chunks = list(stream)
         assert chunks[0].choices[0].delta.role == "assistant"
@@ -104,7 +107,10 @@ def test_a_client_that_goes_away_stops_its_run(stream: bool):
 
     with serving(Agent(ScriptedModel([call("slow")]), tools=[slow])) as client:
         connection = client.connect()
-        body = b'{"model": "demo", "messages": [{"role": "user", "content": "?"}], "stream": %s}' % str(stream).lower().encode()
+        body = (
+            b'{"model": "demo", "messages": [{"role": "user", "content": "?"}], "stream": %s}'
+            % str(stream).lower().encode()
+        )
         connection.request("POST", "/v1/chat/completions", body, {"content-type": "application/json"})
         gate.wait_reached()
         assert connection.sock is not None

@@ -12,8 +12,8 @@ import pytest
 
 from kit import add, call
 from treadle import Agent, ScriptedModel
-from treadle.server.app import OPERATIONS
-from treadle.server.openapi import document
+from treadle._server.api.openapi import document
+from treadle._server.app import OPERATIONS
 
 from .live import has_results, send_mail, serving
 
@@ -39,7 +39,11 @@ def _agent() -> Agent:
     def script(request: Any) -> Any:
         if has_results(request):
             return "Done."
-        return [call("add", a=1, b=2), call("send_mail", to="a", text="b")] if len(request.messages) % 2 else call("add", a=1, b=2)
+        return (
+            [call("add", a=1, b=2), call("send_mail", to="a", text="b")]
+            if len(request.messages) % 2
+            else call("add", a=1, b=2)
+        )
 
     return Agent(ScriptedModel(script), tools=[add, send_mail])
 
@@ -54,9 +58,7 @@ def test_schemathesis_finds_nothing(needs_token: bool, tmp_path: Path):
         known = client.as_user(token) if needs_token else client
         for question in ("one", "two"):
             known.start(question, run_id=f"known-{question}-run")
-        options = (
-            "--max-examples 40 --workers 2 --seed 1 --request-timeout 5 --phases examples,coverage,fuzzing --suppress-health-check all"
-        )
+        options = "--max-examples 40 --workers 2 --seed 1 --request-timeout 5 --phases examples,coverage,fuzzing --suppress-health-check all"
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.address}/openapi.json", *options.split()]
         command += ["--checks", ",".join(CHECKS)]
         if needs_token:

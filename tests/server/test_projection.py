@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.server.projection import START, Position, Projection, Shown, read_position
-from treadle.types import events as ev
-from treadle.types.messages import AssistantMessage, ToolCall
-from treadle.types.usage import Usage
+from treadle._server.live.projection import START, Position, Projection, Shown, read_position
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.usage import Usage
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "treadle" / "server" / "projection.py"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "treadle" / "_server" / "live" / "projection.py"
 CALL = ToolCall("c1", "add", {"a": 1})
 SECOND = ToolCall("c2", "echo", {"text": "x"})
 
@@ -41,7 +41,18 @@ LOOP = (
 LOOP_SHOWN = [
     ("1", "step", {"type": "thinking", "status": "start", "iteration": 1}),
     ("2", "step", {"type": "thinking", "status": "done", "iteration": 1, "reasoning": "add them"}),
-    ("3", "step", {"type": "iteration", "status": "start", "iteration": 1, "tool_name": "add", "tool_args": {"a": 1}, "call_id": "c1"}),
+    (
+        "3",
+        "step",
+        {
+            "type": "iteration",
+            "status": "start",
+            "iteration": 1,
+            "tool_name": "add",
+            "tool_args": {"a": 1},
+            "call_id": "c1",
+        },
+    ),
     (
         "4",
         "step",
@@ -72,13 +83,17 @@ USAGE = {
 }
 
 
-def done(at: str, answer: str, elapsed: float, reason: str = "answer", success: bool = True) -> tuple[str, str, dict[str, Any]]:
+def done(
+    at: str, answer: str, elapsed: float, reason: str = "answer", success: bool = True
+) -> tuple[str, str, dict[str, Any]]:
     more = {"stop_reason": reason, "success": success, "run_id": "r"}
     return at, "done", {"answer": answer, "iterations": 2, "usage": USAGE, "elapsed": elapsed, **more}
 
 
 def test_direct_answer():
-    records = log(*LOOP, ev.AnswerStarted("loop"), ev.AnswerDone("It is 3.", "loop"), ev.RunFinished("answer", "It is 3."))
+    records = log(
+        *LOOP, ev.AnswerStarted("loop"), ev.AnswerDone("It is 3.", "loop"), ev.RunFinished("answer", "It is 3.")
+    )
     assert show(records) == [
         *LOOP_SHOWN,
         ("7", "step", {"type": "answer", "status": "start"}),
@@ -118,9 +133,17 @@ def test_text_as_it_is_written_then_the_rest_from_the_record():
     for record in records:
         projection.feed(record)
     pieces = [projection.piece(text) for text in ("  ", "\nHel", "lo ", " wor")]
-    assert [(str(p.at), p.data["content"]) if p else None for p in pieces] == [None, ("7.3", "Hel"), ("7.5", "lo"), ("7.10", "  wor")]
+    assert [(str(p.at), p.data["content"]) if p else None for p in pieces] == [
+        None,
+        ("7.3", "Hel"),
+        ("7.5", "lo"),
+        ("7.10", "  wor"),
+    ]
     rest = projection.feed(ev.Record("r", 9, 109.0, ev.AnswerDone("Hello  world", "synthesis")))
-    assert [(str(e.at), e.data) for e in rest] == [("7.12", {"status": "delta", "content": "ld"}), ("9", {"status": "done"})]
+    assert [(str(e.at), e.data) for e in rest] == [
+        ("7.12", {"status": "delta", "content": "ld"}),
+        ("9", {"status": "done"}),
+    ]
 
 
 def test_an_answer_that_was_changed_after_it_streamed_is_sent_again():
@@ -138,20 +161,39 @@ def test_a_failure_is_an_error_and_not_an_answer():
         *LOOP,
         ev.AnswerStarted("error"),
         ev.AnswerDone("The model could not be used any further.", "error"),
-        ev.RunFinished("error", "The model could not be used any further.", success=False, error="HTTP 500", error_type="ModelError"),
+        ev.RunFinished(
+            "error",
+            "The model could not be used any further.",
+            success=False,
+            error="HTTP 500",
+            error_type="ModelError",
+        ),
     )
-    error = {"type": "ModelError", "message": "HTTP 500", "stop_reason": "error", "partial": "The model could not be used any further."}
+    error = {
+        "type": "ModelError",
+        "message": "HTTP 500",
+        "stop_reason": "error",
+        "partial": "The model could not be used any further.",
+    }
     assert show(records)[len(LOOP_SHOWN) :] == [("9", "error", error), done("9.0", "", 9.0, "error", False)]
 
 
 def test_out_of_time_is_an_error_too():
-    records = log(*LOOP, ev.RunFinished("budget", "No final answer", success=False, error="60 seconds", error_type="BudgetExhaustedError"))
+    records = log(
+        *LOOP,
+        ev.RunFinished(
+            "budget", "No final answer", success=False, error="60 seconds", error_type="BudgetExhaustedError"
+        ),
+    )
     assert [(at, name) for at, name, _ in show(records)[-2:]] == [("7", "error"), ("7.0", "done")]
 
 
 def test_a_limit_with_an_answer_is_an_answer():
     records = log(
-        *LOOP, ev.AnswerStarted("loop"), ev.AnswerDone("So far: 3", "loop"), ev.RunFinished("limit", "So far: 3", error="50 iterations")
+        *LOOP,
+        ev.AnswerStarted("loop"),
+        ev.AnswerDone("So far: 3", "loop"),
+        ev.RunFinished("limit", "So far: 3", error="50 iterations"),
     )
     assert show(records)[-1] == done("9", "So far: 3", 9.0, "limit")
 
@@ -163,7 +205,10 @@ def test_a_call_that_was_refused_before_it_started_still_has_both_ends():
         ev.ToolDone("c2", "echo", 1, "Not run", error="rejected", executed=False),
     )
     shown = show(records)
-    assert [(at, data["status"], data["call_id"]) for at, _, data in shown[1:]] == [("2", "start", "c2"), ("2.0", "done", "c2")]
+    assert [(at, data["status"], data["call_id"]) for at, _, data in shown[1:]] == [
+        ("2", "start", "c2"),
+        ("2.0", "done", "c2"),
+    ]
     assert shown[1][2]["tool_args"] == {"text": "x"}
     assert shown[2][2]["error"] == "rejected"
 
@@ -216,7 +261,11 @@ def test_the_rest_of_the_table():
 
 def test_full_detail_adds_names_and_never_changes_what_plain_says():
     records = log(
-        *SYNTHESIS[:7], ev.Reflected(1, "hm"), ev.ThinkStarted("planner", 1), ev.ThinkDone("planner", 1, AssistantMessage()), *SYNTHESIS[7:]
+        *SYNTHESIS[:7],
+        ev.Reflected(1, "hm"),
+        ev.ThinkStarted("planner", 1),
+        ev.ThinkDone("planner", 1, AssistantMessage()),
+        *SYNTHESIS[7:],
     )
     plain, full = show(records), show(records, "full")
     extra = [event for event in full if event not in plain]
@@ -230,7 +279,9 @@ def test_every_stored_event_is_shown_or_left_out_on_purpose():
     assert stored - handled == {"RunStarted", "MessageAdded", "Noted"}
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1.", ".5", "1.2.3", "1.-2", "1 2", "9" * 30, "1." + "9" * 30, "²", "1.²"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "-1", "1.", ".5", "1.2.3", "1.-2", "1 2", "9" * 30, "1." + "9" * 30, "²", "1.²"]
+)
 def test_ids_that_are_none_of_ours(text: str):
     assert read_position(text) is None
 
@@ -255,7 +306,10 @@ def seen(events: list[Shown]) -> list[tuple[str, Any]]:
     return found
 
 
-@given(drops=st.lists(st.integers(1, 4), min_size=1, max_size=30), cuts=st.lists(st.integers(1, 5), min_size=1, max_size=20))
+@given(
+    drops=st.lists(st.integers(1, 4), min_size=1, max_size=30),
+    cuts=st.lists(st.integers(1, 5), min_size=1, max_size=20),
+)
 def test_wherever_a_client_drops_it_sees_the_rest_once(drops: list[int], cuts: list[int]):
     """`cuts` is how the answer streamed the first time, `drops` how many events each connection lasts."""
     records = log(*SYNTHESIS)

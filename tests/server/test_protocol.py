@@ -7,7 +7,7 @@ from typing import Any
 
 from kit import add, call, echo, user_texts
 from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
-from treadle.types.errors import RequestRefusedError, TransientModelError
+from treadle._types.errors import RequestRefusedError, TransientModelError
 
 from .live import Client, Gate, PacedModel, joined, send_mail, serving
 
@@ -97,7 +97,12 @@ def test_json_mode_with_synthesis():
 
 
 def test_dag_mode():
-    plan = {"steps": [{"id": "a", "task": "find it", "dependencies": []}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]}
+    plan = {
+        "steps": [
+            {"id": "a", "task": "find it", "dependencies": []},
+            {"id": "b", "task": "tell it", "dependencies": ["a"]},
+        ]
+    }
     verdict = {"achieved": True, "confidence": 0.9, "final_answer": "All told.", "reasoning": "ok"}
     advice = {"planner": call("make_plan", **plan), "analyzer": call("judge", **verdict)}
     with serving(DagAgent(ScriptedModel(lambda r: advice.get(r.component, "done")))) as client:
@@ -123,10 +128,21 @@ def test_dag_mode():
 def test_tool_selection_is_a_phase():
     tools = [add, echo, *(_numbered(number) for number in range(12))]
     script = [call("select_tools", tools=["add"]), "ok"]
-    with serving(Agent(ScriptedModel(lambda r: script[0] if r.component == "selection" else "ok"), tools=tools)) as client:
+    with serving(
+        Agent(ScriptedModel(lambda r: script[0] if r.component == "selection" else "ok"), tools=tools)
+    ) as client:
         events = told(client.events(client.start()))
         assert ("1", "phase", {"phase": "selecting_tools", "total_tools": 14}) in events
-        assert [name for _, name, _ in events] == ["phase", "step", "step", "step", "answer", "answer", "answer", "done"]
+        assert [name for _, name, _ in events] == [
+            "phase",
+            "step",
+            "step",
+            "step",
+            "answer",
+            "answer",
+            "answer",
+            "done",
+        ]
 
 
 def _numbered(number: int) -> Any:
@@ -139,7 +155,9 @@ def _numbered(number: int) -> Any:
 
 
 def test_a_model_that_fails_for_good_is_an_error_event():
-    with serving(Agent(ScriptedModel([RequestRefusedError("HTTP 400: no such model", status=400)]), tools=[add])) as client:
+    with serving(
+        Agent(ScriptedModel([RequestRefusedError("HTTP 400: no such model", status=400)]), tools=[add])
+    ) as client:
         events = client.events(client.start())
         assert [(e["id"], e["event"]) for e in events] == [("1", "step"), ("5", "error"), ("5.0", "done")]
         assert events[1]["data"]["type"] == "RequestRefusedError"
@@ -205,7 +223,11 @@ def test_a_client_that_drops_every_three_events_sees_each_once_live_and_finished
         assert joined(live) == joined(whole) == joined(again)
         assert len({e["id"] for e in live}) == len(live), "an event came twice"
         assert len([e for e in live if e["data"].get("status") == "delta"]) > 5, "the text did not stream"
-        assert "".join(e["data"]["content"] for e in live if e["data"].get("status") == "delta") == text == live[-1]["data"]["answer"]
+        assert (
+            "".join(e["data"]["content"] for e in live if e["data"].get("status") == "delta")
+            == text
+            == live[-1]["data"]["answer"]
+        )
 
 
 def test_a_stream_begun_in_the_middle_of_the_answer_gets_all_of_it():
@@ -248,7 +270,9 @@ def test_a_text_that_has_to_be_written_again_is_reset_and_never_spliced():
         assert names[-4:] == [("reset", None), ("answer", "delta"), ("answer", "done"), ("done", None)]
         assert names[-5] in [("answer", "delta"), ("answer", "start")]
         after_reset = live[[e["event"] for e in live].index("reset") + 1 :]
-        assert "".join(e["data"]["content"] for e in after_reset if e["data"].get("status") == "delta") == "second words"
+        assert (
+            "".join(e["data"]["content"] for e in after_reset if e["data"].get("status") == "delta") == "second words"
+        )
         assert drop_every(client, run, 2)[-1]["data"]["answer"] == "second words"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kit import add, call, echo
 from treadle import Agent, ScriptedModel, tool
-from treadle.server import ServerSettings
+from treadle._server import ServerSettings
 
 from .live import Gate, PacedModel, joined, send_mail, serving
 
@@ -66,7 +66,10 @@ def test_an_answer_cut_off_in_the_middle_is_begun_again_and_never_spliced(tmp_pa
         assert names == [
             ("phase", None), ("reset", None), ("answer", "start"), ("answer", "delta"), ("answer", "done"), ("done", None),
         ]  # fmt: skip
-        assert "".join(e["data"]["content"] for e in rest if e["data"].get("status") == "delta") == "Another answer altogether"
+        assert (
+            "".join(e["data"]["content"] for e in rest if e["data"].get("status") == "delta")
+            == "Another answer altogether"
+        )
         assert rest[-1]["data"]["answer"] == "Another answer altogether"
 
 
@@ -84,7 +87,9 @@ def test_unfinished_runs_can_be_left_alone_and_taken_up_by_hand(tmp_path: Path):
         run = client.start()
         gate.wait_reached()
     left = ServerSettings(on_restart="leave", grace=0.1)
-    with serving(Agent(ScriptedModel(["I do not know what became of it."]), tools=[slow]), journal, settings=left) as client:
+    with serving(
+        Agent(ScriptedModel(["I do not know what became of it."]), tools=[slow]), journal, settings=left
+    ) as client:
         assert client.get(f"/api/runs/{run}")["live"] is False
         client.post(f"/api/runs/{run}/resume", None, 202)
         assert client.wait(run)["answer"] == "I do not know what became of it."
@@ -125,7 +130,7 @@ def test_a_run_of_an_agent_that_is_gone_is_left(tmp_path: Path):
 PROGRAM = """
 import asyncio, sys
 from treadle import Agent, ScriptedModel, tool
-from treadle.server import serve
+from treadle._server import serve
 
 @tool(effect="idempotent")
 async def slow() -> str:
@@ -142,7 +147,9 @@ serve({"demo": Agent(ScriptedModel(script), tools=[slow])}, sys.argv[1], port=0,
 
 def test_kill_9_and_start_again(tmp_path: Path):
     def begin(pause: float) -> tuple[subprocess.Popen[str], str]:
-        process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "j.db"), str(pause)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path / "j.db"), str(pause)], stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         return process, process.stdout.readline().strip()
 
@@ -184,7 +191,9 @@ def test_stopping_does_not_wait_for_followers(tmp_path: Path):
         return "done"
 
     got: list[str] = []
-    with serving(Agent(ScriptedModel([call("slow")]), tools=[slow, add, echo]), str(tmp_path / "j.db"), settings=QUICK) as client:
+    with serving(
+        Agent(ScriptedModel([call("slow")]), tools=[slow, add, echo]), str(tmp_path / "j.db"), settings=QUICK
+    ) as client:
         run = client.start()
         gate.wait_reached()
         follower = threading.Thread(target=lambda: got.extend(e["event"] for e in client.events(run)))

@@ -10,8 +10,8 @@ import pytest
 
 from kit import add, call, echo, user_texts
 from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
-from treadle.journal import open_journal
-from treadle.types.events import Record, RunFinished, RunStarted
+from treadle._journal import open_journal
+from treadle._types.events import Record, RunFinished, RunStarted
 
 from .live import Gate, PacedModel, has_results, send_mail, serving
 
@@ -21,7 +21,10 @@ HTML = "<h1>Report</h1><script>document.title = 'owned'</script>"
 @tool
 async def report() -> ToolResponse:
     """Write a report."""
-    return ToolResponse("written", artifacts=(Artifact("report.html", HTML, "text/html"), Artifact("dot.png", "aGk=", "image/png", True)))
+    return ToolResponse(
+        "written",
+        artifacts=(Artifact("report.html", HTML, "text/html"), Artifact("dot.png", "aGk=", "image/png", True)),
+    )
 
 
 def adder(**options: Any) -> Agent:
@@ -34,7 +37,12 @@ def test_start_look_list():
         created = client.post("/api/runs", {"question": "2+3?", "agent": "other"}, 201)
         run = client.wait(created["run_id"])
         assert created["conversation"] == run["conversation"]
-        assert (run["agent"], run["question"], run["answer"], run["stop_reason"]) == ("other", "2+3?", "It is 5.", "answer")
+        assert (run["agent"], run["question"], run["answer"], run["stop_reason"]) == (
+            "other",
+            "2+3?",
+            "It is 5.",
+            "answer",
+        )
         assert run["components"]["loop"]["calls"] == 2
         assert run["usage"]["total_tokens"] == run["usage"]["input_tokens"] + run["usage"]["output_tokens"] > 0
         client.wait(client.start("again"))
@@ -49,7 +57,17 @@ def test_start_look_list():
 def test_settings_of_one_run_and_their_bounds():
     model = ScriptedModel(["hi"], repeat_last=True)
     with serving(Agent(model, tools=None, max_iterations=7)) as client:
-        client.wait(client.start(settings={"temperature": 0.5, "max_tokens": 50, "seed": 3, "answer": "complete", "stream_thoughts": True}))
+        client.wait(
+            client.start(
+                settings={
+                    "temperature": 0.5,
+                    "max_tokens": 50,
+                    "seed": 3,
+                    "answer": "complete",
+                    "stream_thoughts": True,
+                }
+            )
+        )
         assert (model.requests[0].temperature, model.requests[0].max_tokens, model.requests[0].seed) == (0.5, 50, 3)
         assert model.requests[0].stream is True
         assert model.requests[1].component == "complete"
@@ -111,7 +129,9 @@ def test_a_conversation_goes_on_with_what_was_said_and_done():
         runs = client.get(f"/api/conversations/{first['conversation']}")["runs"]
         assert [info["run_id"] for info in runs] == [first["run_id"], second["run_id"]]
         both = client.ask(
-            "POST", "/api/runs", {"question": "?", "conversation": first["conversation"], "history": [{"role": "user", "content": "x"}]}
+            "POST",
+            "/api/runs",
+            {"question": "?", "conversation": first["conversation"], "history": [{"role": "user", "content": "x"}]},
         )
         assert both.status == 400
         assert client.ask("DELETE", f"/api/conversations/{first['conversation']}").status == 200
@@ -130,7 +150,9 @@ def test_a_history_the_client_keeps():
 def test_a_run_from_elsewhere_is_a_conversation_of_its_own(tmp_path: Path):
     async def leave() -> None:
         journal = open_journal(str(tmp_path / "j.db"))
-        await Agent(ScriptedModel(["hi"]), tools=None, journal=journal, name="cli").run("from the terminal", run_id="terminal-run")
+        await Agent(ScriptedModel(["hi"]), tools=None, journal=journal, name="cli").run(
+            "from the terminal", run_id="terminal-run"
+        )
         await journal.aclose()
 
     import asyncio
@@ -210,7 +232,11 @@ def test_decisions_one_by_one(allow: bool):
         client.wait(run, "paused")
         client.post(f"/api/runs/{run}/approvals", {"call_id": "call_1_0", "allow": True}, 202)
         client.wait(run)
-        results = [e["data"]["observation"] for e in client.events(run) if e["data"].get("status") == "done" and "observation" in e["data"]]
+        results = [
+            e["data"]["observation"]
+            for e in client.events(run)
+            if e["data"].get("status") == "done" and "observation" in e["data"]
+        ]
         assert sorted(results) == sorted(
             ["sent to ann", "sent to bob" if allow else "Tool 'send_mail' was not run: the user refused: not him."]
         )
@@ -225,7 +251,10 @@ def test_two_decisions_at_the_same_moment():
             model._next = 0  # pyright: ignore[reportPrivateUsage]
             run = client.start()
             client.wait(run, "paused")
-            decide = lambda name: client.ask("POST", f"/api/runs/{run}/approvals", {"call_id": name, "allow": True}).status  # noqa: E731, B023
+
+            def decide(name: str, run: str = run) -> int:
+                return client.ask("POST", f"/api/runs/{run}/approvals", {"call_id": name, "allow": True}).status
+
             with ThreadPoolExecutor(2) as pool:
                 assert set(pool.map(decide, ["call_1_0", "call_1_1"])) <= {202, 409}
             for waiting in client.get(f"/api/runs/{run}")["waiting"]:
@@ -256,7 +285,10 @@ def test_artifacts_are_shown_as_nobodys_page():
     with serving(Agent(model, tools=[report])) as client:
         run = client.start()
         body = client.wait(run)
-        assert [(a["name"], a["mime"]) for a in body["artifacts"]] == [("report.html", "text/html"), ("dot.png", "image/png")]
+        assert [(a["name"], a["mime"]) for a in body["artifacts"]] == [
+            ("report.html", "text/html"),
+            ("dot.png", "image/png"),
+        ]
         shown = client.ask("GET", f"/api/runs/{run}/artifacts/report.html")
         assert shown.data.decode() == HTML
         assert shown.headers["content-type"].startswith("text/html")

@@ -14,10 +14,10 @@ import pytest
 
 from kit import call, echo
 from treadle import Agent, ScriptedModel, ToolContext, tool
-from treadle.server import ServerSettings, create_app, make_server
-from treadle.server.limits import Rate, Room
-from treadle.server.page import Page
-from treadle.types.errors import ConfigError
+from treadle._server import ServerSettings, create_app, make_server
+from treadle._server.limits import Rate, Room
+from treadle._server.page import Page
+from treadle._types.errors import ConfigError
 
 from .live import Client, Gate, PacedModel, parse, serving
 
@@ -60,7 +60,9 @@ def test_without_a_token_nothing_but_health_and_the_page():
         assert client.get("/openapi.json")["components"]["securitySchemes"]
 
 
-@pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic YTpi", f"Bearer {ANN}x", f"bearer  {ANN[:-1]}", ANN, "Bearer \u00e9"])
+@pytest.mark.parametrize(
+    "header", ["Bearer wrong", "Bearer", "Basic YTpi", f"Bearer {ANN}x", f"bearer  {ANN[:-1]}", ANN, "Bearer \u00e9"]
+)
 def test_bad_tokens(header: str, guarded: Client):
     assert guarded.ask("GET", "/api/runs", authorization=header).status == 401
 
@@ -110,7 +112,9 @@ def test_one_user_cannot_see_anothers_runs():
 
 def test_a_childs_run_belongs_to_its_parents_user():
     helper = Agent(ScriptedModel(["child"]), tools=None, name="helper")
-    boss = Agent(ScriptedModel([call("helper", user_prompt="a", reasoning="b", context="c"), "ok"]), tools=[helper.as_tool()])
+    boss = Agent(
+        ScriptedModel([call("helper", user_prompt="a", reasoning="b", context="c"), "ok"]), tools=[helper.as_tool()]
+    )
     with serving(boss, tokens=TOKENS) as client:
         ann, bob = client.as_user(ANN), client.as_user(BOB)
         run = ann.start()
@@ -169,7 +173,9 @@ def test_a_borrowed_name_is_refused():
 
 def test_cors_for_those_who_are_let_in():
     with serving(talker(), settings=roomy(cors_origins=("https://chat.example",))) as client:
-        preflight = client.ask("OPTIONS", "/api/runs", origin="https://chat.example", access_control_request_method="POST")
+        preflight = client.ask(
+            "OPTIONS", "/api/runs", origin="https://chat.example", access_control_request_method="POST"
+        )
         assert preflight.headers["access-control-allow-origin"] == "https://chat.example"
         assert client.ask("POST", "/api/runs", {"question": "?"}, origin="https://chat.example").status == 201
         assert client.ask("POST", "/api/runs", {"question": "?"}, origin="https://evil.example").status == 403
@@ -234,7 +240,9 @@ def test_giant_bodies():
         connection.putheader("content-type", "application/json")
         connection.putheader("transfer-encoding", "chunked")
         connection.endheaders()
-        for _ in range(10):  # the last one is too much; after it nothing may be on its way, or the answer is lost with the connection
+        for _ in range(
+            10
+        ):  # the last one is too much; after it nothing may be on its way, or the answer is lost with the connection
             connection.send(b"400\r\n" + b"x" * 1024 + b"\r\n")
         assert connection.getresponse().status == 413
         connection.close()
@@ -401,7 +409,9 @@ def test_slow_heads_are_cut_off():
 
 def test_slow_bodies_are_cut_off():
     with serving(talker(), settings=roomy(body_timeout=0.3)) as client, _raw(client) as slow:
-        slow.sendall(b'POST /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"qu')
+        slow.sendall(
+            b'POST /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"qu'
+        )
         assert b"408 Request Timeout" in slow.recv(4096)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from treadle import Agent, DagAgent, ScriptedModel, tool
-from treadle.plugins.telemetry import Telemetry
-from treadle.types.errors import ModelError, TransientModelError
+from treadle._plugins.telemetry import Telemetry
+from treadle._types.errors import ModelError, TransientModelError
 
 SECRET = "the secret question"
 
@@ -50,7 +50,9 @@ def named(exporter: Any, prefix: str) -> list[Any]:
 
 def test_a_run_is_a_tree_of_spans(traced: Any):
     provider, exporter = traced
-    model = ScriptedModel([[{"name": "look_up", "args": {"what": "a"}}, {"name": "break_down", "args": {"what": "b"}}], "Done."])
+    model = ScriptedModel(
+        [[{"name": "look_up", "args": {"what": "a"}}, {"name": "break_down", "args": {"what": "b"}}], "Done."]
+    )
     agent = Agent(model, tools=[look_up, break_down], name="clerk", plugins=[Telemetry(provider=provider)])
     result = agent.run_sync(SECRET, conversation="talk-1")
     (run,) = named(exporter, "invoke_agent clerk")
@@ -62,7 +64,10 @@ def test_a_run_is_a_tree_of_spans(traced: Any):
     first, second = named(exporter, "chat scripted")
     assert first.attributes["gen_ai.response.finish_reasons"] == ("tool_calls",)
     assert second.attributes["gen_ai.response.finish_reasons"] == ("stop",)
-    assert first.attributes["gen_ai.usage.output_tokens"] + second.attributes["gen_ai.usage.output_tokens"] == result.usage.output_tokens
+    assert (
+        first.attributes["gen_ai.usage.output_tokens"] + second.attributes["gen_ai.usage.output_tokens"]
+        == result.usage.output_tokens
+    )
     (good,), (bad,) = named(exporter, "execute_tool look_up"), named(exporter, "execute_tool break_down")
     assert "error.type" not in good.attributes
     assert bad.attributes["error.type"] == "exception"
@@ -77,7 +82,9 @@ def test_no_content_unless_asked(traced: Any):
     script = [{"name": "look_up", "args": {"what": SECRET}}, f"About {SECRET}."]
     Agent(ScriptedModel(script), tools=[look_up], plugins=[Telemetry(provider=provider)]).run_sync(SECRET)
     assert len(exporter.get_finished_spans()) == 4
-    assert SECRET not in str([(span.name, dict(span.attributes), span.events, span.status) for span in exporter.get_finished_spans()])
+    assert SECRET not in str(
+        [(span.name, dict(span.attributes), span.events, span.status) for span in exporter.get_finished_spans()]
+    )
     exporter.clear()
     Agent(ScriptedModel(script), tools=[look_up], plugins=[Telemetry(provider=provider, content=True)]).run_sync(SECRET)
     assert SECRET in named(exporter, "execute_tool")[0].attributes["gen_ai.tool.call.arguments"]
@@ -102,7 +109,10 @@ def test_steps_of_a_dag_are_under_it(traced: Any):
 
     def think(request: Any) -> Any:
         if request.component == "planner":
-            steps = [{"id": "a", "task": "do a", "dependencies": []}, {"id": "b", "task": "do b", "dependencies": ["a"]}]
+            steps = [
+                {"id": "a", "task": "do a", "dependencies": []},
+                {"id": "b", "task": "do b", "dependencies": ["a"]},
+            ]
             return {"name": "make_plan", "args": {"steps": steps}}
         if request.component == "analyzer":
             return {"name": "judge", "args": {"achieved": True, "confidence": 1.0, "final_answer": "Both."}}
@@ -135,7 +145,9 @@ def test_a_cancelled_run_leaves_no_open_span(traced: Any):
         return ""
 
     async def main() -> None:
-        run = Agent(ScriptedModel([{"name": "wait", "args": {}}]), tools=[wait], plugins=[Telemetry(provider=provider)]).start("go")
+        run = Agent(
+            ScriptedModel([{"name": "wait", "args": {}}]), tools=[wait], plugins=[Telemetry(provider=provider)]
+        ).start("go")
         await asyncio.sleep(0.05)
         run.cancel()
         await run
@@ -156,7 +168,9 @@ def test_a_paused_run_ends_its_span_and_begins_another(traced: Any):
         return "paid"
 
     agent = Agent(
-        ScriptedModel([{"name": "pay", "args": {"amount": 5}, "id": "c1"}, "Paid."]), tools=[pay], plugins=[Telemetry(provider=provider)]
+        ScriptedModel([{"name": "pay", "args": {"amount": 5}, "id": "c1"}, "Paid."]),
+        tools=[pay],
+        plugins=[Telemetry(provider=provider)],
     )
     paused = agent.run_sync("pay")
     agent.resume_sync(paused.run_id, approve={"c1": True})
@@ -175,7 +189,9 @@ def test_spans_do_not_make_models_stream(traced: Any):
         asked.append(request.stream)
         return "brief"
 
-    Agent(ScriptedModel(think), tools=[look_up], preset="two_phase", plugins=[Telemetry(provider=provider)]).run_sync("go")
+    Agent(ScriptedModel(think), tools=[look_up], preset="two_phase", plugins=[Telemetry(provider=provider)]).run_sync(
+        "go"
+    )
     assert asked
     assert not any(asked)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import Limits, Tool, ToolOutcome
-from treadle.tools.runner import run_call
-from treadle.tools.toolkit import Toolkit
-from treadle.types.messages import ToolCall
+from treadle._tools.base import Limits, Tool, ToolOutcome
+from treadle._tools.runner import run_call
+from treadle._tools.toolkit import Toolkit
+from treadle._types.messages import ToolCall
 
 
 class Context:
@@ -35,7 +35,12 @@ def context() -> Context:
 @pytest.fixture
 def acall(context: Context) -> Callable[..., Any]:
     async def acall(
-        item: object, args: dict[str, Any] | None = None, *, extras: Mapping[str, Any] | None = None, name: str = "", **limits: Any
+        item: object,
+        args: dict[str, Any] | None = None,
+        *,
+        extras: Mapping[str, Any] | None = None,
+        name: str = "",
+        **limits: Any,
     ) -> ToolOutcome:
         kit = Toolkit([item])
         found: Tool | None = kit.get(name) if name else next(iter(kit))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.tools.docstring import parse_docstring
+from treadle._tools.docstring import parse_docstring
 
 GOOGLE = """Find books.
 
@@ -69,7 +69,8 @@ def test_the_first_paragraph_may_have_several_lines_and_sections_may_follow_dire
 
 
 @pytest.mark.parametrize(
-    "doc", [None, "", "   \n ", "Args:", "Parameters\n---", ":param:", ":param :", "Args:\n\n\n", "Args:\n  no colon here"]
+    "doc",
+    [None, "", "   \n ", "Args:", "Parameters\n---", ":param:", ":param :", "Args:\n\n\n", "Args:\n  no colon here"],
 )
 def test_odd_docstrings_do_no_harm(doc: str | None) -> None:
     description, parameters = parse_docstring(doc)

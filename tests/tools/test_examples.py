@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from treadle.tools import docstring, spec, validation
+from treadle._tools import docstring, spec, validation
 
 
 @pytest.mark.parametrize("module", [docstring, spec, validation])

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict
 import msgspec
 import pytest
 
-from treadle.tools.base import Tool, ToolContext, ToolOutcome
-from treadle.tools.function import tool
-from treadle.tools.signature import Extra
-from treadle.tools.toolkit import Toolkit
-from treadle.types.errors import ConfigError, SchemaError
+from treadle._tools.base import Tool, ToolContext, ToolOutcome
+from treadle._tools.function import tool
+from treadle._tools.signature import Extra
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ConfigError, SchemaError
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -70,7 +70,12 @@ def test_L30_the_signature_and_docstring_give_the_schema() -> None:
         return city
 
     assert isinstance(weather, Tool)
-    assert (weather.name, weather.description, weather.timeout, weather.effect) == ("weather", "The weather to come.", 30.0, "unsafe")
+    assert (weather.name, weather.description, weather.timeout, weather.effect) == (
+        "weather",
+        "The weather to come.",
+        30.0,
+        "unsafe",
+    )
     assert weather.parameters == {
         "type": "object",
         "properties": {
@@ -173,7 +178,14 @@ def test_json_is_converted_to_what_the_annotations_ask_for(call: Call) -> None:
 
     @tool
     def f(
-        color: Color, point: Point, when: datetime, paths: list[Path], pair: Pair, number: float, tags: set[str], keep: Any = None
+        color: Color,
+        point: Point,
+        when: datetime,
+        paths: list[Path],
+        pair: Pair,
+        number: float,
+        tags: set[str],
+        keep: Any = None,
     ) -> None:
         seen.extend([color, point, when, paths, pair, number, tags, keep])
 
@@ -205,7 +217,9 @@ def test_a_value_that_cannot_be_converted_is_the_models_mistake(call: Call) -> N
 
 
 def test_convert_is_only_set_when_needed() -> None:
-    def plain(a: str, b: int, c: list[str], d: dict[str, Any], e: bool | None = None, f: Literal["x"] = "x") -> None: ...
+    def plain(
+        a: str, b: int, c: list[str], d: dict[str, Any], e: bool | None = None, f: Literal["x"] = "x"
+    ) -> None: ...
     def needs(a: float) -> None: ...
 
     assert tool(plain).convert is None
@@ -227,7 +241,11 @@ def test_pydantic_models(call: Call) -> None:
             return value
 
     @tool
-    def order(items: list[Item], first: Item | None = None, size: Annotated[int, pydantic.Field(le=5, description="the size")] = 1) -> str:
+    def order(
+        items: list[Item],
+        first: Item | None = None,
+        size: Annotated[int, pydantic.Field(le=5, description="the size")] = 1,
+    ) -> str:
         return f"{[item.name for item in items]} {type(first).__name__} {size}"
 
     found = order.parameters["properties"]
@@ -258,13 +276,16 @@ def test_a_dataclass_with_a_pydantic_field_goes_to_pydantic(call: Call) -> None:
 
 def test_pydantic_is_never_imported_for_others() -> None:
     code = (
-        "import sys\nfrom treadle.tools.function import tool\nfrom treadle.tools.toolkit import Toolkit\n"
+        "import sys\nfrom treadle._tools.function import tool\nfrom treadle._tools.toolkit import Toolkit\n"
         "def f(a: int) -> int:\n    return a\n"
         "Toolkit([tool(f)])\n"
         "assert not {'pydantic', 'jsonschema_rs'} & set(sys.modules)\n"
     )
     subprocess.run(
-        [sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": ""}, timeout=60
+        [sys.executable, "-c", code],
+        check=True,
+        env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": ""},
+        timeout=60,
     )
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from treadle.tools import runner, streaming
-from treadle.tools.base import Limits, Tool, ToolOutcome
-from treadle.tools.function import tool
-from treadle.tools.runner import run_call
-from treadle.tools.threads import ToolThreads
-from treadle.tools.toolkit import Toolkit
-from treadle.types.messages import ToolCall, text_of
+from treadle._tools import runner, streaming
+from treadle._tools.base import Limits, Tool, ToolOutcome
+from treadle._tools.function import tool
+from treadle._tools.runner import run_call
+from treadle._tools.threads import ToolThreads
+from treadle._tools.toolkit import Toolkit
+from treadle._types.messages import ToolCall, text_of
 
 Call = Callable[..., ToolOutcome]
 ACall = Callable[..., Any]
@@ -150,7 +150,9 @@ def test_a_generator_is_not_read_ahead_of_the_loop(acall: ACall) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_generator_is_stopped_when_its_output_is_too_large(call: Call, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_generator_is_stopped_when_its_output_is_too_large(
+    call: Call, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     monkeypatch.setattr(streaming, "MAX_STREAMED", 1000)
 
     def sync() -> Iterator[str]:
@@ -176,7 +178,9 @@ def test_a_tool_that_destroys_its_arguments_does_not_reach_the_log(context: Any)
 
     args: dict[str, Any] = {"items": [1, 2], "options": {"a": 1}, "anything": {"deep": []}}
     call = ToolCall("c", "destroy", args)
-    outcome = asyncio.run(run_call(destroy, call, limits=Limits(), toolkit=Toolkit([destroy]), extras={}, context=context))
+    outcome = asyncio.run(
+        run_call(destroy, call, limits=Limits(), toolkit=Toolkit([destroy]), extras={}, context=context)
+    )
     assert outcome.content == "gone"
     assert call.args == {"items": [1, 2], "options": {"a": 1}, "anything": {"deep": []}}
 
@@ -300,11 +304,11 @@ def test_a_call_that_found_no_thread_says_it_was_not_executed(acall: ACall, monk
 def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -> None:
     code = """
         import asyncio, time
-        from treadle.tools.base import Limits
-        from treadle.tools.function import tool
-        from treadle.tools.runner import run_call
-        from treadle.tools.toolkit import Toolkit
-        from treadle.types.messages import ToolCall
+        from treadle._tools.base import Limits
+        from treadle._tools.function import tool
+        from treadle._tools.runner import run_call
+        from treadle._tools.toolkit import Toolkit
+        from treadle._types.messages import ToolCall
 
         @tool(timeout=0.1)
         def stuck() -> None:
@@ -320,7 +324,11 @@ def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -
     """
     source = str(Path(__file__).parents[2] / "src")
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=30, env={"PYTHONPATH": source, "PATH": ""}
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={"PYTHONPATH": source, "PATH": ""},
     )
     assert (done.stdout.strip(), done.returncode, done.stderr) == ("timeout", 0, "")
 

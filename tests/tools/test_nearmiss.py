@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit import go
 from treadle import Agent, ScriptedModel, ToolError, tool
-from treadle.tools.nearmiss import near_misses
+from treadle._tools.nearmiss import near_misses
 
 KNOWN = "there is no city 'Lisboa'; known are: Madrid, Lisbon, New York and Porto."
 

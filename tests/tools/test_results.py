@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import ToolOutcome, ToolResponse
-from treadle.tools.function import tool
-from treadle.tools.results import clean, cut, render, to_text
-from treadle.types.events import Artifact
-from treadle.types.messages import ImagePart, TextPart, text_of
+from treadle._tools.base import ToolOutcome, ToolResponse
+from treadle._tools.function import tool
+from treadle._tools.results import clean, cut, render, to_text
+from treadle._types.events import Artifact
+from treadle._types.messages import ImagePart, TextPart, text_of
 
 Call = Callable[..., ToolOutcome]
 
@@ -88,7 +88,8 @@ def test_pydantic_models_become_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cleaned"), [("a\ud800b", "a\ufffdb"), ("\ud83d\ude00", "\U0001f600"), ("é\udc80", "é\ufffd"), ("plain é", "plain é")]
+    ("text", "cleaned"),
+    [("a\ud800b", "a\ufffdb"), ("\ud83d\ude00", "\U0001f600"), ("é\udc80", "é\ufffd"), ("plain é", "plain é")],
 )
 def test_everything_is_encodable(text: str, cleaned: str) -> None:
     assert clean(text) == cleaned

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import pytest
 
-from treadle.tools.base import Limits, Tool, ToolOutcome, ToolResponse
-from treadle.tools.function import tool
-from treadle.tools.runner import run_call
-from treadle.tools.signature import Extra
-from treadle.tools.toolkit import Toolkit
-from treadle.types.errors import ToolError
-from treadle.types.messages import ToolCall
+from treadle._tools.base import Limits, Tool, ToolOutcome, ToolResponse
+from treadle._tools.function import tool
+from treadle._tools.runner import run_call
+from treadle._tools.signature import Extra
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ToolError
+from treadle._types.messages import ToolCall
 
 Call = Callable[..., ToolOutcome]
 ACall = Callable[..., Any]
@@ -74,7 +74,10 @@ def test_L32_unknown_arguments(call: Call) -> None:
     for policy in ("reject", "repair"):
         outcome = call(add, args, unknown_args=policy)
         assert (outcome.error, outcome.executed) == ("invalid_args", False)
-        assert outcome.content == "Tool 'add' was not called: unknown argument 'bb', 'x' (did you mean 'b'?). It takes: a, b."
+        assert (
+            outcome.content
+            == "Tool 'add' was not called: unknown argument 'bb', 'x' (did you mean 'b'?). It takes: a, b."
+        )
     assert call(add, args, unknown_args="schema").content == "Tool 'add' was not called: argument 'bb', 'x': unknown"
 
 
@@ -175,7 +178,14 @@ def test_every_kind_of_callable_is_executed(call: Call) -> None:
         async def __call__(self, a: int) -> int:
             return a + 1
 
-    for function in (coroutine, returns_coroutine, Object(), functools.partial(coroutine), lambda a: coroutine(a), lambda a: a + 1):
+    for function in (
+        coroutine,
+        returns_coroutine,
+        Object(),
+        functools.partial(coroutine),
+        lambda a: coroutine(a),
+        lambda a: a + 1,
+    ):
         assert call(raw(function), {"a": 1}).content == "2", function
 
 

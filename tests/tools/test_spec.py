@@ -7,20 +7,35 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import ToolContext, ToolOutcome, ToolResponse
-from treadle.tools.spec import BaseTool, ToolParam, ToolReturn, ToolSpec
-from treadle.types.errors import ConfigError, SchemaError, ToolError
+from treadle._tools.base import ToolContext, ToolOutcome, ToolResponse
+from treadle._tools.spec import BaseTool, ToolParam, ToolReturn, ToolSpec
+from treadle._types.errors import ConfigError, SchemaError, ToolError
 
 Call = Callable[..., ToolOutcome]
 
 
 def test_L30_types_may_be_python_types_or_names() -> None:
     names = ["string", "str", "integer", "int", "float", "number", "bool", "array", "list", "object", "dict", "any"]
-    kinds = ["string", "string", "integer", "integer", "number", "number", "boolean", "array", "array", "object", "object", None]
+    kinds = [
+        "string",
+        "string",
+        "integer",
+        "integer",
+        "number",
+        "number",
+        "boolean",
+        "array",
+        "array",
+        "object",
+        "object",
+        None,
+    ]
     spec = ToolSpec("t", "T.", inputs=[ToolParam(f"p{i}", name) for i, name in enumerate(names)])
     assert [schema.get("type") for schema in spec.json_schema()["properties"].values()] == kinds
     python = ToolSpec(
-        "t", "T.", inputs=[ToolParam(f"p{i}", kind) for i, kind in enumerate([str, int, float, bool, list, dict, Any, list[int]])]
+        "t",
+        "T.",
+        inputs=[ToolParam(f"p{i}", kind) for i, kind in enumerate([str, int, float, bool, list, dict, Any, list[int]])],
     )
     kinds = [schema.get("type") for schema in python.json_schema()["properties"].values()]
     assert kinds == ["string", "integer", "number", "boolean", "array", "object", None, "array"]
@@ -54,10 +69,20 @@ def test_check_inputs_checks_fills_defaults_and_leaves_other_names_out() -> None
     class Connection: ...
 
     spec = ToolSpec(
-        "t", "T.", inputs=[ToolParam("path", str), ToolParam("limit", int, default=10), ToolParam("connection", Connection, llm=False)]
+        "t",
+        "T.",
+        inputs=[
+            ToolParam("path", str),
+            ToolParam("limit", int, default=10),
+            ToolParam("connection", Connection, llm=False),
+        ],
     )
     connection = Connection()
-    assert spec.check_inputs({"path": "a", "connection": connection, "else": 1}) == {"path": "a", "limit": 10, "connection": connection}
+    assert spec.check_inputs({"path": "a", "connection": connection, "else": 1}) == {
+        "path": "a",
+        "limit": 10,
+        "connection": connection,
+    }
     with pytest.raises(ToolError) as caught:
         spec.check_inputs({"path": 3, "connection": "no"})
     assert "argument 'path': expected string, got integer 3" in str(caught.value)
@@ -69,7 +94,9 @@ def test_check_inputs_checks_fills_defaults_and_leaves_other_names_out() -> None
 
 
 def test_check_inputs_takes_converted_values_as_well_as_json() -> None:
-    spec = ToolSpec("t", "T.", inputs=[ToolParam("day", date), ToolParam("path", Path), ToolParam("any", "any", required=False)])
+    spec = ToolSpec(
+        "t", "T.", inputs=[ToolParam("day", date), ToolParam("path", Path), ToolParam("any", "any", required=False)]
+    )
     wanted = {"day": date(2026, 1, 2), "path": Path("x"), "any": iter}
     assert spec.check_inputs({"day": "2026-01-02", "path": "x", "any": iter}) == wanted
     assert spec.check_inputs(wanted) == wanted

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.base import Tool
-from treadle.tools.function import tool
-from treadle.tools.spec import BaseTool, ToolParam, ToolSpec
-from treadle.tools.toolkit import Toolkit
-from treadle.types.errors import ConfigError, DuplicateToolError, SchemaError
+from treadle._tools.base import Tool
+from treadle._tools.function import tool
+from treadle._tools.spec import BaseTool, ToolParam, ToolSpec
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ConfigError, DuplicateToolError, SchemaError
 
 
 @tool
@@ -41,7 +41,15 @@ class AgentLike:
 
 
 def raw(**changes: Any) -> Tool:
-    return Tool(**{"name": "raw", "description": "", "parameters": {"type": "object", "properties": {}}, "execute": plain, **changes})
+    return Tool(
+        **{
+            "name": "raw",
+            "description": "",
+            "parameters": {"type": "object", "properties": {}},
+            "execute": plain,
+            **changes,
+        }
+    )
 
 
 def test_L42_everything_that_is_a_tool_can_be_registered() -> None:
@@ -148,4 +156,6 @@ def test_a_toolkit_of_ready_tools_is_made_in_microseconds() -> None:
     started = time.perf_counter()
     for _ in range(200):
         Toolkit(tools)
-    assert (time.perf_counter() - started) / 200 < 200e-6  # a few microseconds; the bound leaves room for a busy machine
+    assert (
+        time.perf_counter() - started
+    ) / 200 < 200e-6  # a few microseconds; the bound leaves room for a busy machine

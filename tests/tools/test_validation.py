@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from treadle.tools.validation import check_name, check_schema, checker
-from treadle.types.errors import ConfigError, SchemaError
+from treadle._tools.validation import check_name, check_schema, checker
+from treadle._types.errors import ConfigError, SchemaError
 
 
 def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -18,7 +18,11 @@ def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("parameters", "args", "message"),
     [
-        (schema(count={"type": "integer"}), {"count": "three"}, "argument 'count': expected integer, got string \"three\""),
+        (
+            schema(count={"type": "integer"}),
+            {"count": "three"},
+            "argument 'count': expected integer, got string \"three\"",
+        ),
         (schema(count={"type": "integer"}), {"count": True}, "argument 'count': expected integer, got boolean true"),
         (schema(count={"type": "integer"}), {"count": None}, "argument 'count': expected integer, got null"),
         (schema(count={"type": "integer"}), {"count": 1.5}, "argument 'count': expected integer, got number 1.5"),
@@ -34,7 +38,12 @@ def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
         (schema(("path",), path={}), {}, "argument 'path': missing"),
         (schema(), {"x": 1}, "argument 'x': unknown"),
         (
-            schema(l={"type": "array", "items": {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}}}),
+            schema(
+                l={
+                    "type": "array",
+                    "items": {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}},
+                }
+            ),
             {"l": [{"n": "a"}, {"n": []}]},
             "argument 'l[1].n': expected string, got array []",
         ),
@@ -58,7 +67,11 @@ def test_valid_arguments_give_no_message() -> None:
 
 
 def test_long_values_are_cut_and_messages_are_few() -> None:
-    check = checker(schema(s={"type": "integer"}, u={"enum": ["x" * 5000] * 3}, **{f"n{i}": {"type": "integer"} for i in range(100)}))
+    check = checker(
+        schema(
+            s={"type": "integer"}, u={"enum": ["x" * 5000] * 3}, **{f"n{i}": {"type": "integer"} for i in range(100)}
+        )
+    )
     messages = check.validate({"s": "y" * 100_000, "u": "z", **{f"n{i}": "no" for i in range(100)}})
     assert len(messages) <= 8
     assert max(map(len, messages)) < 500
@@ -148,7 +161,8 @@ def test_an_unchecked_schema_that_was_used_is_still_checked_at_registration() ->
 
 
 @pytest.mark.parametrize(
-    ("name", "suggestion"), [("my tool!", "my_tool"), ("", "my_tool"), ("a" * 65, "a" * 64), ("größe", "gr_e"), ("a\n", "a")]
+    ("name", "suggestion"),
+    [("my tool!", "my_tool"), ("", "my_tool"), ("a" * 65, "a" * 64), ("größe", "gr_e"), ("a\n", "a")],
 )
 def test_names_that_providers_refuse_are_refused_with_a_suggestion(name: str, suggestion: str) -> None:
     with pytest.raises(ConfigError, match=f"try name='{suggestion}'"):

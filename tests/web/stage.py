@@ -7,9 +7,9 @@ from typing import Any
 
 from server.live import Gate, PacedModel
 from treadle import Agent, Artifact, DagAgent, ScriptedModel, ToolContext, ToolError, ToolResponse, tool
-from treadle.types.messages import ToolMessage, UserMessage
-from treadle.types.profile import Prices, Profile
-from treadle.types.request import Reply, Request
+from treadle._types.messages import ToolMessage, UserMessage
+from treadle._types.profile import Prices, Profile
+from treadle._types.request import Reply, Request
 
 FACTS = {
     "Eiffel Tower": "Wrought-iron lattice tower in Paris. Height: 330 m including antennas. Completed in 1889.",
@@ -82,7 +82,9 @@ def other_tools(gates: Gates) -> list[Any]:
     @tool
     async def chart(year: int) -> ToolResponse:
         """Draw a chart of the sales of a year."""
-        return ToolResponse("drawn", artifacts=(Artifact("sales.html", REPORT, "text/html", summary="A bar chart of four quarters."),))
+        return ToolResponse(
+            "drawn", artifacts=(Artifact("sales.html", REPORT, "text/html", summary="A bar chart of four quarters."),)
+        )
 
     @tool(approval="ask")
     async def send_mail(to: str, subject: str, text: str) -> str:
@@ -98,14 +100,17 @@ def question_of(request: Request) -> str:
 
 
 def results(request: Request) -> int:
-    place = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question"), default=0)
+    place = max(
+        (i for i, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question"),
+        default=0,
+    )
     return sum(isinstance(m, ToolMessage) for m in request.messages[place:])
 
 
 def calls(thought: str, *made: tuple[str, dict[str, Any]]) -> Reply:
     import msgspec
 
-    from treadle.types.request import RawCall
+    from treadle._types.request import RawCall
 
     raw = tuple(RawCall("", name, msgspec.json.encode(args).decode()) for name, args in made)
     return Reply(text=thought, calls=raw, finish="calls")
@@ -121,13 +126,19 @@ def play(request: Request) -> Any:
     if "taller" in asked:
         if not found:
             thought = "Both heights are needed. I will look the two buildings up side by side."
-            return calls(thought, ("encyclopedia", {"title": "Eiffel Tower"}), ("encyclopedia", {"title": "Empire State Building"}))
+            return calls(
+                thought,
+                ("encyclopedia", {"title": "Eiffel Tower"}),
+                ("encyclopedia", {"title": "Empire State Building"}),
+            )
         return "The Empire State Building, by 113 m."
     if "hotel" in asked:
         if not found:
             return calls("First see what there is.", ("search", {"query": "hotels near Gare de l'Est"}))
         return (
-            "**Pension Anna** costs 74 euros a night, and dogs are welcome." if interrupted else "**Pension Anna** costs 74 euros a night."
+            "**Pension Anna** costs 74 euros a night, and dogs are welcome."
+            if interrupted
+            else "**Pension Anna** costs 74 euros a night."
         )
     if "build" in asked:
         return calls("", ("build", {"target": "release"})) if not found else "The release is built."
@@ -138,10 +149,18 @@ def play(request: Request) -> Any:
             else "Here is the chart. The fourth quarter was the best."
         )
     if "mail" in asked:
-        mail = {"to": "ann@example.com", "subject": "Thursday", "text": "Dear Ann,\n\nThursday at ten suits me.\n\nBest wishes"}
-        return calls("The mail is ready; it needs your word.", ("send_mail", mail)) if not found else "Ann has her mail."
+        mail = {
+            "to": "ann@example.com",
+            "subject": "Thursday",
+            "text": "Dear Ann,\n\nThursday at ten suits me.\n\nBest wishes",
+        }
+        return (
+            calls("The mail is ready; it needs your word.", ("send_mail", mail)) if not found else "Ann has her mail."
+        )
     if "Atlantis" in asked:
-        return calls("", ("encyclopedia", {"title": "Atlantis"})) if not found else "There is no article about Atlantis."
+        return (
+            calls("", ("encyclopedia", {"title": "Atlantis"})) if not found else "There is no article about Atlantis."
+        )
     return "Hello."
 
 
@@ -149,7 +168,10 @@ def guide(gates: Gates) -> Agent:
     profile = Profile(tool_call=True, parallel_calls=True, json_mode=True, prices=Prices(3.0, 15.0))
     model = PacedModel(play, profile=profile, name="scripted", chunk=14, pause=0.004)
     return Agent(
-        model, tools=[lookup_tool(), *other_tools(gates)], answer="synthesize", description="Looks things up, builds, draws, writes."
+        model,
+        tools=[lookup_tool(), *other_tools(gates)],
+        answer="synthesize",
+        description="Looks things up, builds, draws, writes.",
     )
 
 
@@ -180,7 +202,12 @@ def planner(gates: Gates) -> Agent:
             return {"name": "make_plan", "args": PLAN}
         if request.component == "analyzer":
             answer = "Chile is richer per head; **Peru** grows faster."
-            return {"name": "judge", "args": {"achieved": True, "confidence": 0.9, "final_answer": answer, "reasoning": "all there"}}
+            return {
+                "name": "judge",
+                "args": {"achieved": True, "confidence": 0.9, "final_answer": answer, "reasoning": "all there"},
+            }
         return f"Done: {question_of(request).splitlines()[0]}."
 
-    return DagAgent(Steps(script), tools=[lookup_tool()], description="Plans first, then works on the steps side by side.")
+    return DagAgent(
+        Steps(script), tools=[lookup_tool()], description="Plans first, then works on the steps side by side."
+    )

@@ -36,7 +36,9 @@ class Stage:
         return found
 
     def count(self, selector: str, many: int) -> None:
-        self.page.wait_for_function("([s, n]) => document.querySelectorAll(s).length === n", arg=[selector, many], timeout=10_000)
+        self.page.wait_for_function(
+            "([s, n]) => document.querySelectorAll(s).length === n", arg=[selector, many], timeout=10_000
+        )
 
     def finish(self, turns: int = 1) -> None:
         self.count(".turn-foot", turns)
@@ -160,7 +162,9 @@ def test_a_reload_in_the_middle_loses_nothing(stage: Stage):
     before = [stage.page.locator(selector).all_inner_texts() for selector in (".question", ".thought", ".tool-name")]
     stage.page.reload()
     stage.see(".tool.running")
-    assert [stage.page.locator(selector).all_inner_texts() for selector in (".question", ".thought", ".tool-name")] == before
+    assert [
+        stage.page.locator(selector).all_inner_texts() for selector in (".question", ".thought", ".tool-name")
+    ] == before
     stage.gates.search.open()
     stage.finish()
     after = stage.page.locator(".turn").inner_text()

@@ -59,7 +59,9 @@ def test_everything_has_a_name_and_what_happens_is_said(stage: Stage):
             .map((one) => one.outerHTML.slice(0, 120))"""
     )
     assert nameless == []
-    landmarks = stage.page.evaluate("() => ['nav', 'main', 'aside'].map((tag) => !!document.querySelector(tag + '[aria-label]'))")
+    landmarks = stage.page.evaluate(
+        "() => ['nav', 'main', 'aside'].map((tag) => !!document.querySelector(tag + '[aria-label]'))"
+    )
     assert landmarks == [True, True, True]
 
 
@@ -98,7 +100,9 @@ def test_it_can_be_read_by_night(browser: Any, shoot: Shoot):
 def test_on_a_phone(browser: Any, shoot: Shoot):
     gates = Gates()
     with serving({"guide": guide(gates)}) as client:
-        context = browser.new_context(viewport={"width": 390, "height": 844}, device_scale_factor=2, has_touch=True, is_mobile=True)
+        context = browser.new_context(
+            viewport={"width": 390, "height": 844}, device_scale_factor=2, has_touch=True, is_mobile=True
+        )
         stage = Stage(context.new_page(), client, gates)
         stage.page.goto(client.address)
         stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")

@@ -8,10 +8,10 @@ from typing import Any
 
 from server.live import serving
 from treadle import Agent, ScriptedModel, Usage
-from treadle.journal.memory import MemoryJournal
-from treadle.server import ServerSettings
-from treadle.types import events as ev
-from treadle.types.messages import AssistantMessage, ToolCall
+from treadle._journal.memory import MemoryJournal
+from treadle._server import ServerSettings
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
 
 from .stage import Gates
 from .test_page import SIZE, Shoot, Stage
@@ -88,7 +88,13 @@ def test_recorded_runs(browser: Any, shoot: Shoot):
         stage.page.locator(".divider summary").click()
         assert "applied twice" in stage.page.locator(".divider p").inner_text()
         notes = " ".join(stage.page.locator(".note").all_inner_texts())
-        for words in ("Trying again", "Reflection", "Went on with claude-x", "Went on after a restart", "Course corrected"):
+        for words in (
+            "Trying again",
+            "Reflection",
+            "Went on with claude-x",
+            "Went on after a restart",
+            "Course corrected",
+        ):
             assert words in notes
         stage.page.get_by_role("button", name="More").click()
         stage.page.get_by_role("button", name="Less").click()
@@ -128,7 +134,9 @@ def test_many_conversations(browser: Any):
     async def fill() -> None:
         for number in range(450):
             name = f"run-{number:010}"
-            await journal.append(log(name, ev.RunStarted(f"Question {number}", conversation=name), ev.RunFinished("answer", "yes")))
+            await journal.append(
+                log(name, ev.RunStarted(f"Question {number}", conversation=name), ev.RunFinished("answer", "yes"))
+            )
 
     with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, fill()).result()

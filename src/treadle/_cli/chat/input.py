@@ -1,0 +1,87 @@
+"""Messages as a person types them: with history and editing on a terminal, line by line from a pipe."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import select
+import sys
+from contextlib import suppress
+from typing import Any
+
+from treadle._journal.paths import state_folder
+
+_KEPT = 1000
+_PASTE_SECONDS = 0.03
+
+
+class Reader:
+    """A message ends with its line, unless the line ends with a backslash or more was pasted with it."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stdin.isatty()
+        self._history = state_folder() / "chat_history"
+        self._readline: Any = _readline() if self.terminal else None
+        if self._readline is not None:
+            self._readline.set_history_length(_KEPT)
+            with suppress(OSError):
+                self._readline.read_history_file(self._history)
+
+    def read(self, begun: str = "") -> str | None:
+        """The next message; None at the end of the input. `begun` was typed before the prompt appeared."""
+        lines: list[str] = []
+        while True:
+            line = self._line("… " if lines else "> ", begun)
+            begun = ""
+            if line is None:
+                return "\n".join(lines) if lines else None
+            if line.endswith("\\"):
+                lines.append(line[:-1])
+                continue
+            lines.append(line)
+            if not (self.terminal and _more_is_waiting()):
+                return "\n".join(lines).strip("\n")
+
+    def close(self) -> None:
+        if self._readline is not None:
+            with suppress(OSError):
+                self._history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._readline.write_history_file(self._history)
+                self._history.chmod(0o600)
+
+    def _line(self, prompt: str, begun: str) -> str | None:
+        if not self.terminal:
+            line = sys.stdin.readline()
+            return line.rstrip("\n") if line else None
+        if self._readline is not None and begun:
+            self._readline.set_startup_hook(lambda: self._readline.insert_text(begun))
+        try:
+            return input(self._coloured(prompt))
+        except EOFError:
+            return None
+        finally:
+            if self._readline is not None:
+                self._readline.set_startup_hook(None)
+
+    def _coloured(self, prompt: str) -> str:
+        if self._readline is None or os.environ.get("NO_COLOR"):
+            return prompt
+        # The marks tell the line editor that the colour takes no room.
+        return f"\x01\x1b[1;32m\x02{prompt}\x01\x1b[0m\x02"
+
+
+def _readline() -> Any:
+    if importlib.util.find_spec("readline") is None:
+        return None
+    import readline
+
+    with suppress(Exception):  # another line editor under the same name may not know it
+        readline.parse_and_bind("set enable-bracketed-paste on")
+    return readline
+
+
+def _more_is_waiting() -> bool:
+    """Whether the next line is there already: nobody types that fast, it was pasted."""
+    if sys.platform == "win32":
+        return False
+    return bool(select.select([sys.stdin], [], [], _PASTE_SECONDS)[0])

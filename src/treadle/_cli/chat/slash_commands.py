@@ -1,0 +1,97 @@
+"""What a line that begins with a slash does in a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from treadle._cli.display.text import arguments, clean, one_line, plural, spent
+from treadle._types.state import fold
+
+if TYPE_CHECKING:
+    from treadle._cli.chat.command import Chat
+
+
+async def run_command(chat: Chat, line: str) -> bool:
+    """Do what the line says; False when it says to leave."""
+    name, _, rest = line[1:].strip().partition(" ")
+    if name in ("quit", "exit", "q"):
+        return False
+    command = COMMANDS.get(name)
+    if command is None:
+        print(f"there is no command /{clean(name)}; /help lists them")
+    else:
+        await command[0](chat, rest.strip())
+    return True
+
+
+async def _help(chat: Chat, rest: str) -> None:
+    for name, (_, usage, line) in COMMANDS.items():
+        print(f"  /{(name + ' ' + usage).strip():17} {line}")
+    print("  /quit              leave (Ctrl-D does, too)")
+    print("A line that ends with \\ goes on in the next one.")
+    print("While it works, what you type is sent to it, and Ctrl-C stops it.")
+
+
+async def _tools(chat: Chat, rest: str) -> None:
+    for tool in chat.agent.toolkit:
+        asks = " (asks first)" if tool.approval == "ask" else ""
+        print(f"  {tool.name}: {one_line(tool.description, 70)}{asks}")
+    if not len(chat.agent.toolkit):
+        print("  no tools; start with --tools NAME")
+
+
+async def _plan(chat: Chat, rest: str) -> None:
+    if rest in ("on", "off"):
+        await chat.rebuild(msgspec.structs.replace(chat.launch, plan=rest == "on"))
+        print(f"planning is {rest} from the next question on")
+        return
+    steps = fold(await chat.journal.load(chat.last_run)).plan if chat.last_run else ()
+    for step in steps:
+        print(f"  [{'x' if step.done else ' '}] {clean(step.text)}")
+    if not steps:
+        print("there is no plan" + ("" if chat.launch.plan else "; /plan on makes one for each question"))
+
+
+async def _model(chat: Chat, rest: str) -> None:
+    if rest:
+        await chat.rebuild(msgspec.structs.replace(chat.launch, model=rest))
+    print(f"model: {chat.launch.model or chat.agent.model.name}")
+
+
+async def _fork(chat: Chat, rest: str) -> None:
+    if not chat.last_run:
+        print("there is nothing to fork yet")
+        return
+    number, _, words = rest.partition(" ")
+    if number.isdigit():
+        await chat.fork(int(number), words.strip())
+        return
+    state = fold(await chat.journal.load(chat.last_run))
+    for step in state.steps:
+        print(f"  {step.iteration}  {step.tool} {arguments(step.args, 60)} -> {one_line(step.observation, 60)}")
+    print(f"  {state.iteration}  the answer" if state.finished else "")
+    print("/fork N goes back to before step N; words after N are told to it first")
+
+
+async def _new(chat: Chat, rest: str) -> None:
+    chat.forget()
+    print("a new conversation")
+
+
+async def _cost(chat: Chat, rest: str) -> None:
+    print(f"{plural(chat.turns, 'question')}, {spent(chat.usage)}")
+
+
+Command = tuple[Callable[["Chat", str], Awaitable[None]], str, str]
+COMMANDS: dict[str, Command] = {
+    "help": (_help, "", "this list"),
+    "tools": (_tools, "", "the tools it has"),
+    "plan": (_plan, "[on|off]", "show the plan, or make one for each question"),
+    "fork": (_fork, "[N [words]]", "go back to before step N of the last answer and take another way"),
+    "model": (_model, "[NAME]", "show the model, or take another one"),
+    "new": (_new, "", "forget what was said"),
+    "cost": (_cost, "", "what this conversation has cost"),
+}

@@ -1,0 +1,165 @@
+"""`treadle completion`: scripts for shells, made from the program's own parsers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+SHELLS = ("bash", "zsh", "fish")
+_RUN_IDS = "treadle runs list --ids -n 50 2>/dev/null"
+_FILES = ("file", "journal", "output", "tokens", "files")
+"""Options and arguments whose values are paths."""
+
+
+class Option(Struct, frozen=True):
+    flags: tuple[str, ...]
+    help: str
+    takes_value: bool
+    values: tuple[str, ...] = ()
+    is_file: bool = False
+
+
+class Node(Struct, frozen=True):
+    """A command or action: `path` is what is typed to get there, `treadle` left out."""
+
+    path: tuple[str, ...]
+    children: dict[str, str]
+    """Names of what may follow, with a line about each."""
+    options: list[Option]
+    wants_run: bool = False
+    values: tuple[str, ...] = ()
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "completion",
+        description="Print the completion script for a shell.",
+        epilog='bash: eval "$(treadle completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc after compinit; '
+        "fish: treadle completion fish > ~/.config/fish/completions/treadle.fish",
+    )
+    parser.add_argument("shell", choices=SHELLS)
+
+
+def run(args: argparse.Namespace) -> int:
+    nodes = list(walk())
+    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](nodes))
+    return 0
+
+
+def walk() -> Iterator[Node]:
+    """Every command and action of the program."""
+    from treadle._cli.main import COMMANDS, build_parser
+
+    parser, _ = build_parser(list(COMMANDS))
+    yield from _nodes(parser, ())
+
+
+def _nodes(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Node]:
+    from treadle._cli.main import COMMANDS
+
+    options: list[Option] = []
+    children: dict[str, argparse.ArgumentParser] = {}
+    lines: dict[str, str] = {}
+    wants_run, values = False, ()
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage] - argparse has no other way to ask
+        if action.help == argparse.SUPPRESS:
+            continue
+        if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+            children = dict(cast(Mapping[str, argparse.ArgumentParser], action.choices or {}))
+            lines = {choice.dest: choice.help or "" for choice in action._choices_actions}  # pyright: ignore[reportPrivateUsage]
+        elif action.option_strings:
+            flags = tuple(action.option_strings)
+            options.append(Option(flags, action.help or "", action.nargs != 0, _values(action), action.dest in _FILES))
+        else:
+            wants_run = wants_run or action.dest in ("run", "runs")
+            values = _values(action)
+    named = {name: lines.get(name) or COMMANDS.get(name, ("", ""))[1] for name in children}
+    yield Node(path, named, options, wants_run, values)
+    for name, child in children.items():
+        yield from _nodes(child, (*path, name))
+
+
+def _values(action: Any) -> tuple[str, ...]:
+    """What may be given to an option or argument, where that is known."""
+    if action.dest == "tools":
+        from treadle._cli.setup import toolbox
+        from treadle._tools.builtin import BUILTINS
+
+        return (*sorted({**BUILTINS, **toolbox.HERE}), "none")
+    return tuple(map(str, action.choices or ()))
+
+
+def _flags(node: Node) -> str:
+    return " ".join(flag for option in node.options for flag in option.flags)
+
+
+def bash(nodes: list[Node]) -> str:
+    """Also the heart of the zsh script: walk the words to find the command, then offer what belongs to it."""
+    known = "|".join(" ".join(node.path) for node in nodes if node.path)
+    cases = "\n".join(
+        f'    "{" ".join(node.path)}") words="{" ".join((*node.children, *node.values))}"; flags="{_flags(node)}" ;;'
+        for node in nodes
+    )
+    wanting = "|".join(f'"{" ".join(node.path)}"' for node in nodes if node.wants_run)
+    grouped: dict[str, set[str]] = {}
+    for option in (option for node in nodes for option in node.options if option.takes_value):
+        offer = f'-W "{" ".join(option.values)}"' if option.values else "-f" if option.is_file else '-W ""'
+        grouped.setdefault(offer, set()).update(option.flags)
+    valued = "\n".join(
+        f'    {"|".join(sorted(names))}) COMPREPLY=($(compgen {offer} -- "$cur")); return ;;'
+        for offer, names in sorted(grouped.items())
+    )
+    return f"""# treadle completion for bash
+_treadle() {{
+  local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" path="" word words flags i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="${{COMP_WORDS[i]}}"
+    case "|{known}|" in *"|${{path:+$path }}$word|"*) path="${{path:+$path }}$word" ;; esac
+  done
+  case "$prev" in
+{valued}
+  esac
+  case "$path" in
+{cases}
+  esac
+  case "$path" in {wanting}) [[ "$cur" == -* ]] || words="last $({_RUN_IDS})" ;; esac
+  [[ "$cur" == -* || -z "$words" ]] && words="$flags"
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}}
+complete -F _treadle treadle"""
+
+
+def zsh(nodes: list[Node]) -> str:
+    return f"""# treadle completion for zsh
+autoload -U +X bashcompinit && bashcompinit
+{bash(nodes)}"""
+
+
+def fish(nodes: list[Node]) -> str:
+    lines = ["# treadle completion for fish", "complete -c treadle -f"]
+    for node in nodes:
+        seen = " and ".join(f"__fish_seen_subcommand_from {name}" for name in node.path).replace(" and ", "; and ")
+        below = " ".join(node.children)
+        condition = "; and ".join(filter(None, (seen, f"not __fish_seen_subcommand_from {below}" if below else "")))
+        start = f"complete -c treadle -n {_quoted(condition)}" if condition else "complete -c treadle"
+        lines += [f"{start} -a {_quoted(name)} -d {_quoted(line)}" for name, line in node.children.items()]
+        lines += [f"{start} -a {_quoted(value)}" for value in node.values]
+        if node.wants_run:
+            lines.append(f"{start} -a {_quoted(f'last ({_RUN_IDS})')}")
+        lines += [_fish_option(start, option) for option in node.options]
+    return "\n".join(lines)
+
+
+def _fish_option(start: str, option: Option) -> str:
+    names = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
+    value = ""
+    if option.takes_value:
+        value = f" -x -a {_quoted(' '.join(option.values))}" if option.values else " -r -F" if option.is_file else " -x"
+    return f"{start} {names}{value} -d {_quoted(option.help)}"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,168 @@
+"""`treadle doctor`: what a model can really do."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from treadle._cli.setup import exit_codes as exits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from treadle._models.catalog.probe import Finding, Report
+    from treadle._models.catalog.probe_target import Target
+
+EXAMPLES = """examples:
+  treadle doctor                             the model that runs when none is named
+  treadle doctor ollama:llama3.2
+  treadle doctor http://localhost:8000/v1    any OpenAI-compatible server
+
+Later runs of the same model at the same address use what was found.
+
+"""
+WORDS = {
+    "answers": "answers",
+    "usage": "tells its usage",
+    "streaming": "streaming",
+    "tool_call": "tool calls",
+    "tool_result": "takes tool results",
+    "parallel_calls": "parallel calls",
+    "forced_tool": "forced tool choice",
+    "json_mode": "JSON mode",
+    "json_schema": "JSON schema",
+    "grammar": "grammar",
+    "reasoning": "reasoning channel",
+}
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "doctor",
+        description="Try with real calls what a model can do, choose its dialect, and keep the result for later runs.",
+        epilog=EXAMPLES + exits.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
+    parser.add_argument(
+        "--name", default="", metavar="MODEL", help="which model of the server at URL; the first it lists if not given"
+    )
+    parser.add_argument(
+        "--key-env", metavar="VARIABLE", help="the variable that holds the key for URL; none is sent if not given"
+    )
+    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="how long one reply may take")
+    parser.add_argument("--dry", action="store_true", help="keep nothing")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    return asyncio.run(_examine(args))
+
+
+async def _examine(args: argparse.Namespace) -> int:
+    from treadle._models.catalog.known import remember
+    from treadle._models.catalog.probe import probe
+    from treadle._models.catalog.probe_target import target_of
+
+    target = await target_of(_named(args), api_key=_key(args.key_env), name=args.name)
+    model = target.model
+    if not args.json:
+        _introduce(target)
+    if (load := getattr(model, "load", None)) is not None:
+        await load()
+    watch = None if args.json or not sys.stderr.isatty() else _tell
+    try:
+        report = await probe(model, target.claimed, timeout=args.timeout, window=target.window, on_finding=watch)
+    finally:
+        await model.aclose()
+    path = remember(report.known()) if report.answers and report.provider and not args.dry else None
+    if args.json:
+        _print_json(report, path)
+    else:
+        _print(report, target, path)
+    return exits.OK if report.answers else exits.FAILED
+
+
+def _named(args: argparse.Namespace) -> str:
+    if args.target:
+        return args.target
+    from treadle._cli.setup.launch import say_choice
+    from treadle._cli.setup.user_config import read_user_file
+    from treadle._models.catalog.default import choose
+
+    choice = choose(None, read_user_file().model)
+    say_choice(choice, quiet=args.json)
+    return choice.spec
+
+
+def _key(variable: str | None) -> str | None:
+    if not variable:
+        return None
+    from treadle._types.errors import ConfigError
+
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"--key-env {variable}: this variable is not set")
+    return key
+
+
+def _introduce(target: Target) -> None:
+    from treadle._cli.display.text import one_line
+
+    address = getattr(target.model, "address", "")
+    print(f"probing {one_line(target.model.name, 80)}{f' at {address}' if address else ''}", file=sys.stderr)
+    if target.others:
+        others = one_line(", ".join(target.others), 100)
+        print(f"the server has others (--name chooses): {others}", file=sys.stderr)
+
+
+def _tell(finding: Finding) -> None:
+    print(f"  {WORDS[finding.ability]}: {_yes(finding.works)}", file=sys.stderr, flush=True)
+
+
+def _yes(value: bool | None) -> str:
+    return "?" if value is None else "yes" if value else "no"
+
+
+def _print(report: Report, target: Target, path: Path | None) -> None:
+    from treadle._cli.display.table import table
+    from treadle._cli.display.text import one_line, seconds, spent
+
+    rows = [
+        [
+            WORDS[found.ability],
+            "-" if found.claimed is None else _yes(found.claimed),
+            _yes(found.works),
+            seconds(found.elapsed) if found.elapsed else "",
+            found.note,
+        ]
+        for found in report.findings
+    ]
+    print(table(("ABILITY", "CLAIMED", "WORKS", "TIME", "NOTE"), rows, right=(3,)))
+    if not report.answers:
+        print("\nthe model does not answer; nothing was kept")
+        return
+    if report.window:
+        print(f"\nwindow: {report.window} tokens, says the server", end="")
+    print(f"\ndialect: {report.dialect} ({report.reason})")
+    print(f"spent: {spent(report.usage)} in {report.usage.requests} requests")
+    if path is not None:
+        print(f"kept in {path}\nuse it as {one_line(target.spec, 200)}")
+
+
+def _print_json(report: Report, path: Path | None) -> None:
+    import msgspec
+
+    shown = msgspec.to_builtins(report) | {
+        "usage": msgspec.to_builtins(report.usage),
+        "findings": [
+            {"ability": f.ability, "claimed": f.claimed, "works": f.works, "note": f.note, "elapsed": f.elapsed}
+            for f in report.findings
+        ],
+        "answers": report.answers,
+        "file": str(path) if path else None,
+    }
+    print(msgspec.json.encode(shown).decode())

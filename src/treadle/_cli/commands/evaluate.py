@@ -1,0 +1,206 @@
+"""`treadle eval`: how many tasks a model solves."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle._cli.setup import exit_codes as exits
+from treadle._cli.setup.options import PRESETS, add_journal_option
+
+if TYPE_CHECKING:
+    from treadle._evals.report import Report
+    from treadle._evals.runner import Trial, Variant
+    from treadle._evals.tasks import TaskSet
+
+EXAMPLES = """examples:
+  treadle eval evals/shop.jsonl --model local:qwen2.5-coder-1.5b
+  treadle eval evals/office.jsonl -m ollama:llama3.2 --dialect native --dialect schema --repeats 3
+  treadle eval hotpot_folder -m openai:gpt-5-mini --limit 20 --parallel 8 --out report
+
+Several models and dialects are compared with each other. Every run is kept in the journal under the id the report gives.
+
+"""
+MAX_ITERATIONS = 12
+"""Enough for every task of ours; a model that needs more has lost its way."""
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "eval",
+        description="Run a task file against a model and settings, and report how many tasks it solves.",
+        epilog=EXAMPLES + exits.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "tasks",
+        metavar="TASKS",
+        help="a file with one task a line, or a folder with HotpotQA's tasks.json and wiki.json",
+    )
+    what = parser.add_argument_group("what is compared")
+    what.add_argument("-m", "--model", action="append", metavar="PROVIDER:MODEL", help="may be repeated")
+    what.add_argument(
+        "-d",
+        "--dialect",
+        action="append",
+        metavar="NAME",
+        help="how tools are spoken of, 'auto' if not given; may be repeated",
+    )
+    what.add_argument("-p", "--preset", choices=PRESETS, default="default", help="settings that belong together")
+    what.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting, such as temperature=0.2")
+    which = parser.add_argument_group("which tasks, how often")
+    which.add_argument(
+        "--split", choices=("dev", "held"), default="", help="only the open tasks, or only those held back"
+    )
+    which.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="only tasks of this kind; may be repeated"
+    )
+    which.add_argument("--limit", type=_count, metavar="N", help="at most N tasks, taken from all kinds in turn")
+    which.add_argument("--repeats", type=_count, default=1, metavar="N", help="run every task N times")
+    which.add_argument("--parallel", type=_count, default=1, metavar="N", help="N runs at a time")
+    which.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="how long one run may take")
+    parser.add_argument("-o", "--out", metavar="DIR", help="write report.md, report.html and results.jsonl there")
+    parser.add_argument(
+        "--min", type=float, default=0.0, metavar="PERCENT", help="exit with 1 if a variant solves less"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    add_journal_option(parser)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._evals.runner import chosen
+    from treadle._evals.tasks import load_tasks
+    from treadle._types.errors import ConfigError
+
+    tasks = chosen(load_tasks(args.tasks), split=args.split, kinds=args.kind, limit=args.limit)
+    if not tasks.tasks:
+        raise ConfigError("no task is left: --split and --kind leave none")
+    out = Path(args.out).expanduser() if args.out else None
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "results.jsonl").write_bytes(b"")
+    report = asyncio.run(_evaluate(args, tasks, out))
+    _print(report, out)
+    return (
+        exits.OK if all(100 * figures.shares["all"].value >= args.min for figures in report.figures) else exits.FAILED
+    )
+
+
+async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) -> Report:
+    from treadle._cli.setup.launch import journal_from
+    from treadle._evals.report import report_of
+    from treadle._evals.runner import run_tasks
+
+    journal = journal_from(args)
+    variants = _variants(args)
+    progress = _Progress(len(variants) * len(tasks.tasks) * args.repeats, out, quiet=args.quiet)
+    try:
+        for variant in variants:
+            if (load := getattr(variant.model, "load", None)) is not None:
+                await load()
+        trials = await run_tasks(
+            tasks,
+            variants,
+            repeats=args.repeats,
+            parallel=args.parallel,
+            journal=journal,
+            case_seconds=args.timeout,
+            on_trial=progress.tell,
+        )
+    finally:
+        for variant in variants:
+            await variant.model.aclose()
+        if journal is not None:
+            await journal.aclose()
+    return report_of(f"{tasks.name}: tasks solved", trials, _described(args, tasks))
+
+
+def _variants(args: argparse.Namespace) -> list[Variant]:
+    from treadle._cli.setup.launch import say_choice, settings_from
+    from treadle._cli.setup.user_config import UserFile, read_user_file
+    from treadle._evals.runner import Variant
+    from treadle._models.catalog.default import choose
+
+    choices = [choose(spec, read_user_file().model) for spec in args.model or [None]]
+    for choice in choices:
+        say_choice(choice, quiet=args.quiet)
+    # The user's own defaults are left out: a figure should mean the same on every machine.
+    given = argparse.Namespace(set=args.set, max_iterations=None, max_cost=None)
+    settings = {"max_iterations": MAX_ITERATIONS, **settings_from(given, UserFile())}
+    variants: list[Variant] = []
+    for choice in choices:
+        for dialect in args.dialect or [""]:
+            own = {**settings, "dialect": dialect} if dialect else settings
+            label = f"{choice.spec} {dialect}".strip()
+            variants.append(Variant(label, _model(choice.spec, dialect), own, args.preset))
+    return variants
+
+
+def _model(spec: str, dialect: str) -> Any:
+    """The model. Who names the native dialect says that the model can call tools, whatever its profile says."""
+    from treadle._models.catalog.default import SCRIPTED, Choice, model_of
+    from treadle._models.catalog.registry import resolve_model
+
+    if dialect == "native" and not spec.startswith(SCRIPTED):
+        return resolve_model(spec, abilities={"tool_call": True})
+    return model_of(Choice(spec, ""))
+
+
+def _described(args: argparse.Namespace, tasks: TaskSet) -> dict[str, str]:
+    from treadle import __version__
+
+    said = {"tasks": f"{len(tasks.tasks)} of {Path(args.tasks).name}" + (f" ({args.split})" if args.split else "")}
+    said |= {"repeats": str(args.repeats), "preset": args.preset, "treadle": __version__}
+    if args.set:
+        said["settings"] = ", ".join(args.set)
+    return said
+
+
+class _Progress:
+    """One line per run that ended; the results so far are safe on disk."""
+
+    def __init__(self, total: int, out: Path | None, *, quiet: bool) -> None:
+        self.total, self.out, self.quiet = total, out, quiet
+        self.done = self.passed = 0
+
+    def tell(self, trial: Trial) -> None:
+        import msgspec
+
+        from treadle._cli.display.text import one_line, seconds
+
+        self.done += 1
+        self.passed += trial.passed
+        if self.out is not None:
+            with open(self.out / "results.jsonl", "ab") as file:
+                file.write(msgspec.json.encode(trial) + b"\n")
+        if not self.quiet:
+            mark = "ok  " if trial.passed else "FAIL"
+            why = "" if trial.passed else f"  {one_line('; '.join(trial.problems), 90)}"
+            line = f"{self.done:>4}/{self.total} {mark} {trial.task} {seconds(trial.elapsed)} {trial.run_id[:8]}{why}"
+            print(line, file=sys.stderr, flush=True)
+
+
+def _print(report: Report, out: Path | None) -> None:
+    from treadle._cli.display.table import table
+    from treadle._evals.report import effort, html, markdown
+
+    for figures in report.figures:
+        print(f"\n{figures.variant}: {figures.shares['all']} of tasks solved, with 95 % confidence")
+        rows = [[name, str(share)] for name, share in figures.shares.items() if name != "all"]
+        print(table(("", "SOLVED"), rows))
+    head, rows = effort(report)
+    print("\n" + table([name.upper() for name in head], rows, stretch=0, right=range(2, len(head))))
+    if out is not None:
+        (out / "report.md").write_text(markdown(report), "utf-8")
+        (out / "report.html").write_text(html(report), "utf-8")
+        print(f"\nreport: {out / 'report.html'}")

@@ -1,0 +1,48 @@
+"""`treadle kb`: a local knowledge base for the retrieval tool."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "kb", description="Build and search a knowledge base: one SQLite file of text, Markdown, HTML and PDF."
+    )
+    parts = parser.add_subparsers(dest="part", required=True)
+    for name, words in (
+        ("add", "add files or folders"),
+        ("list", "list the documents"),
+        ("search", "try a query"),
+        ("remove", "remove a document"),
+    ):
+        part = parts.add_parser(name, help=words)
+        part.add_argument("--kb", default="knowledge.db", metavar="FILE", help="the knowledge base (knowledge.db)")
+        if name == "add":
+            part.add_argument("path", nargs="+")
+        elif name == "search":
+            part.add_argument("query")
+            part.add_argument("-k", type=int, default=5, help="how many chunks (5)")
+        elif name == "remove":
+            part.add_argument("name")
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
+
+    base = KnowledgeBase(Path(args.kb))
+    if args.part == "add":
+        for path in args.path:
+            for document in base.add(Path(path)):
+                print(f"added {document.name}: {document.chunks} chunks")
+    elif args.part == "list":
+        for document in base.documents():
+            print(f"{document.name}: {document.chunks} chunks")
+    elif args.part == "search":
+        for chunk in base.search(args.query, args.k):
+            print(f"[{chunk.id}] {chunk.document} #{chunk.position}: {chunk.text[:200]}")
+    else:
+        base.remove(args.name)
+    return 0

@@ -1,0 +1,112 @@
+"""`treadle mcp serve`: agents and tools for MCP clients."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle._flows.agent import Agent
+    from treadle._tools.base import Tool
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser("mcp", description="Treadle and the Model Context Protocol.")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    serve = actions.add_parser(
+        "serve",
+        help="offer agents and tools as an MCP server",
+        description="Offer agents and tools as an MCP server, over standard input and output unless --http is given.",
+    )
+    serve.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a document whose agent is offered; repeatable",
+    )
+    serve.add_argument(
+        "-t",
+        "--tools",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a built-in tool, module:name or file.py:name",
+    )
+    serve.add_argument(
+        "-m", "--model", metavar="PROVIDER:MODEL", help="the model of the agents, in place of the documents' own"
+    )
+    serve.add_argument("--http", type=int, metavar="PORT", help="serve over HTTP on this machine; 0 for any free port")
+    serve.add_argument("--name", default="treadle", help="what the server calls itself")
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._cli.setup.toolbox import find_tools
+    from treadle._tools.mcp.serve import serve_http, serve_stdio
+    from treadle._tools.toolkit import Toolkit
+    from treadle._types.errors import ConfigError
+
+    kit = Toolkit([*(_offered(file, args.model) for file in args.file), *find_tools(args.tools)])
+    if not len(kit):
+        raise ConfigError("there is nothing to serve: name an agent with -f FILE or tools with --tools NAME")
+    if args.http is None:
+        asyncio.run(serve_stdio(kit, args.name))
+    else:
+        asyncio.run(
+            serve_http(
+                kit, args.http, args.name, lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True)
+            )
+        )
+    return 0
+
+
+def _offered(file: str, model: str | None) -> Tool:
+    from treadle._config import load
+    from treadle._models.catalog.default import model_named
+
+    agent = load(file, model=model_named(model) if model else None)
+    for tool in agent.toolkit:
+        if tool.approval == "ask":
+            print(
+                f"treadle: {agent.name} uses {tool.name}, which needs approval: nobody can give it here",
+                file=sys.stderr,
+            )
+    return question_tool(agent)
+
+
+def question_tool(agent: Agent) -> Tool:
+    """An agent as a tool for the outside: a question in, its answer out, its steps as progress."""
+    from treadle._tools.base import Tool, ToolContext, ToolResponse
+    from treadle._tools.mcp.client import safe_name
+    from treadle._types.events import Record, ToolStarted
+
+    async def ask(context: ToolContext, question: str) -> ToolResponse:
+        def show(record: Record) -> None:
+            if isinstance(record.event, ToolStarted):
+                context.output(f"{record.event.call.name} ...")
+
+        run = agent.start(question)
+        run.subscribe(show)
+        result = await run
+        return ToolResponse(
+            result.answer or str(result.error or result.stop_reason),
+            error=not result.success,
+            artifacts=result.artifacts,
+        )
+
+    return Tool(
+        safe_name(agent.name),
+        agent.description or f"Ask the agent {agent.name}.",
+        {
+            "type": "object",
+            "properties": {"question": {"type": "string"}},
+            "required": ["question"],
+            "additionalProperties": False,
+        },
+        ask,
+        timeout=None,
+        context_param="context",
+    )

@@ -1,0 +1,57 @@
+"""`treadle models`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def register(commands: Any) -> None:
+    commands.add_parser(
+        "models", description="The models this machine can use: its own, those served on it, and providers with a key."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    import os
+
+    from treadle._cli.display.table import table
+    from treadle._cli.setup.user_config import read_user_file
+    from treadle._models.catalog.default import BY_KEY, LOCAL_DEFAULT, SERVERS, choose, found_servers
+    from treadle._models.catalog.providers import PROVIDERS
+    from treadle._models.local import weights
+
+    choice = choose(None, read_user_file().model)
+    print(f"used when none is named: {choice.spec} ({choice.reason})\n")
+    local = [
+        [
+            f"local:{name}",
+            f"{entry.size / 1e9:.1f} GB",
+            "on this machine" if weights.find(name) else "fetched on first use",
+        ]
+        for name, entry in weights.CATALOGUE.items()
+    ]
+    local += [["local:PATH.gguf", "", "any GGUF file"]]
+    print(table(("LOCAL MODEL", "SIZE", "WHERE"), local))
+    served = [[f"{provider.name}:{name}"] for provider, names in found_servers() for name in names]
+    print(
+        "\n"
+        + (
+            table(("SERVED ON THIS MACHINE",), served)
+            if served
+            else f"no server answers here (looked for {', '.join(SERVERS)})"
+        )
+    )
+    rows = [
+        [
+            provider.name,
+            provider.key_env,
+            "set" if os.environ.get(provider.key_env) else "-",
+            BY_KEY.get(provider.name, ""),
+        ]
+        for provider in sorted({id(p): p for p in PROVIDERS.values()}.values(), key=lambda p: p.name)
+        if provider.needs_key
+    ]
+    print("\n" + table(("PROVIDER", "KEY", "", "MODEL WHEN NONE IS NAMED"), rows))
+    print(f"\nwithout any of these: {LOCAL_DEFAULT}; scripted:FILE plays back a script")
+    return 0

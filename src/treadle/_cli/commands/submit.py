@@ -1,0 +1,48 @@
+"""`treadle submit`: hand a question to the workers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import Any
+
+from treadle._cli.setup.options import add_journal_option
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "submit", description="Hand a question to the workers of a Temporal server; prints the run's id."
+    )
+    parser.add_argument("question")
+    parser.add_argument(
+        "--temporal", default="127.0.0.1:7233", metavar="HOST:PORT", help="where the Temporal server is"
+    )
+    parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
+    parser.add_argument("--name", default="agent", help="the agent to ask (agent)")
+    parser.add_argument("--wait", action="store_true", help="wait for the answer and print it")
+    add_journal_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._cli.commands.worker import shared_journal
+    from treadle._cli.setup import exit_codes as exits
+    from treadle._durable.temporal import Submitter
+    from treadle._journal import open_journal
+    from treadle._types.events import RunFinished
+
+    async def submit() -> int:
+        journal = open_journal(shared_journal(args.journal))
+        try:
+            hub = await Submitter.connect(args.temporal, journal, queue=args.queue)
+            run_id = await hub.submit(args.question, agent=args.name)
+            print(run_id, flush=True)
+            if args.wait:
+                await hub.wait(run_id)
+                end = (await journal.load(run_id))[-1].event
+                print(end.answer if isinstance(end, RunFinished) else "")
+                return exits.OK if isinstance(end, RunFinished) and end.success else exits.FAILED
+            return exits.OK
+        finally:
+            await journal.aclose()
+
+    return asyncio.run(submit())

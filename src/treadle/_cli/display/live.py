@@ -1,0 +1,182 @@
+"""A run alive on a terminal, with `rich`: what is done scrolls up, what is going on stays at the bottom."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.spinner import Spinner
+from rich.text import Text
+
+from treadle._cli.display.sinks import APPROVAL_KEYS, SHOWN_LINES, approval_text
+from treadle._cli.display.story import Answer, Card, Item, Line, Story, ending, observation
+from treadle._cli.display.text import arguments, clean, few_lines, last_lines, seconds, spent
+from treadle._engine.result import RunResult
+from treadle._types.events import Record
+from treadle._types.messages import ToolCall
+
+REFRESH_SECONDS = 0.1
+_OUTPUT_LINES = 4
+_WRITING_LINES = 12
+_STYLES = {"note": "dim", "warning": "yellow", "you": "bold green"}
+_MARKS = {"note": "· ", "warning": "! ", "you": "> "}
+
+
+class LiveDisplay:
+    """Text of models and tools is only ever shown as `Text` or `Markdown`, never as markup of ours."""
+
+    live = True
+
+    def __init__(
+        self,
+        run_id: str,
+        stream: TextIO,
+        *,
+        answer: TextIO | None = None,
+        prompt: bool = False,
+        past: Sequence[Record] = (),
+    ) -> None:
+        self.story = Story(run_id, past)
+        self.console = Console(file=stream, highlight=False, markup=False)
+        self._answer = answer
+        self._prompt = prompt
+        self._typed = ""
+        self._asking = False
+        self._spinner = Spinner("dots", style="cyan")
+        self._live = Live(
+            console=self.console,
+            get_renderable=self._now,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=answer is None,
+            redirect_stderr=answer is None,
+        )
+        self._live.start()
+        # Not rich's own thread: two that draw at once erase each other's lines.
+        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            self._live.refresh()
+
+    def feed(self, record: Record) -> None:
+        for item in self.story.feed(record):
+            self._show(item)
+
+    def typed(self, text: str) -> None:
+        self._typed = text
+        self._live.refresh()
+
+    def ask(self, call: ToolCall | None) -> None:
+        if call is not None:
+            self.console.print(Text(approval_text(call), style="yellow"))
+        self._asking = call is not None
+        self._live.refresh()
+
+    def say(self, text: str) -> None:
+        self.console.print(Text(text, style="dim"))
+
+    def finish(self, result: RunResult) -> None:
+        self.close()
+        good = result.stop_reason in ("answer", "final_tool") and result.success
+        line = ending(result.stop_reason, result.iterations, result.elapsed, spent(result.usage), result.run_id)
+        self.console.print(Text.assemble(("✓ " if good else "✗ ", "green" if good else "red"), (line, "dim")))
+
+    def close(self) -> None:
+        self._ticking.cancel()
+        self._live.stop()
+
+    # ---- what is done
+
+    def _show(self, item: Item) -> None:
+        self._live.refresh()  # what is done must not stay below itself as what is going on
+        if isinstance(item, Answer):
+            self._show_answer(item)
+            return
+        body = _card(item, self.console.width - 2 * item.depth) if isinstance(item, Card) else _line(item)
+        self.console.print(Padding(body, (0, 0, 0, 2 * item.depth)))
+
+    def _show_answer(self, item: Answer) -> None:
+        if item.source == "error":
+            return
+        if self._answer is not None:
+            print(clean(item.text), file=self._answer, flush=True)
+        else:
+            # Links are written out: what a model calls a link need not be where it leads.
+            self.console.print(Padding(Markdown(clean(item.text), hyperlinks=False), (1, 0)))
+
+    # ---- what is going on
+
+    def _now(self) -> RenderableType:
+        story, width = self.story, max(20, self.console.width)
+        rows: list[RenderableType] = []
+        if words := story.writing.strip():
+            lines = last_lines(words, max(2, min(_WRITING_LINES, self.console.height - 8)), width - 4)
+            rows += [Text(f"  {line}", style="dim italic", no_wrap=True) for line in lines]
+        for card in tuple(story.running.values()):
+            rows.append(_head(card, width, "cyan"))
+            rows += [
+                Text(f"│ {line}", style="dim", no_wrap=True)
+                for line in last_lines(card.output, _OUTPUT_LINES, width - 4)
+                if line
+            ]
+        if self._asking:
+            rows.append(Text(APPROVAL_KEYS, style="bold yellow"))
+        else:
+            self._spinner.update(text=Text(self._status(), style="dim", no_wrap=True))
+            rows.append(self._spinner)
+        if self._prompt and not self._asking:
+            rows.append(Text.assemble(("> ", "bold green"), self._typed[-(width - 4) :], ("▏", "blink")))
+        return Group(*rows)
+
+    def _status(self) -> str:
+        story = self.story
+        parts = [story.activity]
+        if story.iteration:
+            parts.append(f"step {story.iteration}")
+        parts.append(seconds(max(0.0, time.time() - story.began)))
+        if story.usage.total_tokens:
+            parts.append(spent(story.usage))
+        return " · ".join(parts)
+
+
+def _line(item: Line) -> RenderableType:
+    text = clean(item.text)
+    if item.kind == "divider":
+        return Rule(Text(text, style="dim"), style="dim")
+    if item.kind == "thought":
+        return Padding(Text(text, style="italic dim"), (0, 0, 0, 2))
+    if item.kind == "plan":
+        marks = {"[x]": ("☑", "dim"), "[ ]": ("☐", "")}
+        lines = [(marks.get(line[:3], ("", "")), line[3:]) for line in text.split("\n")]
+        return Group(*[Text(f"  {mark}{rest}", style=style) for (mark, style), rest in lines])
+    return Text(_MARKS[item.kind] + text, style=_STYLES[item.kind])
+
+
+def _head(card: Card, width: int, colour: str) -> Text:
+    name = clean(card.call.name)
+    room = max(10, width - len(name) - 6)
+    return Text.assemble(("╭ ", colour), (name, f"bold {colour}"), "  ", arguments(card.call.args, room), no_wrap=True)
+
+
+def _card(card: Card, width: int) -> RenderableType:
+    done = card.done
+    colour = "red" if done is not None and done.error else "cyan"
+    rows: list[RenderableType] = [_head(card, width, colour)]
+    if done is not None:
+        shown = few_lines(observation(done), SHOWN_LINES, max(10, width - 4))
+        rows += [Text.assemble(("│ ", colour), line, no_wrap=True) for line in shown]
+        rows.append(
+            Text.assemble(
+                ("╰ ", colour), (f"{done.error} · " if done.error else "", colour), (seconds(done.elapsed), "dim")
+            )
+        )
+    return Group(*rows)

@@ -1,0 +1,102 @@
+"""Values as a person reads them. What models and tools wrote is cleaned first: it must not steer the terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import msgspec
+
+from treadle._types.usage import Usage
+
+# Whole sequences first (colours, titles, clipboard), then single controls, then what reorders text on the screen.
+_SEQUENCES = re.compile(r"\x1b\[[0-9;:?<=>]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]", re.DOTALL)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str) -> str:
+    if "\x1b" in text:
+        text = _SEQUENCES.sub("", text)
+    return _CONTROLS.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
+
+
+def one_line(text: str, width: int) -> str:
+    """The text on one line, cut to `width`."""
+    flat = " ".join(clean(text).split())
+    return flat if len(flat) <= width else flat[: max(1, width - 1)] + "…"
+
+
+def few_lines(text: str, lines: int, width: int = 200) -> list[str]:
+    """The first lines of a text, and a last one that says how many there are more."""
+    every = clean(text).strip("\n").split("\n")
+    shown = [line if len(line) <= width else line[: width - 1] + "…" for line in every[:lines]]
+    if len(every) > lines:
+        shown.append(f"… {len(every) - lines} more lines" if len(every) - lines > 1 else "… 1 more line")
+    return shown
+
+
+def last_lines(text: str, lines: int, width: int) -> list[str]:
+    """The end of a text that still grows, wrapped hard."""
+    wrapped: list[str] = []
+    for line in clean(text)[-lines * width :].strip("\n").split("\n"):
+        wrapped += [line[start : start + width] for start in range(0, len(line), width)] or [""]
+    return wrapped[-lines:]
+
+
+def plain_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def arguments(args: dict[str, Any], width: int) -> str:
+    """The arguments of a call, short: names only where there are several."""
+    if not args:
+        return ""
+    shown = {name: value if isinstance(value, str) else plain_json(value) for name, value in args.items()}
+    if len(shown) == 1:
+        return one_line(next(iter(shown.values())), width)
+    return one_line(", ".join(f"{name}: {value}" for name, value in shown.items()), width)
+
+
+def seconds(value: float) -> str:
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(int(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def count(number: int) -> str:
+    if number < 10_000:
+        return str(number)
+    return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def plural(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def spent(usage: Usage) -> str:
+    """Tokens, and money where a price is known and not zero."""
+    tokens = f"{count(usage.total_tokens)} tokens"
+    if usage.cached_tokens:
+        tokens += f" ({count(usage.cached_tokens)} cached)"
+    return f"{tokens} · ${usage.cost:.4f}" if usage.cost else tokens
+
+
+def ago(moment: float) -> str:
+    past = time.time() - moment
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if past >= size:
+            return f"{past / size:.0f} {unit} ago"
+    return "just now"
+
+
+def duration(text: str) -> float:
+    """Seconds from `90`, `15m`, `12h`, `30d`, `4w`."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", text.lower())
+    if found is None:
+        raise ValueError(f"{text!r} is no time span: write 90, 15m, 12h, 30d or 4w")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[found[2]]

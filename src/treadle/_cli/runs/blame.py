@@ -1,0 +1,75 @@
+"""`runs blame`: every byte of a request, the component and the records that put it there, and what it cost."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, one_line
+from treadle._cli.runs.finding import find_run
+from treadle._flows.replay import Segment, blame
+from treadle._journal import Journal
+from treadle._types.errors import ConfigError
+from treadle._types.events import Record, ThinkStarted
+
+
+async def blame_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    records = await journal.load(run_id)
+    seq = args.record if args.record is not None else _request_of(records, args.at)
+    segments = blame(records, seq)
+    if args.json:
+        for segment in segments:
+            sys.stdout.write(msgspec.json.encode(segment).decode() + "\n")
+        return 0
+    print(
+        f"run {run_id[:8]}, the request of record {seq}: {segments[-1].end if segments else 0} bytes, {_tokens(segments)} tokens\n"
+    )
+    if args.text:
+        for segment in segments:
+            print(
+                f"--- {segment.component} {_records(segment)}, {segment.end - segment.start} bytes, {segment.tokens:.0f} tokens"
+            )
+            print(clean(segment.text))
+        return 0
+    rows = [
+        [f"{s.start}-{s.end}", f"{s.tokens:.0f}", s.component, _records(s), one_line(s.text, 200)] for s in segments
+    ]
+    print(table(("BYTES", "TOKENS", "FROM", "RECORDS", "TEXT"), rows, right=(0, 1)))
+    print("\n" + table(("FROM", "TOKENS", "SHARE"), _totals(segments), stretch=0, right=(1, 2)))
+    return 0
+
+
+def _request_of(records: Sequence[Record], step: int | None) -> int:
+    loop = [
+        (r.event.iteration, r.seq) for r in records if isinstance(r.event, ThinkStarted) and r.event.component == "loop"
+    ]
+    found = [seq for iteration, seq in loop if step is None or iteration == step]
+    if not found:
+        steps = ", ".join(str(iteration) for iteration, _ in loop) or "none"
+        raise ConfigError(
+            "the run sent no request yet" if step is None else f"the run has no step {step}; its steps are: {steps}"
+        )
+    return found[-1]
+
+
+def _totals(segments: Sequence[Segment]) -> list[list[str]]:
+    by_component: dict[str, float] = {}
+    for segment in segments:
+        by_component[segment.component] = by_component.get(segment.component, 0.0) + segment.tokens
+    size = {name: sum(s.end - s.start for s in segments if s.component == name) for name in by_component}
+    whole = sum(size.values()) or 1
+    ordered = sorted(by_component.items(), key=lambda item: -size[item[0]])
+    return [[name, f"{tokens:.0f}", f"{100 * size[name] / whole:.0f} %"] for name, tokens in ordered]
+
+
+def _tokens(segments: Sequence[Segment]) -> str:
+    return f"{sum(segment.tokens for segment in segments):.0f}"
+
+
+def _records(segment: Segment) -> str:
+    return ",".join(map(str, segment.records)) or "-"

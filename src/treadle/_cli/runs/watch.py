@@ -1,0 +1,53 @@
+"""`runs watch`: a run of another process, followed through the journal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from treadle._cli.display.sinks import Display, open_display
+from treadle._cli.runs.finding import find_run
+from treadle._cli.setup import exit_codes as exits
+from treadle._engine.result import result_of
+from treadle._journal import Journal
+from treadle._types.errors import RunNotFoundError
+from treadle._types.state import RunState
+
+EVERY = 0.2
+
+
+async def watch_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run) if args.run else await _under_way(journal)
+    display = open_display(run_id, json=args.json, quiet=args.quiet)
+    try:
+        state = await _follow(journal, run_id, display)
+        result = result_of(state, run_id)
+        display.finish(result)
+        return exits.code_of(result)
+    finally:
+        display.close()
+
+
+async def _under_way(journal: Journal) -> str:
+    running = await journal.list(limit=1, status="running", parent="")
+    if not running:
+        raise RunNotFoundError("no run is under way; name one to see how it went")
+    return running[0].run_id
+
+
+async def _follow(journal: Journal, run_id: str, display: Display) -> RunState:
+    """Show records until the run has ended or waits for a person, those of its sub-agents as they appear."""
+    state = RunState()
+    seen: dict[str, int] = {run_id: -1}
+    while True:
+        for record in await journal.load(run_id, seen[run_id]):
+            state.apply(record)
+            display.feed(record)
+            seen[run_id] = record.seq
+        for child in await journal.list(parent=run_id, limit=1000):
+            for record in await journal.load(child.run_id, seen.get(child.run_id, -1)):
+                display.feed(record)
+                seen[child.run_id] = record.seq
+        if state.finished is not None or state.paused is not None:
+            return state
+        await asyncio.sleep(EVERY)

@@ -1,0 +1,234 @@
+"""How a run is started at the terminal: enough to build the same agent again when the run is gone on with.
+
+It is kept in the run's own log, sealed with a key of this user. A log that came from elsewhere must not be able to say which
+code is imported or which folder is opened here: without the seal, the user names model and tools again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import os
+import re
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle._cli.setup import toolbox
+from treadle._cli.setup.user_config import UserFile, read_user_file
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._flows.agent import Agent
+from treadle._journal import Journal, open_journal
+from treadle._journal.paths import state_folder
+from treadle._models.base import Model
+from treadle._models.catalog.default import Choice, choose, model_named, model_of
+from treadle._plugins.guards.approval import Approval
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ConfigError
+from treadle._types.events import Noted, Record
+
+COMPONENT = "launch"
+REDACTED = "[redacted]"
+_SECRET = re.compile(r"(?i)\w*(?:key|token|secret|passw\w*|pwd)\s*=|://[^/\s@]*:[^/\s@]*@")
+"""A parameter that holds a secret by its name, or an address with a password in it."""
+AGENT = "terminal"
+"""What agents of the terminal are called in the log."""
+
+
+class Launch(Struct, frozen=True, omit_defaults=True):
+    model: str = ""
+    preset: str = ""
+    tools: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    """Tools that need approval, beside those that say so themselves."""
+    file: str = ""
+    system: str = ""
+    plan: bool = False
+    folder: str = ""
+    settings: dict[str, Any] = {}
+
+
+def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
+    """What the flags and the user's file say; the choice is None when a file describes the agent and names its model."""
+    user = read_user_file()
+    file = str(Path(args.file).expanduser().resolve()) if args.file else ""
+    choice = choose(args.model, user.model) if args.model or not file else None
+    tools = tuple(args.tools or ()) or (() if file else user.tools or toolbox.DEFAULT)
+    launch = Launch(
+        model=_absolute(choice.spec) if choice else "",
+        preset=args.preset or ("" if file else user.preset),
+        tools=tools,
+        ask=tuple(args.ask or ()),
+        file=file,
+        system=args.system or user.system,
+        plan=args.plan,
+        folder=str(Path.cwd()),
+        settings=settings_from(args, user),
+    )
+    return launch, choice
+
+
+def _absolute(spec: str) -> str:
+    """A script is found again from another folder."""
+    kind, _, path = spec.partition(":")
+    return f"{kind}:{Path(path).expanduser().resolve()}" if kind == "scripted" else spec
+
+
+def settings_from(args: argparse.Namespace, user: UserFile) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for pair in [f"{name}={msgspec.json.encode(value).decode()}" for name, value in user.settings.items()] + (
+        args.set or []
+    ):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {pair}: write name=value, such as --set temperature=0.2")
+        _put(settings, name.strip().split("."), toolbox.value_of(value))
+    if args.max_iterations is not None:
+        settings["max_iterations"] = args.max_iterations
+    if args.max_cost is not None:
+        _put(settings, ["budget", "cost"], args.max_cost)
+    if "budget" in settings:
+        settings.setdefault(
+            "on_budget", "force_answer"
+        )  # at a terminal an answer from what is known is worth more than an error
+    return settings
+
+
+def _put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for name in path[:-1]:
+        settings = settings.setdefault(name, {})
+    settings[path[-1]] = value
+
+
+def journal_from(args: argparse.Namespace) -> Journal | None:
+    named = args.journal or read_user_file().journal
+    return None if named == "none" else open_journal(named or None)
+
+
+def build_agent(
+    launch: Launch,
+    *,
+    journal: Journal | None,
+    approval: Approval,
+    yes: bool = False,
+    skip: int = 0,
+    streaming: bool = False,
+    note: bool = True,
+    model: Model | None = None,
+) -> Agent:
+    """The agent a launch describes. `skip` replies of a scripted model were used up before; a `model` that is open already
+    is used as it is."""
+    plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
+    if launch.plan:
+        from treadle._plugins.thinking.planner import Planner
+
+        plugins.append(Planner())
+    if model is None and launch.model:
+        model = model_named(launch.model, skip=skip) if skip else model_of(Choice(launch.model, ""))
+    if launch.file:
+        agent = _from_file(launch, model)
+    else:
+        assert model is not None, "without a document a launch names its model"
+        tools = toolbox.find_tools(launch.tools, launch.folder)
+        try:
+            agent = Agent(
+                model,
+                tools or None,
+                preset=launch.preset or "default",
+                system=launch.system,
+                name=AGENT,
+                **launch.settings,
+            )
+        except TypeError as error:
+            raise ConfigError(str(error)) from None
+    agent.toolkit = _with_policy(agent.toolkit, launch.ask, yes)
+    agent.plugins = (*agent.plugins, *plugins)
+    agent.journal = journal
+    if streaming and "stream_thoughts" not in launch.settings:
+        agent.settings = agent.settings.with_changes({"stream_thoughts": True})
+    return agent
+
+
+def _from_file(launch: Launch, model: Model | None) -> Agent:
+    """The agent a document describes, with the model, tools and settings of the command line in place of its own."""
+    from treadle import _config as config
+
+    agent = config.load(launch.file, model=model)
+    if launch.tools:
+        agent.toolkit = Toolkit(toolbox.find_tools(launch.tools, launch.folder))
+    agent.settings = agent.settings.with_changes(launch.settings)
+    return agent
+
+
+def _with_policy(toolkit: Toolkit, ask: Sequence[str], yes: bool) -> Toolkit:
+    if yes:
+        return Toolkit(tool.replace(approval="allow") if tool.approval == "ask" else tool for tool in toolkit)
+    if "all" in ask:
+        return toolkit.approved("ask")
+    return toolkit.approved("ask", ask) if ask else toolkit
+
+
+# ---- in the log
+
+
+class LaunchNote(Plugin):
+    name = COMPONENT
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+
+    async def on_start(self, run: Run) -> None:
+        if run.log.journal is not None:
+            await run.emit(launch_note(run.id, self.launch))
+
+
+def launch_note(run_id: str, launch: Launch) -> Noted:
+    tools = tuple(REDACTED if _SECRET.search(spec) else spec for spec in launch.tools)
+    launch = msgspec.structs.replace(launch, tools=tools)
+    return Noted(COMPONENT, {"launch": msgspec.to_builtins(launch), "seal": _seal(run_id, launch)})
+
+
+def launch_of(records: Sequence[Record]) -> Launch | None:
+    """How this user started the run here; None when nobody says so who can be believed."""
+    notes = [r.event.data for r in records if isinstance(r.event, Noted) and r.event.component == COMPONENT]
+    for note in reversed(notes):
+        try:
+            launch = msgspec.convert(note.get("launch"), Launch)
+        except msgspec.ValidationError:
+            continue
+        if hmac.compare_digest(_seal(records[0].run, launch), str(note.get("seal", ""))):
+            return launch
+    return None
+
+
+def _seal(run_id: str, launch: Launch) -> str:
+    return hmac.digest(
+        _key(), run_id.encode() + b"\n" + msgspec.json.encode(launch, order="deterministic"), "sha256"
+    ).hex()
+
+
+def _key() -> bytes:
+    path = state_folder() / "launch.key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = path.with_name(f"launch.{os.getpid()}.tmp")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
+        try:
+            os.link(fresh, path)  # whoever is first decides, also among processes that start at once
+        except OSError:
+            if not path.exists():
+                fresh.replace(path)
+        fresh.unlink(missing_ok=True)
+    return path.read_bytes()
+
+
+def say_choice(choice: Choice | None, *, quiet: bool = False) -> None:
+    if choice is not None and not quiet:
+        print(f"model: {choice.spec} ({choice.reason})", file=sys.stderr, flush=True)

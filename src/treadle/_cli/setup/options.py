@@ -1,0 +1,62 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+
+PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code")
+"""Written out: asking `treadle._flows.presets` would import the engine."""
+
+
+def add_agent_options(parser: argparse.ArgumentParser) -> None:
+    agent = parser.add_argument_group("the agent")
+    agent.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="such as openai:gpt-5-mini, ollama:llama3.2, local:qwen2.5-coder-1.5b, or scripted:FILE",
+    )
+    agent.add_argument(
+        "-t",
+        "--tools",
+        action="append",
+        metavar="NAME",
+        help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
+    )
+    agent.add_argument("-p", "--preset", choices=PRESETS, help="how it works: settings that belong together")
+    agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")
+    agent.add_argument("--system", metavar="TEXT", help="the system prompt")
+    agent.add_argument("--plan", action="store_true", help="make a plan first and keep it up to date")
+    limits = parser.add_argument_group("limits and settings")
+    limits.add_argument("--max-cost", type=_positive, metavar="DOLLARS", help="stop before this much money is spent")
+    limits.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many steps")
+    limits.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        help="any setting, such as temperature=0.2 or budget.tokens=20000",
+    )
+    limits.add_argument(
+        "--ask", action="append", metavar="TOOL", help="ask before this tool runs ('all' for every tool)"
+    )
+    limits.add_argument("-y", "--yes", action="store_true", help="approve every tool that would ask")
+
+
+def add_journal_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--journal",
+        metavar="PATH",
+        help="where runs are kept: a file, postgres://..., or 'none'; your own journal if not given",
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print every record as one line of JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not an amount of money")
+    return value

@@ -1,0 +1,25 @@
+"""Agents from JSON and YAML documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle._flows.agent import Agent
+    from treadle._models.base import Model
+
+
+def load(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent:
+    """The agent a document describes; a document with several components is an agent too. `model` stands in for all of theirs."""
+    from treadle._config.document import read_document
+    from treadle._config.graph import GraphAgent
+
+    graph = GraphAgent(read_document(path), Path(path).resolve().parent, model=model, where=str(path), **options)
+    only = graph.only_agent
+    plain = only is not None and [prompt.content for prompt in only[1].prompts] == ["{{sys.query}}"]
+    if only is None or not plain:
+        return graph
+    agent = only[0]
+    agent.journal = graph.journal
+    return agent

@@ -1,0 +1,202 @@
+"""Agents as a document: what may stand in it, and reading it with errors that name the place and the fix."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types.errors import ConfigError, MissingExtraError
+
+VERSION = 1
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class ToolRef(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A tool by the name of its component, with its parameters; `Agent` nests another agent as a tool."""
+
+    component_name: str
+    params: dict[str, Any] = {}
+    id: str = ""
+
+
+class McpRef(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Tools of an MCP server named under `mcp_servers`: those listed, or all when none are."""
+
+    mcp_id: str
+    tools: dict[str, Any] = {}
+
+
+class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
+    role: Literal["user", "assistant", "system"]
+    content: str
+
+
+class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    llm_id: str = ""
+    """The model: `gpt-4o@OpenAI` or `openai:gpt-4o`."""
+    sys_prompt: str = ""
+    prompts: tuple[Prompt, ...] = (Prompt("user", "{{sys.query}}"),)
+    """What the agent is asked: `{{sys.query}}` is the question, `{{Component:Id@content}}` another component's output."""
+    max_rounds: int | None = None
+    preset: str = "default"
+    settings: dict[str, Any] = {}
+    tools: tuple[ToolRef, ...] = ()
+    mcp: tuple[McpRef, ...] = ()
+    description: str = ""
+    user_prompt: str = ""
+    """The default order, when the agent is a tool of another one."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
+class Obj(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    component_name: str
+    params: dict[str, Any] = {}
+
+
+class Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    obj: Obj
+    downstream: tuple[str, ...] = ()
+    upstream: tuple[str, ...] = ()
+
+
+class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A server started by a command, or reached at a URL; `variables` are put in place of `{name}` in args, env, headers and url."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+    transport: Literal["auto", "http", "sse", "stdio"] = "auto"
+    headers: dict[str, str] = {}
+    variables: dict[str, str] = {}
+    timeout: float = 30.0
+
+
+class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    components: dict[str, Component]
+    version: int = VERSION
+    name: str = "agent"
+    mcp_servers: dict[str, McpServer] = {}
+    knowledge_bases: dict[str, str] = {}
+    """Knowledge base id to the path of its file."""
+
+
+def read_document(path: str | Path) -> Document:
+    """A document from a JSON or YAML file."""
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from None
+    return parse_document(_plain(text, file.suffix.lower(), str(file)), where=str(file))
+
+
+def parse_document(data: Any, *, where: str = "the document", env: Mapping[str, str] | None = None) -> Document:
+    """A document from plain data. A bare mapping of components (or one `agent`) is taken for a whole document."""
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: expected a mapping of components at the top")
+    plain = cast(dict[str, Any], _expand(data, os.environ if env is None else env, "$", where))
+    if "agent" in plain and "components" not in plain:
+        agent = plain.pop("agent")
+        plain["components"] = {"Agent:Main": {"obj": {"component_name": "Agent", "params": agent}}}
+    elif "components" not in plain:
+        plain = {"components": plain}
+    document = convert(plain, Document, where)
+    if document.version != VERSION:
+        raise ConfigError(
+            f"{where}: version {document.version} is not known here; this program reads version {VERSION}"
+        )
+    _check_links(document, where)
+    return document
+
+
+def convert(data: Any, kind: type[Any], where: str) -> Any:
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {_explain(str(error), kind)}") from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The document's own JSON Schema, to be published and used by editors."""
+    schema = msgspec.json.schema(Document)
+    schema["$defs"] = {
+        **schema.get("$defs", {}),
+        **msgspec.json.schema_components([AgentParams], ref_template="#/$defs/{name}")[1],
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Treadle agent document", **schema}
+
+
+def _plain(text: str, suffix: str, where: str) -> Any:
+    if suffix in (".yaml", ".yml"):
+        try:
+            import yaml
+        except ImportError:
+            raise MissingExtraError("reading YAML", "yaml") from None
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{where} is not YAML: {error}") from None
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{where} is not JSON: {error}") from None
+
+
+def _expand(value: Any, env: Mapping[str, str], path: str, where: str) -> Any:
+    """`${NAME}` and `${NAME:-default}` in any text; a variable that is not set is an error at its place."""
+    if isinstance(value, str):
+
+        def put(found: re.Match[str]) -> str:
+            name, default = found.group(1), found.group(2)
+            if name in env:
+                return env[name]
+            if default is None:
+                raise ConfigError(
+                    f"{where}: the environment variable {name} is not set, and {path} needs it; set it or write ${{{name}:-default}}"
+                )
+            return default
+
+        return _VARIABLE.sub(put, value)
+    if isinstance(value, dict):
+        return {
+            str(key): _expand(item, env, f"{path}.{key}", where) for key, item in cast(dict[Any, Any], value).items()
+        }
+    if isinstance(value, list):
+        return [_expand(item, env, f"{path}[{place}]", where) for place, item in enumerate(cast(list[Any], value))]
+    return value
+
+
+def _explain(message: str, kind: type[Any]) -> str:
+    unknown = re.search(r"unknown field `([^`]+)`", message)
+    if not unknown:
+        return message
+    known: list[str] = [field for part in (kind, *_parts()) for field in part.__struct_fields__]
+    near: list[str] = difflib.get_close_matches(unknown.group(1), known, 1)
+    return message + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+def _parts() -> tuple[type[Any], ...]:
+    return (Component, Obj, AgentParams, ToolRef, McpRef, McpServer, Prompt)
+
+
+def _check_links(document: Document, where: str) -> None:
+    """Every up- and downstream name exists, and the two agree; one side may be left out."""
+    names = document.components
+    for name, component in names.items():
+        for side in ("downstream", "upstream"):
+            for other in cast(tuple[str, ...], getattr(component, side)):
+                if other not in names:
+                    near = difflib.get_close_matches(other, names, 1)
+                    hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names)}"
+                    raise ConfigError(
+                        f"{where}: $.components[{name!r}].{side} names {other!r}, which does not exist{hint}"
+                    )

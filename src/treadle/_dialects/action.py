@@ -1,0 +1,168 @@
+"""`action`: prose, then one line `Action: {"tool", "inputs", "final_answer"}`; the answer stands between markers.
+
+The Action's own `final_answer` flag only says what the model means to do next; it never ends the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from treadle._dialects.base import Decision, Encoding
+from treadle._dialects.constraint import action_grammar
+from treadle._dialects.prompts import ACTION, ACTION_REFORMAT
+from treadle._dialects.reading.reply import (
+    Reading,
+    by_name,
+    encodable,
+    names_known_tool,
+    read,
+    read_arguments,
+    scan,
+    strict,
+)
+from treadle._dialects.reading.shapes import Tools, clean_name, make_call
+from treadle._dialects.reading.thinking import split_thinking
+from treadle._dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Reply, ToolSchema
+
+OPENING = "<__final_answer__>"
+CLOSING = "</__final_answer__>"
+_MARKED = re.compile(
+    r"<(?:__)?final_answer(?:__)?>(.*?)(?:</(?:__)?final_answer(?:__)?>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_LABEL = re.compile(r"^[ \t>*#`]*Action\b[ \t*]*:[ \t*]*", re.MULTILINE | re.IGNORECASE)
+_STEPWISE = re.compile(r"([^\n{}]{1,128})\n+[ \t*]*Action[ _]Input[ \t*]*:[ \t*]*", re.IGNORECASE)
+_OBSERVATION = re.compile(r"^[ \t*]*(?:Observation\b[^\n]*:|<result\b)", re.MULTILINE | re.IGNORECASE)
+_FINAL = re.compile(r"^[ \t*]*Final Answer[ \t*]*:[ \t*]*", re.MULTILINE | re.IGNORECASE)
+_THOUGHT = re.compile(r"\A[ \t*]*Thought[ \t*]*:[ \t*]*", re.IGNORECASE)
+_NONE = ("none", "null", "n/a", "no", "")
+
+
+class ActionDialect(TextDialect, frozen=True):
+    name: ClassVar[str] = "action"
+    prompt: ClassVar[str] = ACTION
+    reformat_prompt: ClassVar[str] = ACTION_REFORMAT
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        # Prose before JSON fits no JSON schema; only a grammar can hold it.
+        if not profile.grammar:
+            return Encoding()
+        return Encoding(
+            format=OutputFormat("grammar", grammar=action_grammar(() if must_answer else tools, OPENING, CLOSING))
+        )
+
+    def write(self, said: Said) -> str:
+        if not said.calls:
+            return f"{said.thought}\n{OPENING}{said.answer or ''}{CLOSING}".lstrip()
+        actions = [
+            f"Action: {encode_json({'tool': call.name, 'inputs': call.args, 'final_answer': False})}"
+            for call in said.calls
+        ]
+        return "\n".join([said.thought, *actions]).lstrip()
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        known = by_name(tools)
+        text = encodable(reply.text)
+        # A whole JSON value is read as it stands: its strings may hold anything.
+        thinking, rest = ("", text.strip()) if isinstance(strict(text), (dict, list)) else split_thinking(text)
+        marked = _marked(rest)
+        outside = f"{rest[: marked.start()]}\n{rest[marked.end() :]}" if marked else rest
+        reading = _read_action(outside, known, is_cut(reply))
+        before = _THOUGHT.sub("", reading.before).strip()
+        if reading.calls or reading.problem:
+            answer = marked.group(1).strip() if marked else None
+            return decide(
+                msgspec.structs.replace(reading, before=before, thinking=thinking), reply, answer=answer, nothing=""
+            )
+        if marked:
+            return Decision(
+                _THOUGHT.sub("", rest[: marked.start()]).strip() or thinking or reply.reasoning,
+                answer=marked.group(1).strip(),
+            )
+        return _plain_answer(before, thinking or reply.reasoning)
+
+
+def _marked(text: str) -> re.Match[str] | None:
+    """The first answer between markers that is not part of a JSON string."""
+    if not _MARKED.search(text):
+        return None
+    spans = scan(text).spans()
+    return next(
+        (match for match in _MARKED.finditer(text) if not any(start < match.start() < end for start, end in spans)),
+        None,
+    )
+
+
+def _plain_answer(text: str, thought: str) -> Decision:
+    """A reply without an Action is an answer."""
+    final = _FINAL.search(text)
+    if final and (answer := text[final.end() :].strip()):
+        return Decision(text[: final.start()].strip() or thought, answer=answer)
+    if text:
+        return Decision(thought, answer=text)
+    return Decision(thought, problem="it holds neither an Action with a tool nor an answer")
+
+
+def _read_action(text: str, tools: Tools, cut: bool) -> Reading:
+    """The calls in a text; `before` is the prose without them. No calls and no problem: there is no Action."""
+    label = _LABEL.search(text)
+    if label is None:
+        return _unlabelled(text, tools, cut)
+    before = text[: label.start()].strip()
+    body = text[label.end() :]
+    if observed := _OBSERVATION.search(body):  # the model went on by itself: what it made up does not count
+        body, cut = body[: observed.start()], False
+    if stepwise := _STEPWISE.match(body):
+        return _stepwise(before, stepwise, body, tools, cut)
+    reading = read(body, tools, cut=cut)
+    if reading.calls or (reading.problem and not _names_none(reading, body)):
+        return msgspec.structs.replace(reading, before=before)
+    if _names_none(reading, body):
+        return Reading(text=text, before=before or reading.answer or "")
+    name = clean_name(body.strip().strip("`*\"'").split("\n")[0], tools)
+    if name in tools and not cut and not tools[name].parameters.get("required"):
+        return Reading(text=text, before=before, calls=(make_call(name, {}, tools),))
+    return Reading(
+        text=text, before=before, problem='the Action is not a JSON object like {"tool": "name", "inputs": {...}}'
+    )
+
+
+def _names_none(reading: Reading, body: str) -> bool:
+    """An Action that says there is none: `{"tool": null}`, or the bare word."""
+    if body.strip().strip("`*.\"'").lower() in _NONE:
+        return True
+    found = re.match(
+        r"\s*(?:```\w*\s*)?\{[^{}]*[\"'](?:tool|name|action)[\"']\s*:\s*(?:null|None|[\"'](?:none|null)?[\"'])", body
+    )
+    return not reading.calls and found is not None
+
+
+def _stepwise(before: str, head: re.Match[str], body: str, tools: Tools, cut: bool) -> Reading:
+    """The older form: `Action: name`, then `Action Input: {...}` or plain text."""
+    name = clean_name(head.group(1).strip().strip("`*\"'"), tools)
+    given = body[head.end() :].strip()
+    if name.lower() in _NONE:
+        return Reading(text=body, before=before)
+    json = given[:1] in ("{", "[", "`")
+    call = read_arguments(given, name, tools, cut=cut) if json else make_call(name, given, tools, done=not cut)
+    return Reading(text=body, before=before, calls=(call,))
+
+
+def _unlabelled(text: str, tools: Tools, cut: bool) -> Reading:
+    """Without the label: markup, or JSON that ends the reply and calls a known tool."""
+    reading = read(text, tools, cut=cut)
+    if reading.markup:
+        return reading
+    ends = text.rstrip().rstrip("`").rstrip()[-1:] in ("}", "]", ")")
+    if reading.calls and all(call.name in tools for call in reading.calls) and (ends or reading.alone):
+        return reading
+    if reading.problem and names_known_tool(text, tools) and (ends or cut or reading.alone):
+        return reading
+    return Reading(text=text, before=reading.text)

@@ -1,0 +1,87 @@
+"""The dialect seam: how a request for an action is written and how a reply is read.
+
+N models and M dialects meet only here. Every dialect reads to one `Decision`; after it nothing knows which one ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Reply, ToolSchema
+
+
+class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What one reply means: calls to make, or an answer, or (`problem`) nothing that could be read.
+
+    Calls and an answer may come together (the calls run first; the answer then only expresses intent).
+    """
+
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    answer: str | None = None
+    problem: str = ""
+    """Why the reply could not be read, in words the model can act on. Empty when it could."""
+    repaired: bool = False
+    """The reply was broken and a guess was made; arguments are validated before anything runs."""
+    task_successful: bool | None = None
+
+
+class Encoding(Struct, frozen=True, omit_defaults=True):
+    """What a dialect asks of the provider: native tools, or a constraint on the text."""
+
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: str = "auto"
+    format: OutputFormat | None = None
+    stop: tuple[str, ...] = ()
+
+
+class Prompts(Struct, frozen=True):
+    """The engine's own words, each of which the user may replace by name (`Agent(prompts={...})`)."""
+
+    texts: dict[str, str] = {}
+
+    def get(self, name: str, default: str) -> str:
+        return self.texts.get(name, default)
+
+
+class Dialect(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def native(self) -> bool:
+        """Calls and results travel in the provider's own structures, not in text."""
+        ...
+
+    def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
+        """The system prompt: the user's text plus what this dialect must explain (format, tool descriptions)."""
+        ...
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        """What to ask of the provider. `must_answer`: no tool may be called any more, only an answer is wanted.
+        `must_act`: no answer is wanted yet; a dialect that cannot hold the model to it need not try."""
+        ...
+
+    def assistant(self, message: AssistantMessage) -> AssistantMessage:
+        """An earlier reply as this dialect shows it to the model (unchanged text if it was written in this dialect)."""
+        ...
+
+    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
+        """The results of one reply's calls, as messages: themselves when native, else one user message, which may end by saying the
+        task again."""
+        ...
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        """Read a reply. Never raises, never executes anything, never turns garbage into a call."""
+        ...
+
+    def reformat(self, problem: str, prompts: Prompts) -> str:
+        """The message that asks for the same thing again in a readable form: a tool call or an answer."""
+        ...

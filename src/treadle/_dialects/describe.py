@@ -1,0 +1,88 @@
+"""Tools as a system prompt shows them: one short signature each, with what the parameters mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from treadle._types.request import ToolSchema
+
+NO_TOOLS = "(none: answer directly)"
+
+
+def describe(tools: Sequence[ToolSchema]) -> str:
+    """`- name(param: type, optional?: type): what it does`, then a line per parameter that has a description."""
+    return "\n".join(_tool(tool) for tool in tools) or NO_TOOLS
+
+
+def _tool(tool: ToolSchema) -> str:
+    properties = _mapping(tool.parameters.get("properties"))
+    required = _names(tool.parameters.get("required"))
+    signature = ", ".join(
+        f"{name}{'' if name in required else '?'}: {_type(schema)}" for name, schema in properties.items()
+    )
+    lines = [f"- {tool.name}({signature}): {_one_line(tool.description)}"]
+    lines += [
+        f"    {name}: {note}"
+        for name, schema in properties.items()
+        if (note := _one_line(_mapping(schema).get("description")))
+    ]
+    return "\n".join(lines)
+
+
+def _type(schema: Any) -> str:
+    fields = _mapping(schema)
+    if choices := fields.get("enum"):
+        return " | ".join(_json(choice) for choice in cast("list[Any]", choices))
+    if "const" in fields:
+        return _json(fields["const"])
+    named: Any = fields.get("type")
+    if named == "array":
+        return f"[{_type(fields.get('items'))}]"
+    if named == "object" and fields.get("properties"):
+        inner = _mapping(fields["properties"])
+        return "{" + ", ".join(f"{name}: {_type(item)}" for name, item in inner.items()) + "}"
+    if isinstance(named, str):
+        return named
+    if isinstance(named, list):
+        return " | ".join(str(name) for name in cast("list[Any]", named))
+    for word in ("anyOf", "oneOf"):
+        if alternatives := fields.get(word):
+            return " | ".join(dict.fromkeys(_type(alternative) for alternative in cast("list[Any]", alternatives)))
+    return _json(fields) if fields and "description" not in fields else "any"
+
+
+def example_args(tool: ToolSchema) -> dict[str, Any]:
+    """Arguments that show the form of a call: a placeholder or a plain value for each required parameter."""
+    properties = _mapping(tool.parameters.get("properties"))
+    names = _names(tool.parameters.get("required")) or list(properties)[:1]
+    return {name: _example(name, _mapping(properties.get(name))) for name in names}
+
+
+def _example(name: str, schema: dict[str, Any]) -> Any:
+    for given in (schema.get("examples"), schema.get("enum")):
+        if isinstance(given, list) and given:
+            return cast("list[Any]", given)[0]
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    plain: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+    return plain.get(str(schema.get("type")), f"<{name}>")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _names(value: Any) -> list[str]:
+    return [str(name) for name in cast("list[Any]", value)] if isinstance(value, list) else []
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,125 @@
+"""`native`: tools go in the provider's own parameter and calls come back structured.
+
+Local models often write the call into their text all the same; a reply that is nothing but a call, or that holds a
+model's own call markup, is read as one. An answer that merely shows JSON stays an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from treadle._dialects.base import Decision, Encoding, Prompts
+from treadle._dialects.prompts import NATIVE_REFORMAT
+from treadle._dialects.reading.reply import CUT_OFF, Reading, by_name, encodable, names_known_tool, read, read_arguments
+from treadle._dialects.reading.shapes import Tools, clean_name
+from treadle._dialects.reading.thinking import split_thinking
+from treadle._dialects.text import is_cut, said_by, to_calls
+from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from treadle._types.profile import Profile
+from treadle._types.request import RawCall, Reply, ToolSchema
+
+
+class NativeDialect(Struct, frozen=True):
+    name: ClassVar[str] = "native"
+    native: ClassVar[bool] = True
+
+    def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
+        return "\n\n".join(text for text in (base.strip(), prompts.get("dialect.native", "").strip()) if text)
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        # The tools stay in the request: taking them out would break the cached prefix, and some providers refuse old calls without them.
+        return Encoding(tools=tools, tool_choice="none" if must_answer and tools else "auto")
+
+    def assistant(self, message: AssistantMessage) -> AssistantMessage:
+        if message.dialect == self.name:
+            return message
+        said = said_by(message)
+        text = message.text if said is None else said.thought if said.calls else said.answer or ""
+        return AssistantMessage(text, message.calls, message.reasoning)
+
+    def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
+        return results
+
+    def reformat(self, problem: str, prompts: Prompts) -> str:
+        return prompts.get("dialect.native.reformat", NATIVE_REFORMAT).replace("{problem}", problem.rstrip("."))
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        known = by_name(tools)
+        if reply.calls:
+            thinking, text = split_thinking(encodable(reply.text)) if reply.text else ("", "")
+            calls, repaired = _native_calls(reply.calls, known, is_cut(reply))
+            return Decision(text or thinking or reply.reasoning, calls, repaired=repaired)
+        return _from_text(read(reply.text, known, cut=is_cut(reply)), reply, known)
+
+
+def _native_calls(raw: Sequence[RawCall], tools: Tools, cut: bool) -> tuple[tuple[ToolCall, ...], bool]:
+    calls: list[ToolCall] = []
+    used: set[str] = {call.id for call in raw}
+    seen: set[str] = set()
+    any_repaired = False
+    for index, call in enumerate(raw):
+        if not cut and call.id and call.id not in seen and (args := _plain_arguments(call, tools)) is not None:
+            seen.add(call.id)
+            calls.append(ToolCall(call.id, call.name, args))
+            continue
+        found = read_arguments(encodable(call.arguments), clean_name(encodable(call.name), tools), tools, cut=cut)
+        identity = call.id if call.id and call.id not in seen else _free_id(index, used)
+        seen.add(identity)
+        used.add(identity)
+        any_repaired = any_repaired or (found.repaired and not found.problem)
+        calls.append(
+            ToolCall(
+                identity,
+                found.name,
+                found.args,
+                call.arguments if found.problem or found.repaired else "",
+                found.problem,
+            )
+        )
+    return tuple(calls), any_repaired
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _plain_arguments(call: RawCall, tools: Tools) -> dict[str, Any] | None:
+    """The arguments of a call that is just what it should be, as nearly all are: a known tool, valid JSON, known names."""
+    tool = tools.get(call.name)
+    if tool is None:
+        return None
+    try:
+        args = _decode(call.arguments)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return None
+    return args if args and args.keys() <= tool.parameters.get("properties", {}).keys() else None
+
+
+def _free_id(index: int, used: set[str]) -> str:
+    identity = f"call_{index}"
+    while identity in used:
+        identity += "_"
+    return identity
+
+
+def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
+    thought = reading.thinking or reply.reasoning
+    mine = reading.markup or (
+        reading.alone and bool(reading.calls) and all(call.name in tools for call in reading.calls)
+    )
+    if mine and any(not call.problem for call in reading.calls):
+        calls = to_calls(reading.calls, reading.text)
+        return Decision(
+            reading.before or thought, calls, repaired=reading.repaired or any(call.repaired for call in reading.calls)
+        )
+    if mine or (reading.problem and reading.alone and names_known_tool(reading.text, tools)):
+        problem = CUT_OFF if is_cut(reply) else next((call.problem for call in reading.calls), reading.problem)
+        return Decision(reading.before or thought, problem=f"the tool call is not complete or not readable: {problem}")
+    if reading.text:
+        return Decision(thought, answer=reading.text)
+    return Decision(thought, problem=CUT_OFF if is_cut(reply) else "it holds neither an answer nor a tool call")

@@ -1,0 +1,84 @@
+# ruff: noqa: RUF001 - models write these characters
+"""Thinking that a model wrote into its text, told apart from what it says."""
+
+from __future__ import annotations
+
+import re
+
+_MAX_BLOCKS = 20
+_TAGS = r"think|thinking|thought|reasoning|seed:think"
+_OPEN = re.compile(rf"<({_TAGS})>|\[(THINK)\]|<\|(channel)>thought\b|◁(think)▷", re.IGNORECASE)
+_CLOSE = {"think": r"</{0}>|\[/THINK\]|◁/think▷", "channel": r"<channel\|>"}
+_ORPHAN = re.compile(r"(?<![`\"'])(?:</think>|\[/THINK\]|◁/think▷)")
+_HARMONY = re.compile(
+    r"<\|channel\|>\s*(\w+)([^<]*)(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.DOTALL,
+)
+_END_TOKEN = re.compile(
+    r"(?:<\|(?:tool_calls?(?:_section)?_end|call|im_end|eot_id|eom_id|end|return|endoftext|end_of_text|im_start|eos)\|>|</s>|<｜end▁of▁sentence｜>)\Z"
+)
+_QUOTE = re.compile(r"\\.|\"")
+_TOOL_START = re.compile(
+    r"<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>|<tool_calls?>|<｜tool▁calls▁begin｜>|<｜DSML｜tool_calls>|\[TOOL_CALLS\]"
+)
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """The thinking at the head of a reply, and the rest.
+
+    A block that was never closed ends at a tool call, else with the text. Only blocks that open the reply count: an answer
+    may speak of such tags. A closing tag alone ends thinking that began in the prompt.
+    """
+    if text.lstrip().startswith(("{", "[", "```")) and not _OPEN.match(text.lstrip()):
+        return "", _without_end_tokens(text)  # JSON comes first: tags in it are part of its strings
+    if "<|channel|>" in text:
+        return _split_channels(text)
+    thoughts: list[str] = []
+    rest = text
+    while len(thoughts) < _MAX_BLOCKS and (head := rest.lstrip()) and (opened := _OPEN.match(head)):
+        inside, rest = _close(head[opened.end() :], next(group for group in opened.groups() if group).lower())
+        thoughts.append(_OPEN.sub("", inside, count=1).strip() if _OPEN.match(inside) else inside.strip())
+    orphan = None if thoughts or "/" not in text else _ORPHAN.search(text)
+    if orphan and not _OPEN.search(text, 0, orphan.start()) and not _in_string(text, orphan.start()):
+        thoughts.append(text[: orphan.start()].strip())
+        rest = text[orphan.end() :]
+    return "\n".join(thought for thought in thoughts if thought), _without_end_tokens(rest)
+
+
+def _in_string(text: str, position: int) -> bool:
+    line = text.rfind("\n", 0, position) + 1
+    return _QUOTE.findall(text, line, position).count('"') % 2 == 1
+
+
+def _close(text: str, kind: str) -> tuple[str, str]:
+    pattern = _CLOSE.get(kind) or f"</{re.escape(kind)}>"
+    if found := re.search(pattern.format(kind), text, re.IGNORECASE):
+        return text[: found.start()], text[found.end() :]
+    if tool := _TOOL_START.search(text):
+        return text[: tool.start()], text[tool.start() :]
+    return text, ""
+
+
+def _split_channels(text: str) -> tuple[str, str]:
+    """The channels of the harmony format: `final` is said, a message addressed to a tool is a call, the others are thinking."""
+    thoughts: list[str] = []
+    said: list[str] = []
+    calls: list[str] = []
+    for match in _HARMONY.finditer(text):
+        channel, header, body = match.groups()
+        if "to=" in header:
+            calls.append(match.group() + "<|call|>")
+        elif channel == "final":
+            said.append(body.strip())
+        else:
+            thoughts.append(body.strip())
+    if not (thoughts or said or calls):
+        return "", "" if text.lstrip().startswith(("<|channel|>", "<|start|>")) else _without_end_tokens(text)
+    return "\n".join(thought for thought in thoughts if thought), "\n".join(calls or said)
+
+
+def _without_end_tokens(text: str) -> str:
+    text = text.strip()
+    while token := _END_TOKEN.search(text, max(0, len(text) - 40)):
+        text = text[: token.start()].rstrip()
+    return text

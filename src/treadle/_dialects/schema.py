@@ -1,0 +1,64 @@
+"""`schema`: one object `{thought, action, args}` or `{thought, action, final_answer, task_successful}`, constrained where the model can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from treadle._dialects.base import Decision, Encoding
+from treadle._dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, text_for
+from treadle._dialects.prompts import SCHEMA, SCHEMA_REFORMAT
+from treadle._dialects.reading.reply import by_name, read
+from treadle._dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, ToolSchema
+
+FINAL = "final_answer"
+
+
+class SchemaDialect(TextDialect, frozen=True):
+    name: ClassVar[str] = "schema"
+    prompt: ClassVar[str] = SCHEMA
+    reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
+    thinks: ClassVar[bool] = True
+    """Whether a thought stands before the action."""
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        replies = Alternatives()
+        thought = {"thought": text_for(profile)} if self.thinks else {}
+        for tool in () if must_answer else tools:
+            replies.add(record(**thought, action=const(tool.name), args=replies.parameters(tool)))
+        if not must_act or not tools:
+            replies.add(record(**thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
+        return Encoding(format=json_format(replies.any_of(), profile, "step"))
+
+    def write(self, said: Said) -> str:
+        thought = {"thought": said.thought} if self.thinks else {}
+        steps: list[dict[str, Any]] = [{**thought, "action": call.name, "args": call.args} for call in said.calls]
+        final = {
+            **thought,
+            "action": FINAL,
+            FINAL: said.answer or "",
+            "task_successful": said.task_successful is not False,
+        }
+        return "\n".join(encode_json(step) for step in steps or [final])
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        reading = read(reply.text, by_name(tools), cut=is_cut(reply))
+        missing = (
+            "the JSON names neither an action nor a final answer" if reading.json else "there is no JSON object in it"
+        )
+        decision = decide(reading, reply, answer=reading.answer, nothing=missing)
+        if decision.answer is None or not reading.fields:
+            return decision
+        return msgspec.structs.replace(decision, task_successful=_flag(reading.fields.get("task_successful")))
+
+
+def _flag(value: Any) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    return value if isinstance(value, bool) else None

@@ -1,0 +1,78 @@
+"""Typed answers: an agent with an `output_type` gives a value of that type, or a clear error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from treadle._engine.structured import structured_llm_call
+from treadle._tools.schemas import Parameter, describe
+from treadle._tools.validation import checker
+from treadle._types.messages import SystemMessage, UserMessage
+
+if TYPE_CHECKING:
+    from treadle._engine.run import Run
+
+_FIELD = "answer"
+
+
+class OutputShape(Struct, frozen=True):
+    """An output type as the model is told of it, and the way back to Python."""
+
+    schema: dict[str, Any]
+    wrapped: bool
+    """The type is not an object by itself: the model gives `{"answer": ...}`."""
+    convert: Any
+
+    def read(self, raw: Any) -> Any:
+        """The Python value; raises ValueError when it does not fit."""
+        envelope: dict[str, Any] = raw if self.wrapped else {_FIELD: raw}
+        return (self.convert(envelope) if self.convert else envelope)[_FIELD]
+
+
+def shape_of(output_type: Any) -> OutputShape:
+    """Pydantic models, dataclasses, TypedDicts, msgspec Structs, and any other type JSON can hold."""
+    described = describe([Parameter(_FIELD, output_type)])
+    inner: dict[str, Any] = described.parameters["properties"][_FIELD]
+    definitions = described.parameters.get("$defs")
+    if inner.get("type") == "object":
+        return OutputShape(inner | ({"$defs": definitions} if definitions else {}), False, described.convert)
+    return OutputShape(described.parameters, True, described.convert)
+
+
+def instruction(output_type: Any) -> str:
+    schema = msgspec.json.encode(shape_of(output_type).schema).decode()
+    return f"Your final answer must be one JSON object that fits this JSON Schema, and nothing else:\n{schema}"
+
+
+async def typed_answer(run: Run, answer: str) -> tuple[Any, Any]:
+    """The typed value and its plain form. Usually the answer already is it; otherwise one structured call converts it."""
+    shape = shape_of(run.blueprint.output_type)
+    try:
+        from treadle._dialects.reading.reply import (
+            extract_json,  # its many expressions are compiled when a reply is first read
+        )
+
+        found, _ = extract_json(answer)
+        if isinstance(found, dict):
+            raw = cast(dict[str, Any], found)
+            if not checker(shape.schema).validate(raw):
+                return shape.read(raw), raw
+    except (ValueError, KeyError, TypeError):
+        pass  # a draft: the structured call below says what is wanted
+    messages = [
+        SystemMessage(
+            run.prompts.get(
+                "typed_answer", "Turn the answer into the data asked for. Keep to what it says; invent nothing."
+            )
+        ),
+        UserMessage(f"Question:\n{run.state.question}\n\nAnswer:\n{answer}"),
+    ]
+
+    async def ask(conversation: Any, **options: Any) -> Any:
+        return await run.ask("output", conversation, **options)
+
+    result = await structured_llm_call(run.model, messages, shape.schema, shape.read, name="answer", ask=ask)
+    return result.value, result.raw

@@ -1,0 +1,68 @@
+"""Messages that arrive while a run works: from this thread, another thread, or (through the journal) another process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+
+from treadle._journal.base import InboxItem, Journal
+from treadle._types.ids import fresh_id
+
+_LOOK_EVERY = 0.05
+
+
+class Inbox:
+    """Thread-safe. Unread messages can be recalled; what nobody read is reported as leftovers."""
+
+    def __init__(self, run_id: str, journal: Journal | None) -> None:
+        self._run_id = run_id
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, str] = OrderedDict()
+        self.approvals: list[tuple[str, bool, str, str]] = []
+        self.cancelled = False
+        self._looked = 0.0
+
+    @property
+    def open(self) -> bool:
+        """Whether looking into it may find something: a journal's inbox can be filled from elsewhere at any time."""
+        return bool(self._waiting) or self._journal is not None
+
+    def send(self, text: str) -> str:
+        item_id = fresh_id()
+        with self._lock:
+            self._waiting[item_id] = text
+        return item_id
+
+    def recall(self, item_id: str) -> bool:
+        with self._lock:
+            return self._waiting.pop(item_id, None) is not None
+
+    def drain(self) -> list[tuple[str, str]]:
+        if not self._waiting:
+            return []
+        with self._lock:
+            items = list(self._waiting.items())
+            self._waiting.clear()
+        return items
+
+    async def fetch(self, *, at_once: bool = False) -> None:
+        """Take over what other processes left in the journal's inbox; quick steps do not look more often than is useful."""
+        now = time.monotonic()
+        if self._journal is None or (not at_once and now - self._looked < _LOOK_EVERY):
+            return
+        self._looked = now
+        for item in await self._journal.take(self._run_id):
+            self._accept(item)
+
+    def _accept(self, item: InboxItem) -> None:
+        payload = item.payload
+        if item.kind == "message":
+            with self._lock:
+                self._waiting[item.id] = str(payload.get("text", ""))
+        elif item.kind == "approve":
+            note, by = str(payload.get("note", "")), str(payload.get("by", ""))
+            self.approvals.append((str(payload.get("call_id", "")), bool(payload.get("allow")), by, note))
+        elif item.kind == "cancel":
+            self.cancelled = True

@@ -1,0 +1,184 @@
+"""Emitting: journal first, then the state, then whoever watches. One order, one `seq`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from typing import Any
+
+from treadle._journal.base import Journal
+from treadle._types.events import Event, Record
+from treadle._types.state import RunState
+
+logger = logging.getLogger("treadle")
+
+Sink = Callable[[Record], None]
+
+
+class Log:
+    """The append-only log of one run and the state it folds to."""
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        parent: str = "",
+        journal: Journal | None = None,
+        redact: Callable[[Event], Event] | None = None,
+        records: Sequence[Record] = (),
+    ) -> None:
+        self.run_id = run_id
+        self.parent = parent
+        self.journal = journal
+        self.records: list[Record] = []
+        self.state = RunState()
+        self._redact = redact
+        self._sinks: list[Sink] = []
+        self._quiet: list[Sink] = []
+        self._lock = asyncio.Lock()
+        self._offset = 0
+        self.deferred: list[Record] = []
+        self._inline: bool = getattr(journal, "inline", False)
+        """The journal nearly always stores at once: then an emit needs no task of its own to be safe from cancellation."""
+        for record in records:
+            self.records.append(record)
+            self.state.apply(record)
+
+    def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
+        """Have every later record (and transient event) shown to `sink`; returns what ends it.
+
+        Nothing is streamed for the sake of a sink that is not `live`: it looks on without changing how models are called.
+        """
+        self._sinks.append(sink)
+        if not live:
+            self._quiet.append(sink)
+        return lambda: self._drop(sink)
+
+    def _drop(self, sink: Sink) -> None:
+        for sinks in (self._sinks, self._quiet):
+            if sink in sinks:
+                sinks.remove(sink)
+
+    async def emit(self, *events: Event) -> None:
+        """Store events, fold them, show them. A journal that fails stops the run; a display that fails is dropped."""
+        if self.journal is None:
+            for event in events:
+                self._keep(event)
+            return
+        if self._redact is not None:
+            events = tuple(self._redact(event) for event in events)
+        storing = self._store(self.journal, events)
+        if self._inline:
+            try:
+                waiting = storing.send(None)
+            except StopIteration:
+                return
+            storing = _go_on(storing, waiting)
+        await _uninterrupted(storing)
+
+    async def defer(self, event: Event) -> None:
+        """Fold an event now and store it together with the next one. Only for an event on which nothing is done or shown
+        before that: a crash in between is a crash before the event."""
+        if self.journal is None:
+            self._keep(event)
+            return
+        if self._lock.locked():
+            await self.emit(event)
+            return
+        record = self._record(event if self._redact is None else self._redact(event), self.state.seq + 1)
+        self.deferred.append(record)
+        self.records.append(record)
+        self.state.apply(record)
+
+    def _keep(self, event: Event) -> None:
+        """Without a journal there is nothing to wait for."""
+        if self._redact is not None:
+            event = self._redact(event)
+        self._offset = 0
+        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent)
+        self.records.append(record)
+        self.state.apply(record)
+        if self._sinks:
+            self.forward(record)
+
+    async def _store(self, journal: Journal, events: Sequence[Event]) -> None:
+        async with self._lock:
+            deferred, self.deferred = self.deferred, []
+            records = [self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)]
+            await journal.append([*deferred, *records])
+            if self._sinks:
+                for record in deferred:
+                    self.forward(record)
+            self._commit(records)
+
+    def show(self, event: Event) -> None:
+        """Show a transient event: it gets a place within the last record and is not stored."""
+        if self._sinks:
+            self._offset += 1
+            event = event if self._redact is None else self._redact(event)
+            self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+
+    def forward(self, record: Record) -> None:
+        """Show a record, of this run or of one of its children."""
+        for sink in tuple(self._sinks):
+            try:
+                sink(record)
+            except Exception:
+                logger.exception("a display failed and is dropped")
+                self._drop(sink)
+
+    @property
+    def watched(self) -> bool:
+        return len(self._sinks) > len(self._quiet)
+
+    def _record(self, event: Event, seq: int) -> Record:
+        return Record(self.run_id, seq, time.time(), event, self.parent)
+
+    def _commit(self, records: Sequence[Record]) -> None:
+        self._offset = 0
+        for record in records:
+            self.records.append(record)
+            self.state.apply(record)
+            if self._sinks:
+                self.forward(record)
+
+
+class _Continued:
+    """The rest of a coroutine that was run up to its first suspension."""
+
+    def __init__(self, work: Coroutine[Any, Any, None], waiting: Any) -> None:
+        self._work = work
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, None, None]:
+        while True:
+            yield self._waiting
+            try:
+                self._waiting = self._work.send(None)
+            except StopIteration:
+                return
+
+
+async def _go_on(work: Coroutine[Any, Any, None], waiting: Any) -> None:
+    await _Continued(work, waiting)
+
+
+async def _uninterrupted(storing: Coroutine[Any, Any, None]) -> None:
+    """Store and fold as one: a cancellation that arrives in between is delivered afterwards, so that the record of a
+    finished effect is never lost and the state never lags behind what is stored."""
+    task = asyncio.ensure_future(storing)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+        except Exception:
+            break
+    task.result()
+    if cancelled is not None:
+        raise cancelled

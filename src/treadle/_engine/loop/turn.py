@@ -1,0 +1,238 @@
+"""The loop. While the run is not finished: run the calls that wait, or conclude, or think again.
+
+Each turn looks only at the state, so a resumed run goes on exactly where its log ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from treadle._dialects import choose_dialect
+from treadle._dialects.base import Decision
+from treadle._engine.acting.calls import run_tools
+from treadle._engine.answering.answer import progress
+from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, out_of_budget
+from treadle._engine.core.hooks import run_hooks
+from treadle._engine.requests.model_calls import call_model
+from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
+from treadle._types.events import DialectDemoted, MessageAdded, ModelSwitched, ThinkDone, ThinkStarted
+from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
+from treadle._types.request import Reply
+
+if TYPE_CHECKING:
+    from treadle._engine.run import Run
+
+logger = logging.getLogger("treadle")
+
+UNREADABLE = "(could not parse LLM output as JSON)"
+
+
+async def turn(run: Run) -> None:
+    state = run.state
+    if state.open:
+        await run_tools(run)
+        if run.inbox.open:
+            await run.drain()
+    elif state.final_call is not None:
+        await conclude(run, state.final_call.full or text_of(state.final_call.content), "final_tool")
+    elif state.candidate is not None:
+        await conclude(run, state.candidate, "answer")
+    elif state.problem:
+        await unreadable(run)
+    else:
+        if state.round_due and run.reviewed != len(state.steps):
+            run.reviewed = len(state.steps)
+            await run_hooks(run, "after_round")
+        if await repair_failed_calls(run):
+            return
+        if state.iteration >= run.settings.max_iterations + state.extra_iterations:
+            await limit_reached(run)
+        else:
+            await think(run)
+
+
+async def think(run: Run, component: str = "loop", *, counted: bool = True) -> None:
+    """Ask the model what to do, read its reply, and record both."""
+    state = run.state
+    if run.swap is not None:
+        await run.apply_swap()
+    if component == "loop" and not state.thinking and run.hooks.before_round:
+        await run_hooks(run, "before_round")
+    iteration = state.iteration + 1 if counted else max(1, state.iteration)
+    stream = run.settings.stream_thoughts
+    rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
+    request = rendered.request
+    await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
+    run.recovered.clear()
+    try:
+        reply, elapsed = await call_model(run, request, iteration)
+    except BudgetExhaustedError as error:
+        await out_of_budget(run, error)
+        return
+    except ModelError as error:
+        await recover(run, error)
+        return
+    run.overflows = 0
+    if run.sized:
+        run.estimator.learn(request, reply.usage)
+    decision = read(run, reply, iteration)
+    if not decision.calls or reply.finish == "length":
+        run.eager.discard()
+    message = AssistantMessage(
+        # A call that was read from plain text becomes a real one; its text would only repeat it.
+        text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,
+        calls=decision.calls,
+        reasoning=reply.reasoning,
+        dialect=run.dialect.name,
+        opaque=reply.opaque,
+    )
+    await run.defer(
+        ThinkDone(
+            component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
+            decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest,
+        )
+    )  # fmt: skip
+    if run.hooks.after_decision:
+        await run_hooks(run, "after_decision", decision)
+    if run.inbox.open and not (run.dialect.native and decision.calls):
+        await run.drain()
+
+
+def read(run: Run, reply: Reply, iteration: int) -> Decision:
+    """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
+    decision = run.dialect.decode(reply, run.state.tools)
+    if decision.problem:
+        return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
+    if decision.calls and run.state.answer_only:
+        text = decision.answer or decision.thought
+        return Decision(
+            thought=decision.thought,
+            answer=text or None,
+            problem="" if text else "an answer was wanted, not a tool call",
+        )
+    if not decision.calls:
+        if decision.answer is None:
+            return Decision(thought=UNREADABLE, problem="the reply was empty: call a tool or give an answer")
+        return decision
+    used = run.used_call_ids
+    calls: list[ToolCall] = []
+    renamed = False
+    for place, call in enumerate(decision.calls):
+        call_id = call.id
+        if not call_id or call_id in used or not reply.calls:
+            call_id = f"call_{iteration}_{place}"
+            while call_id in used:
+                call_id += "x"
+        used.add(call_id)
+        if call_id != call.id:
+            renamed = True
+            call = msgspec.structs.replace(call, id=call_id)
+        calls.append(call)
+    return msgspec.structs.replace(decision, calls=tuple(calls)) if renamed else decision
+
+
+async def unreadable(run: Run) -> None:
+    """The last reply could not be read: ask again, a bounded number of times; then its text is the answer."""
+    state, policy = run.state, run.settings.repair
+    failures = state.parse_failures
+    if failures > policy.max_parse:
+        last = state.window[-1].message
+        text = last.text if isinstance(last, AssistantMessage) else ""
+        if state.answer_only:  # what it says instead of an answer is one more call
+            await finish(run, progress(state), "stuck", success=False)
+        else:
+            await finish(run, text or state.problem, "answer", success=False)
+        return
+    counted = policy.counts_as_iteration and not policy.separate_call
+    if counted and state.iteration >= run.settings.max_iterations + state.extra_iterations:
+        await limit_reached(run)
+        return
+    if failures >= 2:
+        await demote(run, f"{failures} unreadable replies in a row")
+    request = run.dialect.reformat(state.problem, run.prompts)
+    await run.emit(MessageAdded(UserMessage(request, kind="reformat"), "repair"))
+    if policy.backoff:
+        await asyncio.sleep(policy.backoff * failures)
+    if policy.separate_call:
+        await think(run, "repair", counted=False)
+    elif not policy.counts_as_iteration:
+        await think(run, counted=False)
+
+
+async def repair_failed_calls(run: Run) -> bool:
+    """With a repair policy for tools: have the model mend the call that failed, in a call of its own."""
+    state, policy = run.state, run.settings.repair
+    if (
+        not policy.max_tool
+        or not 0 < state.tool_failures <= policy.max_tool
+        or not state.steps
+        or not state.round_failed
+    ):
+        return False
+    step = state.steps[-1]
+    text = run.prompts.get(
+        "repair_call",
+        "The call of `{tool}` failed. Read the error above, correct the tool or its arguments, and make one corrected call; "
+        "or, if it cannot succeed, say what you will do instead.",
+    )
+    await run.emit(MessageAdded(UserMessage(text.replace("{tool}", step.tool), kind="reformat"), "repair"))
+    if policy.backoff:
+        await asyncio.sleep(policy.backoff * state.tool_failures)
+    await think(run, "repair", counted=False)
+    return True
+
+
+async def recover(run: Run, error: ModelError) -> None:
+    """A model call failed for good: make the request smaller, speak another dialect, take the next model, or give up."""
+    if isinstance(error, ContextOverflowError):
+        if run.overflows < 1 and await _shrink(run, error):
+            run.overflows += 1
+            return
+    elif _refuses_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
+        return
+    if run.model_index + 1 < len(run.blueprint.models):
+        previous = run.model.name
+        run.model_index += 1
+        await run.emit(ModelSwitched(run.model.name, previous, str(error)[:300], run.model.profile))
+        dialect = choose_dialect(run.settings.dialect, run.model.profile).name
+        if dialect != run.state.dialect:
+            await run.emit(DialectDemoted(dialect, run.state.dialect, "the new model speaks another dialect"))
+        run.renderer = run.new_renderer()
+        return
+    await fail(run, error)
+
+
+async def _shrink(run: Run, error: ContextOverflowError) -> bool:
+    for hook in run.hooks.on_overflow:
+        try:
+            if await hook(run, error):
+                return True
+        except ModelError:
+            logger.warning("making the context smaller failed", exc_info=True)
+    return False
+
+
+def _refuses_tools(error: ModelError) -> bool:
+    text = str(error).lower()
+    return (
+        isinstance(error, RequestRefusedError)
+        and error.status in (400, 404, 422)
+        and ("tool" in text or "function" in text)
+    )
+
+
+async def demote(run: Run, reason: str) -> bool:
+    """Go on in a dialect that asks less of the model, when the choice was left to us."""
+    if not run.settings.dialect.startswith("auto") or not run.dialect.native:
+        return False
+    profile = run.model.profile.with_abilities({"tool_call": False, "dialect": None})
+    dialect = choose_dialect(run.settings.dialect, profile).name
+    if dialect == run.dialect.name:
+        return False
+    await run.emit(DialectDemoted(dialect, run.dialect.name, reason))
+    run.renderer = run.new_renderer()
+    return True

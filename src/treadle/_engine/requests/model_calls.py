@@ -1,0 +1,178 @@
+"""Model calls: reserved before they are made, retried when that can help, recorded whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from treadle._engine.core.budget import price
+from treadle._engine.requests.render import digest_of
+from treadle._models.base import Model
+from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
+from treadle._types.events import Reset, Sent, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.messages import AssistantMessage, Message, ToolCall
+from treadle._types.request import CallDelta, OutputFormat, RawCall, Reply, Request, ToolSchema
+from treadle._types.state import CONVERSATION
+from treadle._types.usage import NO_USAGE, Usage
+
+if TYPE_CHECKING:
+    from treadle._engine.run import Run
+
+_ASSUMED_OUTPUT = 4096
+
+
+async def call_model(run: Run, request: Request, iteration: int) -> tuple[Reply, float]:
+    """One reply and the seconds it took, after as many attempts as the retry policy allows."""
+    policy = run.settings.retry
+    began = time.perf_counter()
+    attempt = 1
+    while True:
+        reservation = (
+            run.purse.reserve(worst_case(run, request), keep=run.kept_share(request)) if run.purse.bounded else None
+        )
+        shown = _Shown()
+        try:
+            reply = _priced(await _receive(run, run.model, request, iteration, shown), run.model)
+        except ModelError as error:
+            if reservation is not None:
+                reservation.settle(error.usage)
+            again = (
+                attempt < policy.attempts and not isinstance(error, ContextOverflowError) and policy.retryable(error)
+            )
+            wait = policy.delay(attempt, error) if again else None
+            await run.emit(
+                ThinkFailed(
+                    request.component, iteration, attempt, str(error)[:500], wait, _priced_usage(error.usage, run.model)
+                )
+            )
+            if wait is None:
+                raise
+            attempt += 1
+            run.eager.discard()
+            if shown.any:
+                run.show(Reset(request.component, attempt))
+            await asyncio.sleep(wait)
+            continue
+        except BaseException:
+            if reservation is not None:
+                reservation.settle(Usage(requests=1))
+            raise
+        if reservation is not None:
+            reservation.settle(reply.usage)
+        return reply, time.perf_counter() - began
+
+
+async def ask(
+    run: Run,
+    component: str,
+    messages: Sequence[Message],
+    *,
+    tools: tuple[ToolSchema, ...] = (),
+    tool_choice: str = "auto",
+    format: OutputFormat | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    stream: bool = False,
+) -> Reply:
+    """A recorded call outside the conversation (planner, observer, selection, synthesis ...).
+
+    A reply that is already in the log (the process died after it) is taken from there instead of being asked for again.
+    """
+    state = run.state
+    digest = digest_of(messages, tools, format)
+    if known := run.recovered.get((component, digest)):
+        done = known.pop(0)
+        return Reply(
+            text=done.message.text, calls=_raw_calls(done.message), reasoning=done.message.reasoning, usage=NO_USAGE
+        )
+    request = Request(
+        messages=messages,
+        tools=tools,
+        tool_choice=tool_choice,
+        format=format,
+        temperature=run.settings.temperature if temperature is None else temperature,
+        max_tokens=max_tokens or run.settings.max_tokens,
+        stream=stream,
+        component=component,
+        cache=run.cache_for(component),
+    )
+    places = {id(entry.message): entry.seq for entry in state.window}
+    sent = tuple(Sent(seq=places[id(m)]) if id(m) in places else Sent(message=m) for m in messages)
+    await run.emit(ThinkStarted(component, state.iteration, digest, messages=sent, tools=tools, format=format))
+    reply, elapsed = await call_model(run, request, state.iteration)
+    message = AssistantMessage(reply.text, _kept_calls(reply), reply.reasoning)
+    await run.emit(
+        ThinkDone(
+            component, state.iteration, message, finish=reply.finish, usage=reply.usage, elapsed=elapsed, digest=digest
+        )
+    )
+    return reply
+
+
+def worst_case(run: Run, request: Request) -> Usage:
+    """What this request may cost at most: an estimate of what is sent, and the cap on what comes back."""
+    sent = run.estimate(request)
+    output = request.max_tokens or run.model.profile.max_output or _ASSUMED_OUTPUT
+    usage = Usage(input_tokens=sent, output_tokens=output, requests=1)
+    cost = price(usage, run.model.profile)
+    return usage if cost is None else msgspec.structs.replace(usage, cost=cost)
+
+
+class _Shown:
+    """Whether anything of this attempt has been shown already."""
+
+    __slots__ = ("any",)
+
+    def __init__(self) -> None:
+        self.any = False
+
+
+async def _receive(run: Run, model: Model, request: Request, iteration: int, shown: _Shown) -> Reply:
+    reply: Reply | None = None
+    stream = model.stream(request)
+    try:
+        async for part in stream:
+            if run.stopping:
+                await run.check()
+            if isinstance(part, Reply):
+                reply = part
+            elif isinstance(part, CallDelta):
+                if request.component in CONVERSATION:
+                    run.eager.feed(part)
+            elif part.text and run.watched:
+                shown.any = True
+                run.show_delta(request.component, iteration, part)
+    except BaseException:
+        if (close := getattr(stream, "aclose", None)) is not None:
+            await close()
+        raise
+    if reply is None:
+        raise BadReplyError(f"{model.name} ended its stream without a reply")
+    return reply
+
+
+def _raw_calls(message: AssistantMessage) -> tuple[RawCall, ...]:
+    return tuple(
+        RawCall(call.id, call.name, call.raw or msgspec.json.encode(call.args).decode()) for call in message.calls
+    )
+
+
+def _kept_calls(reply: Reply) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(call.id, call.name, raw=call.arguments) for call in reply.calls)
+
+
+def _priced(reply: Reply, model: Model) -> Reply:
+    usage = _priced_usage(reply.usage, model)
+    if not usage.requests:
+        usage = msgspec.structs.replace(usage, requests=1)
+    return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
+
+
+def _priced_usage(usage: Usage, model: Model) -> Usage:
+    if usage.cost is None and (cost := price(usage, model.profile)) is not None:
+        return msgspec.structs.replace(usage, cost=cost)
+    return usage

@@ -1,0 +1,181 @@
+"""`render(state)`: the next request of the loop as a pure function of the state.
+
+The renderer remembers what it has rendered, so a round costs what is new; a declared break (`state.epoch`) makes it
+start again. Forgetting everything and rendering from scratch gives the same bytes: that is what replay checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from treadle._dialects.base import Dialect, Encoding, Prompts
+from treadle._engine.settings import Settings
+from treadle._tools.results import cut
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Request, ToolSchema, WireCache
+from treadle._types.state import Entry, RunState
+
+_encode = msgspec.json.Encoder().encode
+_REMINDER = 400
+"""Characters of the question that text dialects repeat after a result."""
+
+
+class Rendered(Struct, frozen=True):
+    request: Request
+    digest: str
+    parts: tuple[str, ...]
+    """Check sums of the messages that are new since the last request: they tell where two requests differ."""
+    system: str | None
+    """The system prompt, when this request starts a new prefix."""
+
+
+class Renderer:
+    def __init__(self, dialect: Dialect, settings: Settings, profile: Profile) -> None:
+        self.dialect = dialect
+        self.settings = settings
+        self.profile = profile
+        self.messages: list[Message] = []
+        self.origins: list[tuple[tuple[int, ...], str]] = []
+        """For each message of the request, the records and the component it comes from."""
+        self._epoch = -1
+        self._fresh = True
+        self._task = ""
+        self._done = 0
+        self._reported = 0
+        self._parts: list[str] = []
+        self._hash = blake2b(digest_size=16)
+        self._cache = WireCache()
+        self._encodings: dict[tuple[bool, bool, frozenset[str]], Encoding] = {}
+        self._head: tuple[tuple[object, ...], bytes] | None = None
+
+    def render(
+        self, state: RunState, *, component: str = "loop", must_answer: bool = False, stream: bool = False
+    ) -> Rendered:
+        self.prepare(state)
+        fresh, self._fresh = self._fresh, False
+        encoding = self.encoding(state, must_answer)
+        settings = self.settings
+        low = component == "repair" and settings.repair.separate_call
+        request = Request(
+            messages=self.messages,
+            tools=encoding.tools,
+            tool_choice=encoding.tool_choice,
+            format=encoding.format,
+            temperature=0.1 if low else settings.temperature,
+            max_tokens=settings.max_tokens,
+            stop=encoding.stop,
+            seed=settings.seed,
+            stream=stream,
+            component=component,
+            cache=self._cache,
+        )
+        new = tuple(self._parts[self._reported :])
+        self._reported = len(self._parts)
+        system = self.messages[0].text if fresh and isinstance(self.messages[0], SystemMessage) else None
+        return Rendered(request, self._digest(request), new, system)
+
+    def prepare(self, state: RunState) -> list[Message]:
+        """The messages the next request will have."""
+        if state.epoch != self._epoch:
+            self._restart(state)
+        self._extend(state.window)
+        return self.messages
+
+    def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
+        """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native tools are part
+        of the prefix that a provider keeps."""
+        barred = frozenset[str]() if must_answer or self.dialect.native else state.barred
+        must_act = state.must_act and not must_answer
+        key = (must_answer, must_act, barred)
+        found = self._encodings.get(key)
+        if found is None:
+            tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
+            found = self._encodings[key] = self.dialect.encode(
+                tools, self.profile, must_answer=must_answer, must_act=must_act
+            )
+        return found
+
+    def forget(self) -> None:
+        """Let go of what the adapter keeps for this conversation."""
+        self._cache = WireCache()
+
+    def _restart(self, state: RunState) -> None:
+        started = state.started
+        assert started is not None
+        self._epoch, self._done, self._reported, self._fresh = state.epoch, 0, 0, True
+        self.messages, self.origins, self._parts = [], [], []
+        self._hash = blake2b(digest_size=16)
+        self._cache = WireCache()
+        self._encodings = {}
+        self._task = ""
+        system = self.dialect.system(started.system, state.tools, Prompts(started.prompts))
+        if system:
+            self._append(SystemMessage(system), (), "system")
+
+    def _extend(self, window: Sequence[Entry]) -> None:
+        place, end = self._done, len(window)
+        while place < end:
+            entry = window[place]
+            message = entry.message
+            if isinstance(message, ToolMessage):
+                start = place
+                while place < end and isinstance(window[place].message, ToolMessage):
+                    place += 1
+                group = [other.message for other in window[start:place] if isinstance(other.message, ToolMessage)]
+                shown = self.dialect.results(group, self._task)
+                if len(shown) == len(group):
+                    for other, result in zip(window[start:place], shown, strict=True):
+                        self._append(result, (other.seq,), other.component)
+                else:
+                    seqs = tuple(other.seq for other in window[start:place])
+                    for result in shown:
+                        self._append(result, seqs, window[start].component)
+                continue
+            if isinstance(message, UserMessage) and message.kind in ("question", "history", "interrupt"):
+                # After an interrupt, what was asked at first is no longer all that is wanted.
+                self._task = cut(text_of(message.content), _REMINDER) if message.kind != "interrupt" else ""
+            self._append(
+                self.dialect.assistant(message) if isinstance(message, AssistantMessage) else message,
+                (entry.seq,),
+                entry.component,
+            )
+            place += 1
+        self._done = end
+
+    def _append(self, message: Message, seqs: tuple[int, ...], component: str) -> None:
+        data = _encode(message)
+        self.messages.append(message)
+        self.origins.append((seqs, component))
+        self._hash.update(data)
+        self._parts.append(f"{crc32(data):08x}")
+
+    def _digest(self, request: Request) -> str:
+        key = (
+            request.tools,
+            request.tool_choice,
+            request.format,
+            request.temperature,
+            request.max_tokens,
+            request.stop,
+            request.seed,
+        )
+        if self._head is None or self._head[0] != key:
+            self._head = (key, _encode(key))
+        digest = self._hash.copy()
+        digest.update(self._head[1])
+        return digest.hexdigest()
+
+
+def digest_of(messages: Sequence[Message], tools: tuple[ToolSchema, ...], format: OutputFormat | None) -> str:
+    """The digest of an adviser's request, which is not rendered from the state."""
+    data = blake2b(digest_size=16)
+    for message in messages:
+        data.update(_encode(message))
+    data.update(_encode((tools, format)))
+    return data.hexdigest()

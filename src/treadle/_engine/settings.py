@@ -1,0 +1,131 @@
+"""Everything about a run that can be chosen, as one frozen value. A preset is one too."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from treadle._models.transport.retry import RetryPolicy
+from treadle._tools.base import Limits
+from treadle._types.errors import ConfigError
+
+
+class RepairPolicy(Struct, frozen=True, kw_only=True):
+    """What to do about replies that cannot be read and calls that fail."""
+
+    max_parse: int = 2
+    """How often an unreadable reply is sent back before its text is taken as the (unsuccessful) answer."""
+    max_tool: int = 0
+    """How often a failed tool call is given to the model for repair, beside the ordinary observation."""
+    backoff: float = 0.0
+    """Seconds before a repair, times the number of the attempt."""
+    separate_call: bool = False
+    """Repair in a call of its own at low temperature, instead of in the next step of the loop."""
+    counts_as_iteration: bool = True
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """Upper bounds on what a run, with everything it starts, may spend."""
+
+    tokens: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    """US dollars; needs a model whose prices are known."""
+    requests: int | None = None
+    tool_calls: int | None = None
+    seconds: float | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    dialect: str = "auto"
+    """auto | auto:json (native, else json) | native | json | action | array | schema | brief | code"""
+    max_iterations: int = 50
+    on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
+    summarize_progress: bool = False
+    """With `on_limit="salvage"`: spend one more call on a summary of the progress."""
+    answer: Literal["direct", "synthesize", "complete"] = "direct"
+    synthesis_chars: int = 2_000
+    """How much of each tool result the synthesis reads."""
+    stream_thoughts: bool = False
+    """Stream what the model writes inside the loop."""
+    markers: bool = False
+    """Put `<__final_answer__>` markers around the answer in the text view."""
+    max_parallel: int = 5
+    one_tool_per_step: bool | Literal["text"] = False
+    """Run only the first call of a reply and reject the others aloud; `text`: only in text dialects."""
+    tool_timeout: float | None = None
+    """Overrides every tool's own time-out."""
+    max_observation_chars: int = 12_000
+    error_detail: Literal["class", "message", "full"] = "class"
+    unknown_args: Literal["prune", "reject", "repair", "schema"] = "reject"
+    repair: RepairPolicy = RepairPolicy()
+    retry: RetryPolicy = RetryPolicy()
+    raise_errors: bool = False
+    """Raise the model's last error out of the run instead of reporting it in the result."""
+    budget: Budget | None = None
+    on_budget: Literal["raise", "force_answer"] = "raise"
+    max_history_messages: int | None = None
+    context_budget: int | None = None
+    """Tokens one request may have; the model's window (less room for the answer) when not given."""
+    selection_threshold: int | None = 12
+    """Above this many tools, one call picks those to offer; None never does."""
+    selection_max: int = 6
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    complete_name: str = "__complete_task__"
+    """The call that means "done" in the array dialect."""
+
+    def with_changes(self, changes: dict[str, Any]) -> Settings:
+        """These settings with some replaced; an unknown name or a wrong value is a clear error."""
+        if not changes:
+            return self
+        import difflib
+
+        for name in changes:
+            if name not in self.__struct_fields__:
+                near = difflib.get_close_matches(name, self.__struct_fields__, 1)
+                hint = (
+                    f"; did you mean {near[0]!r}?"
+                    if near
+                    else f"; known are: {', '.join(sorted(self.__struct_fields__))}"
+                )
+                raise ConfigError(f"unknown setting {name!r}{hint}")
+        plain = {name: getattr(self, name) for name in self.__struct_fields__} | changes
+        try:
+            settings = msgspec.convert(plain, Settings, from_attributes=True)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"a setting has a wrong value: {error}") from None
+        if settings.max_iterations < 1 or settings.max_parallel < 1 or settings.max_observation_chars < 1:
+            raise ConfigError("max_iterations, max_parallel and max_observation_chars must be at least 1")
+        return settings
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            timeout=self.tool_timeout,
+            max_chars=self.max_observation_chars,
+            error_detail=self.error_detail,
+            unknown_args=self.unknown_args,
+        )
+
+    def asdict(self) -> dict[str, Any]:
+        """As plain JSON values, for the log; only what differs from the defaults."""
+        return _changed(self)
+
+
+_DEFAULT = Settings()
+
+
+@lru_cache(maxsize=64)
+def _changed(settings: Settings) -> dict[str, Any]:
+    changed = {
+        name: getattr(settings, name)
+        for name in settings.__struct_fields__
+        if getattr(settings, name) != getattr(_DEFAULT, name)
+    }
+    return msgspec.to_builtins(changed)

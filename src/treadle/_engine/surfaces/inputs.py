@@ -1,0 +1,138 @@
+"""What callers hand in, as the engine's own values: questions, histories, messages in the common dictionary form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from treadle._types.errors import ConfigError
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+_PROMPT_HELP = (
+    'give text, or content parts such as [TextPart("..."), ImagePart(url="...")] or [{"type": "text", "text": "..."}]'
+)
+
+
+def to_content(value: Any) -> Content:
+    """A question as content; anything else is refused with what would be accepted."""
+    if isinstance(value, str):
+        if not value.strip():
+            raise ConfigError(f"the prompt is empty: {_PROMPT_HELP}")
+        return clean(value)
+    if isinstance(value, list | tuple) and value:
+        return tuple(_part(item) for item in cast(Sequence[Any], value))
+    raise ConfigError(f"a prompt cannot be {type(cast(object, value)).__name__}: {_PROMPT_HELP}")
+
+
+def clean(text: str) -> str:
+    """Lone surrogates cannot be sent or stored: replace them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _part(item: Any) -> TextPart | ImagePart:
+    if isinstance(item, TextPart | ImagePart):
+        return item
+    if isinstance(item, str):
+        return TextPart(clean(item))
+    if isinstance(item, Mapping):
+        part = cast(Mapping[str, Any], item)
+        kind = part.get("type")
+        if kind == "text" and isinstance(part.get("text"), str):
+            return TextPart(clean(part["text"]))
+        if kind == "image_url":
+            image: Any = part.get("image_url")
+            url = cast(Mapping[str, Any], image).get("url") if isinstance(image, Mapping) else image
+            if isinstance(url, str):
+                return ImagePart(url=url)
+        if kind == "image" and (part.get("url") or part.get("data")):
+            return ImagePart(str(part.get("url", "")), str(part.get("data", "")), str(part.get("mime", "image/png")))
+    raise ConfigError(f"a content part cannot be a {type(cast(Any, item)).__name__} like this: {_PROMPT_HELP}")
+
+
+def to_messages(history: str | Iterable[Any]) -> list[Message]:
+    """A conversation: our own messages, or dictionaries with `role` and `content`. A call keeps its results beside it."""
+    if isinstance(history, str):
+        return [UserMessage(to_content(history))]
+    return _paired([_message(item) for item in history])
+
+
+def as_history(messages: Iterable[Message]) -> list[Message]:
+    """What was said before a run, as that run sees it: nothing in it is pinned or its own question any more."""
+    return [
+        msgspec.structs.replace(message, kind="summary" if message.kind == "summary" else "history", pinned=False)
+        if isinstance(message, UserMessage)
+        else message
+        for message in messages
+        if not isinstance(message, SystemMessage)
+    ]
+
+
+def _message(item: Any) -> Message:
+    if isinstance(item, SystemMessage | UserMessage | AssistantMessage | ToolMessage):
+        return item
+    if not isinstance(item, Mapping):
+        raise ConfigError(
+            f'a message of the history cannot be {type(item).__name__}: give {{"role": "user", "content": "..."}}'
+        )
+    data = cast(Mapping[str, Any], item)
+    role, content = data.get("role"), data.get("content")
+    match role:
+        case "user":
+            return UserMessage(to_content(content), kind="history")
+        case "system" | "developer":
+            return SystemMessage(str(content or ""))
+        case "assistant":
+            return AssistantMessage(str(content or ""), tuple(_call(call) for call in data.get("tool_calls") or ()))
+        case "tool":
+            return ToolMessage(str(data.get("tool_call_id", "")), str(data.get("name", "")), str(content or ""))
+        case _:
+            raise ConfigError(f"a message has the role {role!r}; known are: user, assistant, system, tool")
+
+
+def _call(data: Any) -> ToolCall:
+    function: Mapping[str, Any] = data.get("function", data)
+    arguments: Any = function.get("arguments") or {}
+    if isinstance(arguments, str):
+        try:
+            arguments = msgspec.json.decode(arguments)
+        except msgspec.DecodeError:
+            arguments = {}
+    args = cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {}
+    return ToolCall(str(data.get("id", "")), str(function.get("name", "")), args)
+
+
+def _paired(messages: list[Message]) -> list[Message]:
+    """Histories come from anywhere: a call without a result gets one, a result without a call is dropped."""
+    paired: list[Message] = []
+    open_calls: dict[str, ToolCall] = {}
+
+    def close() -> None:
+        paired.extend(
+            ToolMessage(call.id, call.name, "(no result was recorded)", error=True) for call in open_calls.values()
+        )
+        open_calls.clear()
+
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            call = open_calls.pop(message.call_id, None)
+            if call is not None:
+                paired.append(message if message.name else msgspec.structs.replace(message, name=call.name))
+            continue
+        close()
+        paired.append(message)
+        if isinstance(message, AssistantMessage):
+            open_calls = {call.id: call for call in message.calls}
+    close()
+    return paired

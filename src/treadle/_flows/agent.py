@@ -1,0 +1,319 @@
+"""The agent: a model, tools and settings, and every way to start a run of them."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
+from treadle._engine.answering.output import instruction, shape_of
+from treadle._engine.core.redaction import event_redactor
+from treadle._engine.loop.driver import drive
+from treadle._engine.result import RunResult
+from treadle._engine.run import Blueprint, Run
+from treadle._engine.settings import Settings
+from treadle._engine.surfaces.bridge import bridge, drain_queue
+from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
+from treadle._engine.surfaces.text_view import TextView
+from treadle._flows import presets
+from treadle._flows.agent_tool import agent_tool
+from treadle._journal import open_journal
+from treadle._journal.base import Journal
+from treadle._models.base import Model
+from treadle._models.catalog.registry import resolve_model
+from treadle._plugins.guards.approval import Approval
+from treadle._plugins.telemetry import watch
+from treadle._tools.base import Tool
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ConfigError, RunNotFoundError
+from treadle._types.events import AnswerDelta, AnswerDone, Event, Record, ThinkDone
+from treadle._types.ids import fresh_id
+from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
+from treadle._types.request import Reply, Request, TextDelta
+
+_NOT_GIVEN: Any = object()
+
+
+class Agent:
+    """Turns a model into a tool-using agent.
+
+    >>> agent = Agent("openai:gpt-5", tools=[search], system="You are a librarian.")
+    >>> result = agent.run_sync("Who wrote Middlemarch?")
+    """
+
+    def __init__(
+        self,
+        model: str | Model,
+        tools: Iterable[Any] | None = _NOT_GIVEN,
+        *,
+        preset: str | presets.Preset = "default",
+        system: str = "",
+        instructions: str = "",
+        plugins: Iterable[Any] = (),
+        output_type: Any = None,
+        journal: Journal | str | None = None,
+        fallbacks: Iterable[str | Model] = (),
+        prompts: Mapping[str, str] | None = None,
+        name: str = "agent",
+        description: str = "",
+        secrets: Iterable[str] = (),
+        **settings: Any,
+    ) -> None:
+        plugins = list(plugins)
+        if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
+            tools = None
+        if tools is _NOT_GIVEN or (tools is not None and not isinstance(tools, Toolkit) and not (tools := list(tools))):
+            raise ConfigError("an agent needs tools: pass tools=[...]; for one that only talks, say so with tools=None")
+        self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))
+        self.toolkit = tools if isinstance(tools, Toolkit) else Toolkit(tools or ())
+        self.preset = presets.get(preset)
+        self.settings = self.preset.settings.with_changes(settings)
+        if self.settings.dialect == "native" and not self.model.profile.tool_call:
+            raise TypeError(f"{self.model.name} cannot call tools natively: choose another model, or dialect='auto'")
+        self.output_type = output_type
+        if output_type is not None:
+            shape_of(output_type)  # a type that cannot be described is refused here, not after the work
+        self.system, self.instructions = system, instructions
+        self.plugins = tuple(plugins)
+        self.prompts = dict(prompts or {})
+        self.name, self.description = name, description
+        self.journal = open_journal(journal) if isinstance(journal, str) else journal
+        self._secrets = tuple(secrets)
+        self._active: set[Run] = set()
+        self._paused: dict[str, list[Record]] = {}
+
+    @property
+    def model(self) -> Model:
+        return self.models[0]
+
+    # ---- starting runs
+
+    def start(
+        self,
+        question: Any,
+        *,
+        history: Iterable[Any] = (),
+        run_id: str = "",
+        conversation: str = "",
+        user: str = "",
+        parent: Run | None = None,
+        **overrides: Any,
+    ) -> Run:
+        """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
+        return self.restart(
+            self.prepare(
+                question,
+                history=history,
+                run_id=run_id,
+                conversation=conversation,
+                user=user,
+                parent=parent,
+                **overrides,
+            )
+        )
+
+    def prepare(
+        self,
+        question: Any,
+        *,
+        history: Iterable[Any] = (),
+        run_id: str = "",
+        conversation: str = "",
+        user: str = "",
+        parent: Run | None = None,
+        **overrides: Any,
+    ) -> Run:
+        """A run that has not begun yet: subscribe to it, then `restart` it."""
+        settings = self.settings.with_changes(overrides)
+        past = to_messages(history)
+        return Run(
+            self._blueprint(settings, past),
+            to_content(question),
+            run_id=run_id or fresh_id(),
+            history=as_history(past),
+            journal=parent.log.journal if parent is not None else self.journal,
+            parent=parent,
+            conversation=conversation,
+            user=user,
+        )
+
+    async def run(self, question: Any, **options: Any) -> RunResult:
+        """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run."""
+        return await self.start(question, **options)
+
+    def run_sync(self, question: Any, **options: Any) -> RunResult:
+        """The same for scripts and notebooks; works inside a running event loop too."""
+        return bridge.run(self.run(question, **options))
+
+    async def stream(self, question: Any, **options: Any) -> AsyncIterator[Event]:
+        """The events of a run as they happen. Leaving the loop early cancels the run."""
+        async for record in self.stream_records(question, **options):
+            yield record.event
+
+    async def stream_records(self, question: Any, **options: Any) -> AsyncIterator[Record]:
+        """Like `stream`, with each event's place in the log."""
+        records: asyncio.Queue[Record | None] = asyncio.Queue()
+        run = self.start(question, **options)
+        run.subscribe(records.put_nowait)
+        assert run.task is not None
+        run.task.add_done_callback(lambda _: records.put_nowait(None))
+        try:
+            while (record := await records.get()) is not None:
+                yield record
+            await run
+        finally:
+            if not run.done:
+                run.cancel()
+                await asyncio.wait([run.task])
+
+    async def deltas(self, question: Any, **options: Any) -> AsyncIterator[tuple[str, int]]:
+        """The answer in pieces, each with the number of tokens the run has used so far."""
+        tokens = 0
+        async for event in self.stream(question, **options):
+            if isinstance(event, ThinkDone):
+                tokens += event.usage.total_tokens
+            elif isinstance(event, AnswerDelta):
+                yield event.text, tokens
+            elif isinstance(event, AnswerDone):
+                yield "", tokens
+
+    def text(
+        self, question: Any, *, skip_special_tokens: bool | None = None, **options: Any
+    ) -> Generator[str, None, str]:
+        """A plain generator of text: thoughts, tool input and output, answer. Its return value is the answer."""
+        settings = self.settings.with_changes({k: v for k, v in options.items() if k in Settings.__struct_fields__})
+        view = TextView(markers=settings.markers if skip_special_tokens is None else not skip_special_tokens)
+        pieces: queue.Queue[str | None] = queue.Queue()
+
+        def show(record: Record) -> None:
+            for piece in view.feed(record):
+                pieces.put(piece)
+
+        async def work() -> RunResult:
+            try:
+                run = self.start(question, **options)
+                run.subscribe(show)
+                return await run
+            finally:
+                pieces.put(None)
+
+        future = bridge.submit(work())
+        yield from drain_queue(pieces, future)
+        return future.result().answer
+
+    async def resume(self, run: str | Run, *, approve: Mapping[str, bool] | None = None, **overrides: Any) -> RunResult:
+        """Go on with a run that was interrupted, killed or paused. A finished run gives its result again."""
+        return await self.restart(await self.load(run, approve=approve, **overrides))
+
+    async def load(
+        self, run: str | Run, *, approve: Mapping[str, bool] | None = None, parent: Run | None = None, **overrides: Any
+    ) -> Run:
+        """A stored run, ready to be gone on with."""
+        run_id = run if isinstance(run, str) else run.id
+        journal = parent.log.journal if parent is not None else self.journal
+        if journal is not None:
+            records = await journal.load(run_id)
+        elif not isinstance(run, str):
+            records = run.records
+        else:
+            records = self._paused.get(run_id, [])
+        if not records:
+            raise RunNotFoundError(f"there is no run {run_id!r} here: give the agent the journal it was recorded in")
+        started = next(record.event for record in records if record.seq == 0)
+        settings = self.settings.with_changes({**getattr(started, "settings", {}), **overrides})
+        question = getattr(started, "question", "")
+        resumed = Run(
+            self._blueprint(settings, []), question, run_id=run_id, journal=journal, records=records, parent=parent
+        )
+        for call_id, allow in (approve or {}).items():
+            resumed.approve(call_id, allow)
+        if isinstance(run, Run):
+            resumed.inbox.approvals.extend(run.inbox.approvals)
+        return resumed
+
+    def restart(self, run: Run) -> Run:
+        """Drive a prepared or loaded run in the background."""
+        return self.begin(run, drive)
+
+    def begin(self, run: Run, driver: Callable[[Run], Coroutine[Any, Any, RunResult]]) -> Run:
+        run.begin(driver)
+        watch(run)
+        self._active.add(run)
+        assert run.task is not None
+        run.task.add_done_callback(lambda _: self._ended(run))
+        return run
+
+    def as_tool(self, name: str = "", description: str = "", **options: Any) -> Tool:
+        """This agent as a tool for another one."""
+        return agent_tool(self, name=name, description=description, **options)
+
+    def resume_sync(self, run: str | Run, **options: Any) -> RunResult:
+        return bridge.run(self.resume(run, **options))
+
+    # ---- while runs work
+
+    def stop(self) -> None:
+        """Stop every run of this agent that is under way."""
+        for run in tuple(self._active):
+            run.cancel()
+
+    def update_toolkit(self, tools: Iterable[Any]) -> None:
+        """Swap the tools: for runs to come, and for those under way from their next round on."""
+        self.toolkit = tools if isinstance(tools, Toolkit) else Toolkit(tools)
+        for run in tuple(self._active):
+            run.swap_toolkit(self.toolkit)
+
+    async def stream_answer(self, result: RunResult) -> AsyncIterator[str]:
+        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
+        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
+        words = self.prompts.get("synthesis", SYNTHESIS)
+        messages = synthesis_messages(words, question, result.steps, result.brief, self.settings.synthesis_chars)
+        shown = False
+        try:
+            async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
+                if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
+                    shown = True
+                    yield part.text
+        except Exception:
+            if shown:
+                raise
+        if not shown:
+            yield result.brief
+
+    # ---- inside
+
+    def _blueprint(self, settings: Settings, past: Sequence[Message]) -> Blueprint:
+        system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
+        texts = [
+            self.system,
+            *system,
+            self.instructions,
+            instruction(self.output_type) if self.output_type is not None else "",
+        ]
+        plugins = presets.plugins_for(self.preset, settings, self.plugins)
+        if any(tool.approval != "allow" for tool in self.toolkit) and not any(isinstance(p, Approval) for p in plugins):
+            plugins.append(Approval())
+        if settings.budget is not None and settings.max_tokens is None:
+            # The worst case can only be reserved if there is one.
+            settings = settings.with_changes({"max_tokens": self.model.profile.max_output or 4096})
+        return Blueprint(
+            models=self.models,
+            toolkit=self.toolkit,
+            settings=settings,
+            plugins=tuple(plugins),
+            system="\n\n".join(text for text in texts if text),
+            prompts=self.prompts,
+            output_type=self.output_type,
+            name=self.name,
+            redact=event_redactor(self._secrets),
+        )
+
+    def _ended(self, run: Run) -> None:
+        self._active.discard(run)
+        if run.log.journal is None:
+            if run.state.paused is not None:
+                self._paused[run.id] = run.records
+            else:
+                self._paused.pop(run.id, None)

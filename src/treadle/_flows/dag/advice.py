@@ -1,0 +1,106 @@
+"""The calls around the steps: plan, judge, and (in auto mode) decide whether a plan is needed at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle._engine.run import Run
+from treadle._engine.structured import structured_llm_call
+from treadle._flows.dag.plan import SCHEMA, Plan
+from treadle._types.events import StepDone
+from treadle._types.messages import Message, SystemMessage, UserMessage
+
+PLANNER = (
+    "You break a question into steps that other agents carry out, each on its own, side by side where possible. "
+    "Give 2 to 10 steps. A step's task must make sense to someone who sees nothing but it and the results of its dependencies. "
+    "List a dependency only where a result is really needed. Do not add a step that merely repeats or rewords another."
+)
+ANALYZER = (
+    "You judge whether the work below answers the question. Be strict about facts that are missing or uncertain. "
+    "When it does, write the full answer for the user in the language of the question."
+)
+MODE = (
+    "Decide how to work on a question. Say loop when one agent going step by step will do, which is most of the time; "
+    "say dag only when there are several independent parts that gain from being done side by side."
+)
+VERDICT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "achieved": {"type": "boolean"},
+        "confidence": {"type": "number", "description": "0 to 1"},
+        "final_answer": {"type": "string"},
+    },
+    "required": ["achieved", "confidence"],
+}
+MODES: dict[str, Any] = {
+    "type": "object",
+    "properties": {"mode": {"type": "string", "enum": ["loop", "dag"]}},
+    "required": ["mode"],
+}
+
+
+class Verdict(Struct, frozen=True):
+    achieved: bool = False
+    confidence: float = 0.0
+    final_answer: str = ""
+    reasoning: str = "the judgement could not be read"
+
+
+def read_verdict(raw: dict[str, Any]) -> Verdict:
+    confidence = min(1.0, max(0.0, float(raw["confidence"])))
+    return Verdict(
+        raw["achieved"] is True, confidence, str(raw.get("final_answer") or ""), str(raw.get("reasoning") or "")
+    )
+
+
+def read_plan(raw: dict[str, Any]) -> Plan:
+    return Plan.parse(raw, least=2)
+
+
+def read_mode(raw: dict[str, Any]) -> str:
+    return str(raw["mode"])
+
+
+async def make_plan(run: Run, tools: list[str], models: list[str], found: str) -> Plan:
+    words = run.prompts.get("dag_planner", PLANNER)
+    facts = f"Question:\n{run.state.question}\n\nTools: {', '.join(tools) or 'none'}\nModels: {', '.join(models)}"
+    if found:
+        facts += f"\n\nWhat earlier rounds found (keep a step as it is to reuse its result; do not redo finished work):\n{found}"
+    return await _ask(run, "planner", words, facts, SCHEMA, read_plan, "make_plan")
+
+
+async def judge(run: Run, found: str) -> Verdict:
+    facts = f"Question:\n{run.state.question}\n\nResults of the steps:\n{found or '(none)'}"
+    return await _ask(
+        run, "analyzer", run.prompts.get("dag_analyzer", ANALYZER), facts, VERDICT, read_verdict, "judge", Verdict()
+    )
+
+
+async def choose_mode(run: Run) -> str:
+    words = run.prompts.get("dag_mode", MODE)
+    return await _ask(run, "mode", words, f"Question:\n{run.state.question}", MODES, read_mode, "choose_mode", "loop")
+
+
+async def _ask(
+    run: Run, component: str, words: str, facts: str, schema: dict[str, Any], parse: Any, name: str, *default: Any
+) -> Any:
+    messages: list[Message] = [SystemMessage(words), UserMessage(facts)]
+
+    async def ask(conversation: Any, **options: Any) -> Any:
+        return await run.ask(component, conversation, **options)
+
+    options: dict[str, Any] = {"default_value": default[0]} if default else {}
+    result = await structured_llm_call(run.model, messages, schema, parse, name=name, ask=ask, **options)
+    return result.value
+
+
+def findings(steps: dict[str, tuple[str, StepDone]], limit: int) -> str:
+    """What the steps found, for a reader: task, status, result."""
+    lines: list[str] = []
+    for step_id, (task, done) in steps.items():
+        text = done.result if done.status in ("completed", "reused") else f"{done.status}: {done.error}"
+        lines.append(f"[{step_id}] {task}\n{text if len(text) <= limit else text[: limit - 10] + ' [... cut]'}")
+    return "\n\n".join(lines)

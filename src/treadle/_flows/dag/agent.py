@@ -1,0 +1,205 @@
+"""DAG mode: plan, run the steps side by side, judge, and plan again while the question is not answered."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from treadle._engine.answering.ends import end, finish
+from treadle._engine.result import RunResult
+from treadle._engine.run import Run
+from treadle._flows.agent import Agent
+from treadle._flows.dag.advice import Verdict, choose_mode, findings, judge, make_plan
+from treadle._flows.dag.executor import execute
+from treadle._flows.dag.plan import DagStep, Plan
+from treadle._flows.flow import FlowAgent
+from treadle._models.base import Model
+from treadle._models.catalog.registry import ModelRegistry
+from treadle._types.events import PhaseChanged, RunFinished, StepDone
+from treadle._types.messages import UserMessage, text_of
+
+MAX_FREE_REPLANS = 3
+"""How many re-plans the user's interrupts may cause without counting as rounds."""
+
+Review = Callable[[Plan], Any]
+
+
+class DagAgent(FlowAgent):
+    """An agent that plans first. Every step is a run of its own, with a model from the registry by the plan's hint.
+
+    >>> dag = DagAgent("openai:gpt-5", tools=[search], max_rounds=3)
+    >>> result = dag.run_sync("Compare the economies of Peru and Chile")
+    """
+
+    def __init__(
+        self,
+        model: str | Model | ModelRegistry,
+        tools: Iterable[Any] | None = None,
+        *,
+        mode: Literal["dag", "auto"] = "dag",
+        max_rounds: int = 3,
+        max_steps_at_once: int = 5,
+        step_timeout: float = 600.0,
+        confidence: float = 0.8,
+        review: Review | None = None,
+        dependency_tokens: int = 2_000,
+        **options: Any,
+    ) -> None:
+        self.registry = model if isinstance(model, ModelRegistry) else None
+        super().__init__(model.default if isinstance(model, ModelRegistry) else model, tools, **options)
+        self._step_options = {
+            key: value for key, value in options.items() if key not in ("journal", "name", "output_type")
+        }
+        self.mode = mode
+        self.max_rounds, self.max_parallel = max_rounds, max_steps_at_once
+        self.step_timeout, self.confidence = step_timeout, confidence
+        self.review = review
+        self.dependency_tokens = dependency_tokens
+        self._plans: dict[str, Plan] = {}
+
+    def prepare(self, question: Any, *, plan: Plan | None = None, **options: Any) -> Run:
+        run = super().prepare(question, **options)
+        if plan is not None:
+            self._plans[run.id] = plan
+        return run
+
+    def step_agent(self, step: DagStep) -> Agent:
+        """A fresh agent for one step: its model by hint, its tools by hint, memory of nothing."""
+        model = self.registry.role(step.model_hint) if self.registry is not None and step.model_hint else self.model
+        hinted = [name for name in step.tool_hint.replace(",", " ").split() if name in self.toolkit]
+        tools = self.toolkit.filtered(hinted) if hinted else self.toolkit
+        return Agent(model, tools if len(tools) else None, name=f"step {step.id}", **self._step_options)
+
+    # ---- driving
+
+    async def work(self, run: Run) -> None:
+        if self.mode == "auto" and "mode" not in run.state.phases:
+            await run.emit(PhaseChanged("mode", {"mode": await choose_mode(run)}))
+        single = run.state.phases.get("mode", {}).get("mode") == "loop"
+        verdicts = _verdicts(run)
+        number = max(1, int(run.state.phases.get("plan", {}).get("round", 1)))
+        free = int(run.state.phases.get("plan", {}).get("free", 0))
+        plan = self._recorded(run)
+        if (
+            run.state.phases.get("verdict", {}).get("round") == number
+        ):  # the process before this one ended after it had judged
+            if self._enough(verdicts[-1], number):
+                await self._conclude(run, verdicts)
+                return
+            number += 1
+        while True:
+            if plan is None:
+                plan = Plan((DagStep("answer", run.state.question),)) if single else await self._plan(run, verdicts)
+                if plan is None:
+                    await end(run, RunFinished("cancelled", "The plan was rejected.", success=False))
+                    return
+                await run.emit(PhaseChanged("plan", {"round": number, "free": free, **plan.data()}))
+            executed = await execute(self, run, plan, number)
+            if executed.interrupted and free < MAX_FREE_REPLANS:
+                free += 1
+                plan = None
+                continue
+            if single:
+                await self._single(run, executed.done["answer"])
+                return
+            verdict = await judge(run, self._found(run))
+            verdicts.append(verdict)
+            await run.emit(PhaseChanged("verdict", {"round": number, **msgspec.to_builtins(verdict)}))
+            if self._enough(verdict, number):
+                await self._conclude(run, verdicts)
+                return
+            number += 1
+            plan = None
+
+    def _enough(self, verdict: Verdict, number: int) -> bool:
+        return verdict.achieved or verdict.confidence >= self.confidence or number >= self.max_rounds
+
+    async def _plan(self, run: Run, verdicts: list[Verdict]) -> Plan | None:
+        """The plan to run: given, or made; and shown to whoever wants to see it first."""
+        plan = self._plans.pop(run.id, None)
+        if plan is None:
+            await run.emit(PhaseChanged("planning"))
+            found = self._found(run)
+            if verdicts:
+                found += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
+            models = list(dict.fromkeys(["general", *(self.registry.names if self.registry else ())]))
+            plan = await make_plan(run, list(run.toolkit.names), models, found)
+        if self.review is not None:
+            answer = self.review(plan)
+            plan = await answer if inspect.isawaitable(answer) else answer
+        return plan
+
+    def _recorded(self, run: Run) -> Plan | None:
+        """The plan a run that was interrupted is in the middle of."""
+        data = run.state.phases.get("plan")
+        if not data or run.state.phase not in ("plan",):
+            return None
+        return Plan.parse(data)
+
+    def _found(self, run: Run) -> str:
+        tasks = self._tasks(run)
+        limit = max(500, 24_000 // max(1, len(tasks)))
+        return findings(tasks, limit) + "".join(f"\n\nThe user added: {text}" for text in _interrupts(run))
+
+    def _tasks(self, run: Run) -> dict[str, tuple[str, StepDone]]:
+        """Every step that has ended, with its task; of several attempts under one id the last counts."""
+        tasks: dict[str, str] = {}
+        found: dict[str, tuple[str, StepDone]] = {}
+        for record in run.records:
+            event = record.event
+            if isinstance(event, PhaseChanged) and event.phase == "plan":
+                tasks.update({row["id"]: row["task"] for row in event.data["steps"]})
+            elif isinstance(event, StepDone):
+                found[event.step] = (tasks.get(event.step, ""), event)
+        return found
+
+    async def _conclude(self, run: Run, verdicts: list[Verdict]) -> None:
+        achieved = verdicts[-1].achieved or verdicts[-1].confidence >= self.confidence
+        answer = verdicts[-1].final_answer if achieved and verdicts[-1].final_answer else self._best(run, verdicts)
+        await finish(run, answer, "answer" if achieved else "limit", success=achieved)
+
+    async def _single(self, run: Run, done: StepDone) -> None:
+        good = done.status in ("completed", "reused")
+        await finish(run, done.result or done.error, "answer" if good else "error", success=good)
+
+    def _best(self, run: Run, verdicts: list[Verdict]) -> str:
+        """The surest answer any round gave, else what the completed steps found."""
+        answers = sorted(
+            (verdict for verdict in verdicts if verdict.final_answer), key=lambda verdict: -verdict.confidence
+        )
+        if answers:
+            return answers[0].final_answer
+        good = [
+            f"{task}\n{done.result}"
+            for task, done in self._tasks(run).values()
+            if done.status in ("completed", "reused")
+        ]
+        return "\n\n".join(good) or "No step of the plan was completed."
+
+    def partial_answer(self, run: Run) -> str:
+        return self._best(run, [])
+
+    def result_of_flow(self, run: Run) -> RunResult:
+        self._plans.pop(run.id, None)
+        result = super().result_of_flow(run)
+        dag = {
+            "rounds": run.state.phases.get("plan", {}).get("round", 0),
+            "mode": run.state.phases.get("mode", {}).get("mode", "dag"),
+            "verdict": run.state.phases.get("verdict"),
+            "steps": {name: msgspec.to_builtins(done) for name, (_, done) in self._tasks(run).items()},
+        }
+        return msgspec.structs.replace(result, metadata={**result.metadata, "dag": dag})
+
+
+def _verdicts(run: Run) -> list[Verdict]:
+    """What was judged so far, as the log has it."""
+    events = [record.event for record in run.records]
+    return [msgspec.convert(e.data, Verdict) for e in events if isinstance(e, PhaseChanged) and e.phase == "verdict"]
+
+
+def _interrupts(run: Run) -> list[str]:
+    said = [entry.message for entry in run.state.window if entry.component == "interrupt"]
+    return [text_of(message.content) for message in said if isinstance(message, UserMessage)]

@@ -1,0 +1,134 @@
+"""Running a plan: independent steps side by side, each a run of its own in the same log."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from treadle._engine.run import Run
+from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
+from treadle._flows.flow import child_run
+from treadle._plugins.guards.compaction import condense
+from treadle._types.errors import TreadleError
+from treadle._types.events import StepDone, StepStarted
+
+if TYPE_CHECKING:
+    from treadle._flows.dag.agent import DagAgent
+
+_POLL = 0.05
+"""How often a running plan looks for messages of the user."""
+
+
+class Executed(Struct):
+    """What has become of the steps of one plan."""
+
+    done: dict[str, StepDone]
+    interrupted: bool = False
+
+
+async def execute(dag: DagAgent, run: Run, plan: Plan, number: int) -> Executed:
+    """Start every step as soon as what it depends on is there. A message from the user lets running steps finish and
+    starts no new ones."""
+    executed = Executed({})
+    waiting = {step.id: step for step in plan.steps}
+    running: dict[asyncio.Task[StepDone], DagStep] = {}
+    try:
+        while waiting or running:
+            if not executed.interrupted:
+                await _start_ready(dag, run, waiting, running, executed, number)
+            if not running:
+                break
+            finished, _ = await asyncio.wait(running, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                executed.done[running.pop(task).id] = task.result()
+            if not executed.interrupted and await run.drain():
+                executed.interrupted = True
+    except asyncio.CancelledError:
+        for child in tuple(run.children):
+            child.stop(run.stopping or "cancelled")
+        if running:
+            await asyncio.wait(running)
+        raise
+    return executed
+
+
+async def _start_ready(
+    dag: DagAgent,
+    run: Run,
+    waiting: dict[str, DagStep],
+    running: dict[asyncio.Task[StepDone], DagStep],
+    executed: Executed,
+    number: int,
+) -> None:
+    for step in list(waiting.values()):
+        needed = [executed.done.get(name) for name in step.dependencies]
+        failed = [
+            name
+            for name in step.dependencies
+            if (d := executed.done.get(name)) and d.status not in ("completed", "reused")
+        ]
+        if failed:
+            del waiting[step.id]
+            done = StepDone(step.id, "skipped", error=f"depends on {', '.join(failed)}", round=number)
+            executed.done[step.id] = done
+            await run.emit(done)
+        elif all(needed) and len(running) < dag.max_parallel:
+            del waiting[step.id]
+            inputs = {name: executed.done[name].result for name in step.dependencies}
+            running[asyncio.ensure_future(_step(dag, run, step, inputs, number))] = step
+
+
+async def _step(dag: DagAgent, run: Run, step: DagStep, inputs: dict[str, str], number: int) -> StepDone:
+    """One step, always with an outcome; finished work with the same task and inputs is taken from the log."""
+    task = resolve(step, inputs)
+    key = fingerprint(step, task, inputs)
+    if (known := run.state.dag_steps.get(key)) is not None and known.status in ("completed", "reused"):
+        done = StepDone(step.id, "reused", known.result, round=number, key=key)
+        await run.emit(done)
+        return done
+    child_id = f"{run.id}.{number}.{step.id}"
+    await run.emit(StepStarted(step.id, child_id, task, number, key))
+    began = asyncio.get_running_loop().time()
+    try:
+        question = await _question(run, task, inputs, dag.dependency_tokens)
+        done = await _run_child(dag, run, step, question, child_id, number, key)
+    except TimeoutError:
+        done = StepDone(step.id, "failed", error=f"timed out after {dag.step_timeout:g} s", round=number, key=key)
+    except TreadleError as error:
+        done = StepDone(step.id, "failed", error=f"{type(error).__name__}: {error}", round=number, key=key)
+    done = StepDone(
+        step.id,
+        done.status,
+        done.result,
+        done.error,
+        asyncio.get_running_loop().time() - began,
+        done.usage,
+        number,
+        key,
+    )
+    await run.emit(done)
+    return done
+
+
+async def _run_child(
+    dag: DagAgent, run: Run, step: DagStep, question: str, child_id: str, number: int, key: str
+) -> StepDone:
+    child = await child_run(dag.step_agent(step), run, child_id, question)
+    async with asyncio.timeout(dag.step_timeout):
+        result = await child
+    if result.success and result.stop_reason in ("answer", "final_tool"):
+        return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
+    why = f"{result.stop_reason}: {result.error or result.answer}"
+    return StepDone(step.id, "failed", result.answer, why, usage=result.usage, round=number, key=key)
+
+
+async def _question(run: Run, task: str, inputs: dict[str, str], tokens: int) -> str:
+    """The step knows nothing but its task and what it depends on, shortened where that is large."""
+    if not inputs:
+        return task
+    results = [
+        f"[{name}]\n{await condense(run, text, hint='step_dependency', tokens=tokens)}" for name, text in inputs.items()
+    ]
+    return f"{task}\n\nResults of the steps this one depends on:\n\n" + "\n\n".join(results)

@@ -1,0 +1,130 @@
+"""A journal that forgets when the process ends: tests, examples, and runs nobody wants to keep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.rows import first_info, not_found, refuse_unless_next, status_after, to_rows
+from treadle._journal.taken import TakenItems
+from treadle._types.errors import RunBusyError
+from treadle._types.events import Record
+
+
+class MemoryJournal:
+    inline = True
+    """An append never lets go of the event loop."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, list[Record]] = {}
+        self._infos: dict[str, RunInfo] = {}
+        """In the order the runs began."""
+        self._claims: dict[str, tuple[int, str]] = {}
+        self._inbox: list[InboxItem] = []
+        self._taken = TakenItems()
+
+    async def append(self, records: Sequence[Record]) -> None:
+        if not records:
+            return
+        to_rows(records)  # what could not be stored elsewhere is refused here too
+        run, first = records[0].run, records[0].seq
+        refuse_unless_next(run, first, len(self._logs.get(run, ())) - 1)
+        if first == 0:
+            self._infos[run] = first_info(records[0])
+        self._logs.setdefault(run, []).extend(records)
+        info = msgspec.structs.replace(self._infos[run], updated=records[-1].time, records=len(self._logs[run]))
+        for record in records:
+            if status := status_after(record.event):
+                info = msgspec.structs.replace(info, status=status[0], stop_reason=status[1])
+        self._infos[run] = info
+        self._taken.forget(run, self._taken.settled_by(records))
+
+    async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
+        if run_id not in self._logs:
+            raise not_found(run_id)
+        return self._logs[run_id][after + 1 :]
+
+    async def list(
+        self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
+    ) -> list[RunInfo]:
+        return [
+            info
+            for info in self._newest_first()
+            if status in ("", info.status)
+            and conversation in ("", info.conversation)
+            and parent in (None, info.parent)
+            and user in ("", info.user)
+        ][:limit]
+
+    def _newest_first(self) -> Sequence[RunInfo]:
+        return sorted(self._infos.values(), key=lambda info: info.created)[::-1]
+
+    async def delete(self, run_id: str) -> None:
+        if run_id not in self._logs:
+            raise not_found(run_id)
+        tree = [run_id]
+        for run in tree:
+            tree.extend(info.run_id for info in self._infos.values() if info.parent == run)
+        for run in tree:
+            if driver := self._driver(run):
+                raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
+        for run in tree:
+            del self._logs[run], self._infos[run]
+            self._claims.pop(run, None)
+            self._taken.give_back(run)
+        self._inbox = [item for item in self._inbox if item.run_id not in tree]
+
+    async def gc(
+        self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
+    ) -> Sequence[str]:
+        before = time.time() - older_than
+        candidates = [info for info in self._newest_first() if not info.parent and info.status in statuses][keep:]
+        gone: list[str] = []
+        for info in candidates:
+            if info.updated < before:
+                try:
+                    await self.delete(info.run_id)
+                    gone.append(info.run_id)
+                except RunBusyError:
+                    continue
+        return gone
+
+    async def claim(self, run_id: str, owner: str) -> int:
+        driver = self._driver(run_id)
+        if driver and driver != owner:
+            raise RunBusyError(f"run {run_id} is being driven by {driver}")
+        epoch = self._claims.get(run_id, (0, ""))[0] + 1
+        self._claims[run_id] = (epoch, owner)
+        self._inbox = self._taken.give_back(run_id) + self._inbox
+        return epoch
+
+    def _driver(self, run_id: str) -> str:
+        return self._claims.get(run_id, (0, ""))[1]
+
+    async def release(self, run_id: str, owner: str) -> None:
+        epoch, driver = self._claims.get(run_id, (0, ""))
+        if driver == owner:
+            self._claims[run_id] = (epoch, "")
+
+    async def put(self, item: InboxItem) -> None:
+        if all((other.run_id, other.id) != (item.run_id, item.id) for other in self._inbox):
+            self._inbox.append(item)
+
+    async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
+        if not self._inbox:
+            return []
+        found = [item for item in self._inbox if item.run_id == run_id and (not kinds or item.kind in kinds)]
+        self._inbox = [item for item in self._inbox if item not in found]
+        self._taken.add(run_id, found)
+        return found
+
+    async def recall(self, run_id: str, item_id: str) -> bool:
+        waiting = len(self._inbox)
+        self._inbox = [item for item in self._inbox if (item.run_id, item.id) != (run_id, item_id)]
+        return len(self._inbox) < waiting
+
+    async def aclose(self) -> None:
+        """Nothing to close: what was recorded can still be read."""

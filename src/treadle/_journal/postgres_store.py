@@ -1,0 +1,287 @@
+"""The Postgres journal's tables, and each thing that is done to them as one function of a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+from treadle._journal.base import InboxItem, RunInfo
+from treadle._journal.process import ProcessMark, is_alive
+from treadle._journal.rows import (
+    Row,
+    first_info,
+    from_rows,
+    not_found,
+    refuse_if_fenced,
+    refuse_unless_next,
+    status_after,
+)
+from treadle._types.errors import JournalError, RunBusyError
+from treadle._types.events import Record
+
+
+class Connection(Protocol):
+    """What is used of asyncpg's connection, which has no types of its own."""
+
+    async def execute(self, query: str, *args: object) -> str: ...
+    async def executemany(self, query: str, args: Sequence[Sequence[object]]) -> None: ...
+    async def fetch(self, query: str, *args: object) -> list[Any]: ...
+    async def fetchrow(self, query: str, *args: object) -> Any: ...
+    async def fetchval(self, query: str, *args: object) -> Any: ...
+    def transaction(self) -> AbstractAsyncContextManager[object]: ...
+
+
+# The table `migrations` holds the number of those a database has seen. Never change one that was released: add one.
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE {s}.records(
+        run text NOT NULL, seq integer NOT NULL, time float8 NOT NULL, parent text NOT NULL, type text NOT NULL,
+        schema integer NOT NULL, data text NOT NULL, sum bigint NOT NULL, PRIMARY KEY(run, seq));
+    CREATE TABLE {s}.runs(
+        n bigint GENERATED ALWAYS AS IDENTITY, run text PRIMARY KEY, parent text NOT NULL, agent text NOT NULL, model text NOT NULL,
+        question text NOT NULL, conversation text NOT NULL, "user" text NOT NULL, status text NOT NULL,
+        stop_reason text NOT NULL, created float8 NOT NULL);
+    CREATE INDEX runs_created ON {s}.runs(created, n);
+    CREATE INDEX runs_parent ON {s}.runs(parent) WHERE parent <> '';
+    CREATE INDEX runs_conversation ON {s}.runs(conversation, created) WHERE conversation <> '';
+    CREATE TABLE {s}.inbox(
+        n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run text NOT NULL, id text NOT NULL, kind text NOT NULL,
+        payload text NOT NULL, taken boolean NOT NULL DEFAULT false, UNIQUE(run, id));
+    CREATE TABLE {s}.claims(
+        run text PRIMARY KEY, epoch bigint NOT NULL, owner text NOT NULL, host text NOT NULL, pid bigint NOT NULL,
+        started text NOT NULL, until timestamptz NOT NULL);
+    """,
+)
+
+_INFO = """SELECT run, parent, agent, model, question, conversation, "user", status, stop_reason, created,
+    coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created) AS updated,
+    coalesce((SELECT max(seq) + 1 FROM {s}.records WHERE records.run = runs.run), 0) AS records FROM {s}.runs"""
+
+
+class Store:
+    """The statements, for the tables in one database schema."""
+
+    def __init__(self, schema: str, lease: float) -> None:
+        self._schema = schema
+        self._lease = lease
+
+    def _sql(self, text: str) -> str:
+        return text.replace("{s}", f'"{self._schema}"')
+
+    async def migrate(self, con: Connection) -> None:
+        async with con.transaction():
+            await con.execute("SELECT pg_advisory_xact_lock(hashtext($1))", f"treadle {self._schema}")
+            # Asked first: a role may use a schema that it could not create.
+            if not await con.fetchval("SELECT 1 FROM pg_namespace WHERE nspname = $1", self._schema):
+                await con.execute(self._sql("CREATE SCHEMA {s}"))
+            if not await con.fetchval("SELECT to_regclass($1)", self._sql("{s}.migrations")):
+                await con.execute(self._sql("CREATE TABLE {s}.migrations(seen integer NOT NULL)"))
+                await con.execute(self._sql("INSERT INTO {s}.migrations VALUES(0)"))
+            seen = await con.fetchval(self._sql("SELECT seen FROM {s}.migrations"))
+            if seen > len(MIGRATIONS):
+                known = len(MIGRATIONS)
+                raise JournalError(
+                    f"the database was written by a newer Treadle (version {seen}, this one knows {known}): upgrade Treadle"
+                )
+            for script in MIGRATIONS[seen:]:
+                await con.execute(self._sql(script))
+            if seen < len(MIGRATIONS):
+                await con.execute(self._sql("UPDATE {s}.migrations SET seen = $1"), len(MIGRATIONS))
+
+    # Records and runs
+
+    async def append(
+        self, con: Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, settled: Sequence[str]
+    ) -> None:
+        statuses = [status for record in records if (status := status_after(record.event))]
+        if rows[0].seq > 0 and not statuses and not settled:
+            return await self._insert(con, rows, epoch)  # most of them: one statement, one round trip
+        async with con.transaction():
+            await self._insert(con, rows, epoch)
+            if rows[0].seq == 0:
+                await self._insert_info(con, first_info(records[0]))
+            for status in statuses:
+                await con.execute(
+                    self._sql("UPDATE {s}.runs SET status = $2, stop_reason = $3 WHERE run = $1"), rows[0].run, *status
+                )
+            if settled:
+                await con.execute(
+                    self._sql("DELETE FROM {s}.inbox WHERE run = $1 AND id = ANY($2::text[])"), rows[0].run, settled
+                )
+        return None
+
+    async def _insert(self, con: Connection, rows: Sequence[Row], epoch: int) -> None:
+        run, first = rows[0].run, rows[0].seq
+        # FOR SHARE: a claim under way is waited for and then seen, and a later one waits for this append.
+        done = await con.execute(
+            self._sql("""
+            WITH claim AS MATERIALIZED (SELECT epoch, owner FROM {s}.claims WHERE run = $1 FOR SHARE)
+            INSERT INTO {s}.records SELECT $1, seq, time, parent, type, schema, data, sum
+            FROM unnest($2::int[], $3::float8[], $4::text[], $5::text[], $6::int[], $7::text[], $8::bigint[])
+                AS new(seq, time, parent, type, schema, data, sum)
+            WHERE NOT EXISTS (SELECT 1 FROM claim WHERE epoch <> $9 AND (owner <> '' OR $9 > 0))
+                AND $10 = (SELECT coalesce(max(seq), -1) + 1 FROM {s}.records WHERE run = $1)
+            """),
+            run,
+            *([row[column] for row in rows] for column in range(1, 6)),
+            [row.data.decode() for row in rows],
+            [row.sum for row in rows],
+            epoch,
+            first,
+        )
+        if done == "INSERT 0 0":
+            await self._say_why(con, run, first, epoch)
+
+    async def _say_why(self, con: Connection, run: str, first: int, epoch: int) -> None:
+        claim = await con.fetchrow(self._sql("SELECT epoch, owner FROM {s}.claims WHERE run = $1"), run)
+        if claim is not None:
+            refuse_if_fenced(run, epoch, claim[0], claim[1])
+        last = await con.fetchval(self._sql("SELECT coalesce(max(seq), -1) FROM {s}.records WHERE run = $1"), run)
+        refuse_unless_next(run, first, last)
+        raise RunBusyError(
+            f"record {run}#{first} was refused while another driver let go of the run: load it again to see"
+        )
+
+    async def holds(self, con: Connection, rows: Sequence[Row]) -> bool:
+        """Whether exactly these records are stored: the connection broke and nobody said if they were."""
+        sql = self._sql("SELECT seq, time, data FROM {s}.records WHERE run = $1 AND seq >= $2 ORDER BY seq")
+        stored = await con.fetch(sql, rows[0].run, rows[0].seq)
+        return [tuple(row) for row in stored] == [(row.seq, row.time, row.data.decode()) for row in rows]
+
+    async def _insert_info(self, con: Connection, info: RunInfo) -> None:
+        values = (
+            info.run_id,
+            info.parent,
+            info.agent,
+            info.model,
+            info.question,
+            info.conversation,
+            info.user,
+            info.status,
+        )
+        await con.execute(
+            self._sql("""INSERT INTO {s}.runs(run, parent, agent, model, question, conversation, "user", status, stop_reason, created)
+                VALUES($1, $2, $3, $4, $5, $6, $7, $8, '', $9)"""),
+            *values,
+            info.created,
+        )
+
+    async def load(self, con: Connection, run_id: str, after: int, salvage: bool) -> list[Record]:
+        sql = self._sql(
+            "SELECT seq, time, parent, schema, data, sum FROM {s}.records WHERE run = $1 AND seq > $2 ORDER BY seq"
+        )
+        rows = await con.fetch(sql, run_id, after)
+        if not rows and not await con.fetchval(self._sql("SELECT 1 FROM {s}.records WHERE run = $1 LIMIT 1"), run_id):
+            raise not_found(run_id)
+        return from_rows(run_id, ((*row[:4], row[4].encode(), row[5]) for row in map(tuple, rows)), after, salvage)
+
+    async def infos(
+        self, con: Connection, limit: int, status: str, conversation: str, parent: str | None, user: str
+    ) -> list[RunInfo]:
+        wanted = {
+            "status": status or None,
+            "conversation": conversation or None,
+            "parent": parent,
+            '"user"': user or None,
+        }
+        given = {name: value for name, value in wanted.items() if value is not None}
+        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(given, 2)) or "true"
+        sql = self._sql(f"{_INFO} WHERE {where} ORDER BY created DESC, n DESC LIMIT $1")
+        return [RunInfo(*row) for row in await con.fetch(sql, limit, *given.values())]
+
+    async def expired(self, con: Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
+        inner = f"{_INFO} WHERE parent = '' AND status = ANY($1::text[]) ORDER BY created DESC, n DESC OFFSET $2"
+        sql = self._sql(f"SELECT run FROM ({inner}) AS candidates WHERE updated < $3")
+        return [row[0] for row in await con.fetch(sql, list(statuses), keep, before)]
+
+    async def delete(self, con: Connection, run_id: str) -> None:
+        async with con.transaction():
+            rows = await con.fetch(
+                self._sql("""WITH RECURSIVE tree(run) AS (
+                    SELECT $1 UNION SELECT runs.run FROM {s}.runs JOIN tree ON runs.parent = tree.run AND runs.parent <> '')
+                    SELECT run FROM tree"""),
+                run_id,
+            )
+            tree = [row[0] for row in rows]
+            for run in tree:
+                if driver := await self._live_driver(con, run):
+                    raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
+            if await con.execute(self._sql("DELETE FROM {s}.runs WHERE run = ANY($1::text[])"), tree) == "DELETE 0":
+                raise not_found(run_id)
+            for table in ("records", "inbox", "claims"):
+                await con.execute(self._sql(f"DELETE FROM {{s}}.{table} WHERE run = ANY($1::text[])"), tree)
+
+    # Claims
+
+    async def claim(self, con: Connection, run_id: str, owner: str, me: ProcessMark) -> int:
+        async with con.transaction():
+            await con.execute(
+                self._sql(
+                    "INSERT INTO {s}.claims VALUES($1, 0, '', '', 0, '', clock_timestamp()) ON CONFLICT DO NOTHING"
+                ),
+                run_id,
+            )
+            driver = await self._live_driver(con, run_id)
+            if driver and driver != owner:
+                raise RunBusyError(f"run {run_id} is being driven by {driver}")
+            await con.execute(self._sql("UPDATE {s}.inbox SET taken = false WHERE run = $1 AND taken"), run_id)
+            return await con.fetchval(
+                self._sql("""UPDATE {s}.claims SET epoch = epoch + 1, owner = $2, host = $3, pid = $4, started = $5,
+                    until = clock_timestamp() + make_interval(secs => $6) WHERE run = $1 RETURNING epoch"""),
+                run_id,
+                owner,
+                me.host,
+                me.pid,
+                me.started,
+                self._lease,
+            )
+
+    async def _live_driver(self, con: Connection, run_id: str) -> str:
+        """Locks the claim until the transaction ends, so that two claims are decided one after the other."""
+        sql = "SELECT owner, host, pid, started, until > clock_timestamp() FROM {s}.claims WHERE run = $1 FOR UPDATE"
+        row = await con.fetchrow(self._sql(sql), run_id)
+        if row is None or not row[0]:
+            return ""
+        owner, host, pid, started, in_lease = row
+        alive = is_alive(ProcessMark(host, pid, started))
+        return owner if (in_lease if alive is None else alive) else ""
+
+    async def release(self, con: Connection, run_id: str, owner: str) -> None:
+        # The row stays: the next driver's epoch must be higher than any before it.
+        await con.execute(self._sql("UPDATE {s}.claims SET owner = '' WHERE run = $1 AND owner = $2"), run_id, owner)
+
+    async def let_go(self, con: Connection, epochs: Sequence[tuple[str, int]]) -> None:
+        await con.executemany(self._sql("UPDATE {s}.claims SET owner = '' WHERE run = $1 AND epoch = $2"), epochs)
+
+    async def beat(self, con: Connection, epochs: Sequence[tuple[str, int]]) -> None:
+        sql = (
+            "UPDATE {s}.claims SET until = clock_timestamp() + make_interval(secs => $3) WHERE run = $1 AND epoch = $2"
+        )
+        await con.executemany(self._sql(sql), [(run, epoch, self._lease) for run, epoch in epochs])
+
+    # Inbox
+
+    async def put(self, con: Connection, item: InboxItem) -> None:
+        payload = msgspec.json.encode(item.payload).decode()
+        sql = self._sql("INSERT INTO {s}.inbox(run, id, kind, payload) VALUES($1, $2, $3, $4) ON CONFLICT DO NOTHING")
+        await con.execute(sql, item.run_id, item.id, item.kind, payload)
+
+    async def take(self, con: Connection, run_id: str, kinds: Sequence[str]) -> list[InboxItem]:
+        rows = await con.fetch(
+            self._sql("""UPDATE {s}.inbox SET taken = true WHERE run = $1 AND NOT taken
+                AND (cardinality($2::text[]) = 0 OR kind = ANY($2::text[])) RETURNING n, id, kind, payload"""),
+            run_id,
+            list(kinds),
+        )
+        in_order = sorted(tuple(row) for row in rows)
+        return [
+            InboxItem(id, run_id, kind, msgspec.json.decode(payload, type=dict[str, object]))
+            for _, id, kind, payload in in_order
+        ]
+
+    async def recall(self, con: Connection, run_id: str, item_id: str) -> bool:
+        sql = self._sql("DELETE FROM {s}.inbox WHERE run = $1 AND id = $2 AND NOT taken")
+        return await con.execute(sql, run_id, item_id) != "DELETE 0"

@@ -1,0 +1,136 @@
+"""What every journal does with records the same way: check a batch, write it as rows, read rows back, sum a run up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from treadle._journal.base import RunInfo
+from treadle._journal.upcast import decode_stored
+from treadle._types.errors import CorruptLogError, JournalError, RunBusyError, RunNotFoundError
+from treadle._types.events import SCHEMA, Event, Paused, Record, Resumed, RunFinished, RunStarted, encode_event
+from treadle._types.messages import text_of
+
+QUESTION_CHARS = 500
+
+
+class Row(NamedTuple):
+    """A record as a table keeps it. `sum` finds damage that still reads as JSON."""
+
+    run: str
+    seq: int
+    time: float
+    parent: str
+    type: str
+    schema: int
+    data: bytes
+    sum: int
+
+
+def to_rows(records: Sequence[Record]) -> list[Row]:
+    """The rows of one append; `JournalError` for a batch that no engine should write."""
+    run, seq = records[0].run, records[0].seq
+    rows: list[Row] = []
+    for record in records:
+        if record.run != run or record.seq != seq or record.offset:
+            raise JournalError(
+                f"an append holds stored records of one run in order: {record.run}#{record.id} cannot follow {run}#{seq - 1}"
+            )
+        try:
+            data = encode_event(record.event)
+        except (TypeError, ValueError) as error:
+            raise JournalError(
+                f"record {run}#{seq} ({tag(type(record.event))}) cannot be written as JSON: {error}"
+            ) from error
+        rows.append(Row(run, seq, record.time, record.parent, tag(type(record.event)), SCHEMA, data, crc32(data)))
+        seq += 1
+    return rows
+
+
+@cache
+def tag(event: type[Event]) -> str:
+    return str(event.__struct_config__.tag)
+
+
+def refuse_unless_next(run: str, first: int, last: int) -> None:
+    """`first` is what a writer wants to store, `last` what is there."""
+    if first <= last:
+        raise RunBusyError(
+            f"record {run}#{first} exists: another driver has carried the run on to #{last}; load it again to see"
+        )
+    if first > last + 1:
+        raise JournalError(f"record {run}#{first} cannot be stored: the log ends at #{last} (was the run deleted?)")
+
+
+def refuse_if_fenced(run: str, mine: int, epoch: int, owner: str) -> None:
+    """`mine` is the epoch this journal got from its claim of the run, 0 without one; `epoch` and `owner` are what is stored."""
+    if epoch != mine and (owner or mine):
+        raise RunBusyError(
+            f"run {run} is driven by {owner or 'nobody'} now (epoch {epoch}); this driver's claim ({mine}) is over"
+        )
+
+
+def from_rows(
+    run_id: str, rows: Iterable[tuple[int, float, str, int, bytes, int]], after: int, salvage: bool
+) -> list[Record]:
+    """Records from `(seq, time, parent, schema, data, sum)` in order; the first damaged or missing one is an error or the end."""
+    records: list[Record] = []
+    expected = after + 1
+    try:
+        for seq, time, parent, schema, data, total in rows:
+            if seq != expected:
+                raise CorruptLogError(f"record {run_id}#{expected} is missing")
+            if crc32(data) != total:
+                raise CorruptLogError(f"record {run_id}#{seq} is damaged: its checksum does not fit")
+            try:
+                event = decode_stored(data, schema)
+            except (msgspec.DecodeError, KeyError, UnicodeDecodeError) as error:
+                raise CorruptLogError(f"record {run_id}#{seq} cannot be read: {error}") from error
+            records.append(Record(run_id, seq, time, event, parent))
+            expected += 1
+    except CorruptLogError as error:
+        if salvage:
+            return records
+        intact = (
+            f"the {expected} records before it are intact: load(..., salvage=True) gives them"
+            if expected
+            else "nothing before it"
+        )
+        raise CorruptLogError(f"{error}; {intact}") from error
+    return records
+
+
+def not_found(run_id: str) -> RunNotFoundError:
+    return RunNotFoundError(f"there is no run {run_id!r} in this journal")
+
+
+def first_info(record: Record) -> RunInfo:
+    """The line about a run that begins with `record`."""
+    event = record.event
+    if not isinstance(event, RunStarted):
+        return RunInfo(record.run, record.parent, created=record.time)
+    return RunInfo(
+        run_id=record.run,
+        parent=record.parent,
+        agent=event.agent,
+        model=event.model,
+        question=text_of(event.question)[:QUESTION_CHARS],
+        conversation=event.conversation,
+        user=event.user,
+        created=record.time,
+    )
+
+
+def status_after(event: Event) -> tuple[str, str] | None:
+    """`(status, stop_reason)` of a run after an event that changes it."""
+    if isinstance(event, RunFinished):
+        return ("paused" if event.stop_reason == "paused" else "finished"), event.stop_reason
+    if isinstance(event, Paused):
+        return "paused", "paused"
+    if isinstance(event, Resumed):
+        return "running", ""
+    return None

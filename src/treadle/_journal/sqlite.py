@@ -1,0 +1,204 @@
+"""The embedded journal: one SQLite file for all runs of a user, safe to share between processes of one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from treadle._journal import sqlite_store as store
+from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.paths import state_folder
+from treadle._journal.process import this_process
+from treadle._journal.rows import to_rows
+from treadle._journal.taken import TakenItems
+from treadle._journal.writer import Writer
+from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
+from treadle._types.events import Record, RunFinished
+
+T = TypeVar("T")
+
+
+class SqliteJournal:
+    """A journal in a file, by default `journal.db` in the user's state folder (`$TREADLE_STATE` moves it).
+
+    `synchronous="NORMAL"`: what was appended survives the death of the process at any instant (kill -9); a power cut may take
+    the last records of the last seconds with it, and leaves an intact log. `"FULL"` survives power cuts too: each commit waits
+    for the disk, shared by all runs that wait at that moment.
+
+    Nothing is opened before the first use. `read_only` reads a file that cannot or must not be written.
+    """
+
+    inline = True
+    """An append nearly always stores at once, without letting go of the event loop."""
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        lock_timeout: float = 30.0,
+        lease: float = 20.0,
+        read_only: bool = False,
+    ) -> None:
+        self.path = Path(path).expanduser() if path is not None else state_folder() / "journal.db"
+        self._synchronous = synchronous
+        self._lock_timeout = lock_timeout
+        self._lease = lease
+        self._read_only = read_only
+        self._epochs: dict[str, int] = {}
+        """The runs this journal drives, by the epoch of its claim."""
+        self._numbers: dict[str, int] = {}
+        """Of the runs under way: their number in the file."""
+        self._taken = TakenItems()
+        self._reader: sqlite3.Connection | None = None
+        self._reading = threading.Lock()
+        self._writer = Writer(
+            self._open,
+            lambda error: store.explain(error, self.path),
+            inline=synchronous == "NORMAL",
+            lock_timeout=lock_timeout,
+            beat=lambda con: store.beat(con, list(self._epochs.items()), lease),
+            beat_every=lease / 4,
+        )
+
+    def __repr__(self) -> str:
+        return f"SqliteJournal({str(self.path)!r})"
+
+    async def append(self, records: Sequence[Record]) -> None:
+        if not records:
+            return
+        rows = to_rows(records)
+        run = rows[0].run
+        number, epoch, settled = self._numbers.get(run), self._epochs.get(run, 0), self._taken.settled_by(records)
+        self._numbers[run] = await self._write(lambda con: store.append(con, records, rows, number, epoch, settled))
+        if settled:
+            self._taken.forget(run, settled)
+        if isinstance(records[-1].event, RunFinished):
+            del self._numbers[run]
+
+    async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
+        return await self._read(lambda con: store.load(con, run_id, after, salvage, self.path))
+
+    async def list(
+        self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
+    ) -> list[RunInfo]:
+        return await self._read(lambda con: store.infos(con, limit, status, conversation, parent, user))
+
+    async def delete(self, run_id: str) -> None:
+        await self._write(lambda con: store.delete(con, run_id), quick=False)
+
+    async def gc(
+        self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
+    ) -> Sequence[str]:
+        old = await self._read(lambda con: store.expired(con, time.time() - older_than, keep, statuses))
+        gone: list[str] = []
+        for run in old:  # a transaction each: other runs get in between
+            try:
+                await self.delete(run)
+                gone.append(run)
+            except (RunBusyError, RunNotFoundError):
+                continue
+        while gone and await self._write(store.shrink, quick=False):
+            pass
+        return gone
+
+    async def claim(self, run_id: str, owner: str) -> int:
+        epoch = await self._write(lambda con: store.claim(con, run_id, owner, this_process(), self._lease))
+        self._epochs[run_id] = epoch
+        self._taken.give_back(run_id)
+        return epoch
+
+    async def release(self, run_id: str, owner: str) -> None:
+        await self._write(lambda con: store.release(con, run_id, owner))
+        self._epochs.pop(run_id, None)
+        self._numbers.pop(run_id, None)
+
+    async def put(self, item: InboxItem) -> None:
+        await self._write(lambda con: store.put(con, item))
+
+    async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
+        # A driver looks often and finds nothing: looking takes no lock.
+        if not await self._write(lambda con: store.waiting(con, run_id, kinds), look=True):
+            return []
+        items = await self._write(lambda con: store.take(con, run_id, kinds))
+        self._taken.add(run_id, items)
+        return items
+
+    async def recall(self, run_id: str, item_id: str) -> bool:
+        return await self._write(lambda con: store.recall(con, run_id, item_id))
+
+    async def aclose(self) -> None:
+        """Release what this journal still drives, and close the file."""
+        held = [*self._epochs.items()]
+        self._epochs.clear()
+        if held:
+            with suppress(JournalError):  # a file that cannot be written any more still has to be closed
+                await self._write(lambda con: store.let_go(con, held))
+        await asyncio.to_thread(self._close_reader)
+        await self._writer.close()
+
+    async def _write(self, job: Callable[[sqlite3.Connection], T], *, look: bool = False, quick: bool = True) -> T:
+        if self._read_only:
+            raise JournalError(f"journal {self.path} is open for reading only: open it without read_only=True to write")
+        return await self._writer.run(job, write=not look, quick=quick)
+
+    def _open(self) -> sqlite3.Connection:
+        """Called on the writer's thread."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(
+                os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            )  # conversations are private; SQLite would take the umask
+        except OSError as error:
+            raise JournalError(
+                f"journal {self.path}: cannot be created or written: {error.strerror}; name another file"
+            ) from error
+        con = store.connect(self.path)
+        try:
+            store.prepare(con, self._synchronous)
+        except JournalError as error:
+            con.close()
+            raise JournalError(f"journal {self.path} {error}") from error
+        except BaseException:
+            con.close()
+            raise
+        return con
+
+    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        if not self._read_only:
+            await self._write(lambda con: None, look=True)  # the file and its tables exist from here on
+        return await asyncio.to_thread(self._read_here, job)
+
+    def _read_here(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        with self._reading:
+            try:
+                if self._reader is None:
+                    self._reader = self._open_reader()
+                return job(self._reader)
+            except sqlite3.Error as error:
+                raise store.explain(error, self.path) from error
+
+    def _open_reader(self) -> sqlite3.Connection:
+        con = store.connect(self.path, timeout=self._lock_timeout, read_only=self._read_only)
+        if not self._read_only:
+            return con
+        try:
+            con.execute("SELECT 1 FROM records").fetchone()
+        except sqlite3.OperationalError:
+            # WAL mode wants to write beside the file even to read it; where that cannot be, the file alone has to do.
+            con.close()
+            con = store.connect(self.path, read_only=True, immutable=True)
+        return con
+
+    def _close_reader(self) -> None:
+        with self._reading:
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None

@@ -1,0 +1,223 @@
+"""Anthropic's Messages API, incoming: whole messages and event streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from treadle._models.anthropic.wire import API
+from treadle._models.transport.adapter import decode
+from treadle._models.transport.failures import Origin, dropped, inline, unreadable
+from treadle._models.transport.wire import UNREADABLE, CallList, as_count, as_dict, as_list, as_text, encode, priced
+from treadle._types.profile import Profile
+from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
+from treadle._types.usage import NO_USAGE, Usage
+
+_FINISH: dict[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "pause",
+    "refusal": "refusal",
+}
+
+
+class MessagesReader:
+    def __init__(self, origin: Origin, profile: Profile, name: str) -> None:
+        self.done = False
+        self.complete = False
+        self._origin = origin
+        self._profile = profile
+        self._name = name
+        self._calls = CallList()
+        self._slots: dict[int, int] = {}
+        """The index of a tool_use block -> the slot of its call."""
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._pieces: dict[int, list[str]] = {}
+        """What has streamed into a block so far."""
+        self._earlier: list[dict[str, Any]] = []
+        """The blocks of the instalments before this one."""
+        self.instalments = 1
+        self._spent = NO_USAGE
+        self._usage: dict[str, Any] = {}
+        self._stop = ""
+        self._explanation = ""
+        self.container = ""
+        """Where the provider keeps the files of its own tools between instalments."""
+        self._model = ""
+        self._id = ""
+
+    @property
+    def paused(self) -> bool:
+        return self._stop == "pause_turn"
+
+    def feed(self, payload: bytes) -> Sequence[Delta]:
+        out: list[Delta] = []
+        for document in decode(payload, self._origin):
+            self._event(as_dict(document), out)
+        return out
+
+    def _event(self, event: dict[str, Any], out: list[Delta]) -> None:
+        match event.get("type"):
+            case "content_block_delta":
+                self._delta(as_count(event.get("index")), as_dict(event.get("delta")), out)
+            case "content_block_start":
+                self._start(as_count(event.get("index")), as_dict(event.get("content_block")), out)
+            case "content_block_stop":
+                self._end(as_count(event.get("index")), out)
+            case "message_start":
+                self._message(as_dict(event.get("message")), out)
+            case "message_delta":
+                self._finished(as_dict(event.get("delta")))
+                self._usage |= {key: value for key, value in as_dict(event.get("usage")).items() if value is not None}
+            case "message_stop":
+                self.done = self.complete = True
+            case "message":
+                self._message(event, out)
+                self.done = self.complete = True
+            case "error":
+                raise inline(self._origin, event.get("error"))
+            case _:
+                if error := event.get("error"):
+                    raise inline(self._origin, error)
+
+    def _message(self, message: dict[str, Any], out: list[Delta]) -> None:
+        self._model = as_text(message.get("model")) or self._model
+        self._id = self._id or as_text(message.get("id"))
+        self._usage |= as_dict(message.get("usage"))
+        for index, block in enumerate(as_list(message.get("content"))):
+            self._start(index, as_dict(block), out)
+            self._end(index, out)
+        self._finished(message)
+
+    def _finished(self, said: dict[str, Any]) -> None:
+        if reason := as_text(said.get("stop_reason")):
+            self._stop = reason
+            self.complete = True
+        self._explanation = as_text(as_dict(said.get("stop_details")).get("explanation")) or self._explanation
+        self.container = as_text(as_dict(said.get("container")).get("id")) or self.container
+
+    def _start(self, index: int, block: dict[str, Any], out: list[Delta]) -> None:
+        self._blocks[index] = dict(block)
+        self._pieces[index] = []
+        match block.get("type"):
+            case "text":
+                self._piece(index, as_text(block.get("text")), TextDelta, out)
+            case "thinking":
+                self._piece(index, as_text(block.get("thinking")), ReasoningDelta, out)
+            case "tool_use":
+                opened = self._calls.open(as_text(block.get("id")), as_text(block.get("name")))
+                self._slots[index] = opened.index
+                self._blocks[index]["id"] = self._calls.id(opened.index)
+                out.append(opened)
+                if block.get("input"):
+                    out.append(self._calls.add(opened.index, encode(block["input"]).decode()))
+            case _:
+                pass
+
+    def _piece(self, index: int, text: str, kind: type[TextDelta | ReasoningDelta], out: list[Delta]) -> None:
+        if text:
+            self._pieces[index].append(text)
+            out.append(kind(text))
+
+    def _delta(self, index: int, delta: dict[str, Any], out: list[Delta]) -> None:
+        block = self._blocks.setdefault(index, {"type": "text"})
+        self._pieces.setdefault(index, [])
+        match delta.get("type"):
+            case "text_delta":
+                self._piece(index, as_text(delta.get("text")), TextDelta, out)
+            case "thinking_delta":
+                self._piece(index, as_text(delta.get("thinking")), ReasoningDelta, out)
+            case "signature_delta":
+                block["signature"] = as_text(block.get("signature")) + as_text(delta.get("signature"))
+            case "input_json_delta":
+                text = as_text(delta.get("partial_json"))
+                if text and index in self._slots:
+                    out.append(self._calls.add(self._slots[index], text))
+                elif text:
+                    self._pieces[index].append(text)
+            case "citations_delta":
+                block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
+            case _:
+                pass
+
+    def _end(self, index: int, out: list[Delta]) -> None:
+        if index in self._slots:
+            out += self._calls.close(self._slots[index])
+
+    def content(self) -> list[dict[str, Any]]:
+        """The blocks as they would stand in a whole message, those of earlier instalments first."""
+        return [*self._earlier, *(self._settled(index) for index in sorted(self._blocks))]
+
+    def _settled(self, index: int) -> dict[str, Any]:
+        block, text = self._blocks[index], "".join(self._pieces[index])
+        match block.get("type"):
+            case "text":
+                return block | {"text": text}
+            case "thinking":
+                return block | {"thinking": text}
+            case "tool_use":
+                return block | {"input": _read(self._calls.arguments(self._slots[index]))}
+            case _:
+                return block | {"input": _read(text)} if text else block
+
+    def go_on(self) -> list[dict[str, Any]]:
+        """Begin the next instalment; returns what was said so far."""
+        self._earlier = self.content()
+        self._spent += self._counted()
+        self._blocks, self._pieces, self._slots, self._usage = {}, {}, {}, {}
+        self._stop = ""
+        self.instalments += 1
+        self.done = self.complete = False
+        return self._earlier
+
+    def reply(self) -> Reply:
+        if not self.complete:
+            if not self._model and not self._blocks:
+                raise unreadable(self._origin, "the reply holds no message")
+            raise dropped(self._origin, "the stream ended before the reply was complete")
+        content = self.content()
+        text = "".join(as_text(block.get("text")) for block in content if block.get("type") == "text")
+        reasoning = "".join(as_text(block.get("thinking")) for block in content if block.get("type") == "thinking")
+        finish = _FINISH.get(self._stop, "unknown" if self._stop else "stop")
+        if finish == "stop" and len(self._calls):
+            finish = "calls"
+        elif finish == "calls" and not len(self._calls):
+            finish = "stop"
+        if finish == "refusal" and not text:
+            text = self._explanation
+        usage = self.spent()
+        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(content))
+
+    def spent(self) -> Usage:
+        return self._spent + self._counted()
+
+    def _opaque(self, content: list[dict[str, Any]]) -> dict[str, Any] | None:
+        if not self._profile.replay_reasoning or all(block.get("type") in ("text", "tool_use") for block in content):
+            return None
+        return {"api": API, "model": self._name, "content": content}
+
+    def _counted(self) -> Usage:
+        found = self._usage
+        cached, written = (
+            as_count(found.get("cache_read_input_tokens")),
+            as_count(found.get("cache_creation_input_tokens")),
+        )
+        thought = as_count(as_dict(found.get("output_tokens_details")).get("thinking_tokens"))
+        read = as_count(found.get("input_tokens")) + cached + written
+        return priced(
+            Usage(read, as_count(found.get("output_tokens")), cached, written, thought, requests=1),
+            self._profile.prices,
+        )
+
+
+def _read(arguments: str) -> Any:
+    """What cannot be read is left out: the call itself says that it could not be."""
+    try:
+        return msgspec.json.decode(arguments) if arguments.strip() else {}
+    except UNREADABLE:
+        return {}

@@ -1,0 +1,253 @@
+"""Anthropic's Messages API, outgoing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Request, ToolSchema
+
+API = "anthropic.messages"
+DEFAULT_CAP = 4_096
+WHOLE_CAP = 21_000
+"""A reply that comes whole keeps the connection silent while it is written; longer ones would outlast the time-out."""
+_MARK = b',"cache_control":{"type":"ephemeral"}}'
+_KEPT = frozenset(
+    (
+        "type",
+        "description",
+        "title",
+        "enum",
+        "const",
+        "anyOf",
+        "allOf",
+        "$ref",
+        "$defs",
+        "properties",
+        "required",
+        "items",
+        "format",
+    )
+)
+_FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"))
+
+
+class Part(NamedTuple):
+    """A message's content blocks, and whose turn they belong to. Neighbours of one role are sent as one message."""
+
+    role: str
+    blocks: bytes
+
+
+class MessagesWriter:
+    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+        self._name = name
+        self._profile = profile
+        self._extra = dict(extra)
+        self._output_config = as_dict(self._extra.pop("output_config", None))
+        thinking = as_dict(self._extra.get("thinking")).get("type")
+        self._thinks = thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
+
+    def body(
+        self,
+        request: Request,
+        known: EncodedMessages[Part],
+        streaming: bool,
+        paused: Iterable[Any] = (),
+        container: str = "",
+    ) -> bytes:
+        """`paused` is what the model said so far in this call, and `container` where its tools ran: it takes up both."""
+        parts = known.update(request.messages, self._message)
+        count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
+        system = b",".join(part.blocks for part in parts[:count])
+        turns = _turns(parts[count:], paused)
+        settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
+        head = encode({"model": self._name, "stream": streaming, **settings})[:-1]
+        tools = b',"tools":' + known.encode_tools(request.tools, _tool) if request.tools else b""
+        # To write into the cache costs extra: a lone question without tools is not the beginning of a conversation.
+        if tools or len(turns) > 1:
+            # What never changes, what was sent last time, and all of it: each request finds the one before in the cache.
+            if system:
+                system = _marked(system)
+            elif tools:
+                tools = _marked(tools[:-1]) + b"]"
+            users = [index for index, turn in enumerate(turns) if turn.role == "user"]
+            for index in users[-2:]:
+                turns[index] = Part("user", _marked(turns[index].blocks))
+        if system:
+            system = b',"system":[' + system + b"]"
+        messages = b",".join(b'{"role":"%b","content":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
+        return b'%b%b%b,"messages":[%b]}' % (head, tools, system, messages)
+
+    def _settings(self, request: Request, streaming: bool) -> dict[str, Any]:
+        profile = self._profile
+        cap = profile.max_output or DEFAULT_CAP
+        settings: dict[str, Any] = {"max_tokens": request.max_tokens or (cap if streaming else min(cap, WHOLE_CAP))}
+        if request.temperature is not None and profile.accepts_temperature and not self._thinks:
+            settings["temperature"] = min(request.temperature, 1.0)
+        if stop := [word for word in request.stop if word.strip()]:
+            settings["stop_sequences"] = stop
+        if request.tools and (choice := self._tool_choice(request.tool_choice)):
+            settings["tool_choice"] = choice
+        output = dict(self._output_config)
+        if request.format is not None and (wanted := self._format(request.format)):
+            output["format"] = wanted
+        if output:
+            settings["output_config"] = output
+        return settings
+
+    def _tool_choice(self, choice: str) -> dict[str, Any] | None:
+        if choice == "auto":
+            return None
+        if choice == "none":
+            return {"type": "none"}
+        if not self._profile.forced_tool or (self._thinks and not self._profile.forced_tool_while_thinking):
+            return None
+        return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
+
+    def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
+        if wanted.kind != "schema" or wanted.schema is None or not self._profile.json_schema:
+            return None
+        return {"type": "json_schema", "schema": enforceable(wanted.schema)}
+
+    def _message(self, messages: Sequence[Message], index: int) -> Part:
+        message = messages[index]
+        match message:
+            case SystemMessage(text=text):
+                leading = all(isinstance(earlier, SystemMessage) for earlier in messages[:index])
+                return Part("system" if leading else "user", _blocks([_text(text)]))
+            case UserMessage(content=content):
+                return Part("user", _blocks(_content(content)))
+            case AssistantMessage():
+                return Part("assistant", _blocks(self._assistant(message)))
+            case ToolMessage():
+                return Part("user", _blocks([_result(message)]))
+
+    def _assistant(self, message: AssistantMessage) -> list[Any]:
+        kept = message.opaque or {}
+        content: list[Any] = []
+        # Thoughts are signed for one model and must come back untouched, in their place among the rest.
+        if kept.get("api") == API and kept.get("model") == self._name:
+            content = as_list(kept.get("content"))
+            if _says_the_same(content, message):
+                return content
+            content = [block for block in content if as_dict(block).get("type") in ("thinking", "redacted_thinking")]
+        if message.text.strip():
+            content = [*content, _text(message.text)]
+        return [*content, *(_use(call) for call in message.calls)] or [_text("")]
+
+
+def _turns(parts: Sequence[Part], paused: Iterable[Any]) -> list[Part]:
+    turns: list[Part] = []
+    for part in parts:
+        if turns and turns[-1].role == part.role:
+            turns[-1] = Part(part.role, turns[-1].blocks + b"," + part.blocks)
+        else:
+            turns.append(part)
+    if not turns or turns[0].role != "user":
+        turns.insert(0, Part("user", _blocks([_text("(The conversation goes on.)")])))
+    if unfinished := list(paused):
+        turns.append(Part("assistant", _blocks(unfinished)))
+    return turns
+
+
+def _marked(blocks: bytes) -> bytes:
+    return blocks[:-1] + _MARK
+
+
+def _blocks(blocks: Sequence[Any]) -> bytes:
+    return encode(blocks)[1:-1]
+
+
+def _text(text: str) -> dict[str, Any]:
+    # The API refuses blocks without a visible character.
+    return {"type": "text", "text": text if text.strip() else "(no text)"}
+
+
+def _content(content: Content) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [_text(content)]
+    return [_text(part.text) if isinstance(part, TextPart) else _image(part) for part in content] or [_text("")]
+
+
+def _image(part: ImagePart) -> dict[str, Any]:
+    if part.url and not part.url.startswith("data:"):
+        return {"type": "image", "source": {"type": "url", "url": part.url}}
+    mime, data = part.mime, part.data
+    if part.url:
+        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
+    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+
+
+def _use(call: ToolCall) -> dict[str, Any]:
+    return {
+        "type": "tool_use",
+        "id": _call_id(call.id),
+        "name": call.name,
+        "input": msgspec.Raw(arguments_of(call).encode()),
+    }
+
+
+def _result(message: ToolMessage) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _call_id(message.call_id)}
+    if message.content:
+        block["content"] = message.content if isinstance(message.content, str) else _content(message.content)
+    return block | {"is_error": True} if message.error else block
+
+
+def _call_id(call_id: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id) or "_"
+
+
+def _says_the_same(content: list[Any], message: AssistantMessage) -> bool:
+    """Whether the kept blocks are still what the message says: someone may have shortened it since."""
+    blocks = [as_dict(block) for block in content]
+    text = "".join(block["text"] for block in blocks if block.get("type") == "text")
+    ids = [block["id"] for block in blocks if block.get("type") == "tool_use"]
+    return text == message.text and ids == [call.id for call in message.calls]
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": {"type": "object"} | tool.parameters}
+
+
+def enforceable(schema: Any) -> Any:
+    """A schema in the part of JSON Schema that can be enforced: closed objects; other bounds become words."""
+    found = dict(as_dict(schema))
+    if "oneOf" in found:
+        found["anyOf"] = found.pop("oneOf")
+    written = {key: value for key, value in found.items() if key in _KEPT}
+    if written.get("format") not in _FORMATS:
+        written.pop("format", None)
+    for key in ("$defs", "properties"):
+        if key in written:
+            written[key] = {name: enforceable(inner) for name, inner in as_dict(written[key]).items()}
+    for key in ("anyOf", "allOf"):
+        if key in written:
+            written[key] = [enforceable(inner) for inner in as_list(written[key])]
+    if "items" in written:
+        written["items"] = enforceable(written["items"])
+    if written.get("type") == "object":
+        written["additionalProperties"] = False
+    ignored = ("additionalProperties", "default", "examples", "$schema", "$id")
+    bounds = {key: value for key, value in found.items() if key not in written and key not in ignored}
+    if bounds:
+        words = ", ".join(f"{key}: {encode(value).decode()}" for key, value in bounds.items())
+        written["description"] = f"{written.get('description', '')} ({words})".strip()
+    return written

@@ -1,0 +1,40 @@
+"""The model port: one method that streams parts and ends in one whole reply, plus a profile of facts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, runtime_checkable
+
+from treadle._types.errors import BadReplyError
+from treadle._types.profile import Profile
+from treadle._types.request import Delta, Reply, Request, StreamPart
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What the engine needs of a model. Failures are raised as `ModelError` or one of its children."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def profile(self) -> Profile: ...
+
+    def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        """Deltas as they come (none if `request.stream` is False), then exactly one `Reply`."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+async def complete(model: Model, request: Request, on_delta: Callable[[Delta], None] | None = None) -> Reply:
+    """Drain one exchange and return the whole reply."""
+    reply: Reply | None = None
+    async for part in model.stream(request):
+        if isinstance(part, Reply):
+            reply = part
+        elif on_delta is not None:
+            on_delta(part)
+    if reply is None:
+        raise BadReplyError(f"{model.name} ended its stream without a reply")
+    return reply

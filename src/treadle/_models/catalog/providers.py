@@ -1,0 +1,254 @@
+"""Who serves models: addresses, key variables, and how each one's dialect of a protocol differs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from treadle._models.transport.failures import Origin
+from treadle._models.transport.http import is_local
+from treadle._types.errors import ConfigError, MissingKeyError, UnknownModelError
+from treadle._types.profile import Prices, Profile
+
+FREE = Prices(0.0, 0.0, 0.0, 0.0)
+_SERVER = Profile(json_mode=True, json_schema=True)
+_LOCAL = Profile(json_mode=True, json_schema=True, prices=FREE)
+
+
+class Provider(Struct, frozen=True, omit_defaults=True):
+    """`adapter` is the module in `treadle._models` that speaks its protocol."""
+
+    name: str
+    base_url: str
+    key_env: str = ""
+    """The variable that holds the key; empty when none is needed."""
+    also_key_env: str = ""
+    """Another variable that may hold it."""
+    needs_key: bool = True
+    key_header: str = "authorization"
+    base_env: str = ""
+    """A variable that names another address."""
+    adapter: str = "openai"
+    serves: Profile | None = None
+    """What the server does for any model it runs (constraints, forced tools, price), when it serves models of others."""
+    stream_usage: bool = True
+    """Takes `stream_options`; the others report usage in streams unasked, or never."""
+    seed_name: str = "seed"
+    grammar_name: str = ""
+    """The field that takes a grammar."""
+    required_choice: str = "required"
+    call_id_length: int = 0
+    """Call ids must be that many letters and digits."""
+    reasoning_field: str = ""
+    """Where a model that thinks wants its thoughts back with every call it made, empty ones too."""
+    headers: Mapping[str, str] = {}
+    aliases: tuple[str, ...] = ()
+
+
+_TABLE = (
+    Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", base_env="OPENAI_BASE_URL"),
+    Provider(
+        "openai-responses",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        base_env="OPENAI_BASE_URL",
+        adapter="responses",
+    ),
+    Provider(
+        "anthropic",
+        "https://api.anthropic.com/v1",
+        "ANTHROPIC_API_KEY",
+        key_header="x-api-key",
+        base_env="ANTHROPIC_BASE_URL",
+        adapter="anthropic",
+        headers={"anthropic-version": "2023-06-01"},
+        aliases=("claude",),
+    ),
+    Provider(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta",
+        "GEMINI_API_KEY",
+        also_key_env="GOOGLE_API_KEY",
+        key_header="x-goog-api-key",
+        adapter="gemini",
+        aliases=("google", "google-ai"),
+    ),
+    Provider("local", "", needs_key=False, adapter="local"),
+    Provider(
+        "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, base_env="OLLAMA_HOST", serves=_LOCAL
+    ),
+    Provider(
+        "vllm",
+        "http://localhost:8000/v1",
+        "VLLM_API_KEY",
+        needs_key=False,
+        serves=Profile(json_mode=True, json_schema=True, forced_tool=True, prices=FREE),
+    ),
+    Provider(
+        "llamacpp",
+        "http://localhost:8080/v1",
+        "LLAMA_API_KEY",
+        needs_key=False,
+        serves=Profile(json_mode=True, json_schema=True, grammar=True, prices=FREE),
+        grammar_name="grammar",
+        aliases=("llama.cpp", "llama-cpp"),
+    ),
+    Provider(
+        "lmstudio",
+        "http://localhost:1234/v1",
+        needs_key=False,
+        serves=Profile(json_schema=True, prices=FREE),
+        aliases=("lm-studio",),
+    ),
+    Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", reasoning_field="reasoning_content"),
+    Provider(
+        "groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", serves=Profile(json_mode=True, forced_tool=True)
+    ),
+    Provider(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        "MISTRAL_API_KEY",
+        stream_usage=False,
+        seed_name="random_seed",
+        required_choice="any",
+        call_id_length=9,
+        aliases=("mistralai",),
+    ),
+    Provider(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        serves=Profile(json_mode=True, replay_reasoning=True),
+    ),
+    Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", serves=_SERVER, aliases=("togetherai",)),
+    Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", serves=_SERVER),
+    Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", serves=_SERVER),
+    Provider("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", serves=Profile()),
+    Provider(
+        "huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", serves=Profile(json_mode=True), aliases=("hf",)
+    ),
+    Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY", aliases=("x-ai", "grok")),
+    Provider(
+        "moonshot",
+        "https://api.moonshot.ai/v1",
+        "MOONSHOT_API_KEY",
+        serves=Profile(json_mode=True),
+        aliases=("kimi", "moonshotai"),
+    ),
+    Provider(
+        "zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", serves=Profile(json_mode=True), aliases=("zhipu", "z-ai")
+    ),
+    Provider(
+        "qwen",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        "DASHSCOPE_API_KEY",
+        serves=Profile(json_mode=True),
+        aliases=("dashscope", "alibaba", "tongyi-qianwen"),
+    ),
+    Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", serves=Profile(json_schema=True)),
+    Provider(
+        "azure",
+        "",
+        "AZURE_OPENAI_API_KEY",
+        key_header="api-key",
+        base_env="AZURE_OPENAI_ENDPOINT",
+        aliases=("azure-openai",),
+    ),
+)
+PROVIDERS: Mapping[str, Provider] = {
+    name: provider for provider in _TABLE for name in (provider.name, *provider.aliases)
+}
+
+
+def provider_named(name: str) -> Provider:
+    """Look a provider up; case, spaces and underscores do not matter."""
+    key = name.strip().lower().replace("_", "-").replace(" ", "-")
+    found = PROVIDERS.get(key) or PROVIDERS.get(key.replace("-", ""))
+    if found is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(key, PROVIDERS, n=3)
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"known are: {', '.join(sorted({p.name for p in _TABLE}))}"
+        )
+        raise UnknownModelError(
+            f"unknown provider {name!r}; {hint} Any compatible server works with OpenAIModel(name, base_url=...)"
+        )
+    return found
+
+
+class Connection(Struct, frozen=True):
+    """Where requests go and what proves who we are. It holds the key: it has no readable form."""
+
+    base_url: str
+    headers: Mapping[str, str]
+    origin: Origin
+    api_key: str
+    local: bool
+
+    def __repr__(self) -> str:
+        return f"Connection({self.origin!r})"
+
+
+def connect(
+    provider: Provider, base_url: str | None, api_key: str | None, headers: Mapping[str, str] | None
+) -> Connection:
+    """Settle the address and the key: an argument wins over the environment, the environment over the table."""
+    address = (base_url or _address_from_environment(provider) or provider.base_url).rstrip("/")
+    if not address:
+        raise ConfigError(f"{provider.name} has no fixed address: pass base_url=... or set {provider.base_env}")
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"{address!r} is not an address: base_url needs http:// or https:// and a host, such as http://localhost:8000/v1"
+        )
+    local = is_local(parts.hostname)
+    key = _key(provider, api_key, local, address)
+    sent = {"content-type": "application/json", "user-agent": "treadle", **provider.headers}
+    if key:
+        sent[provider.key_header] = f"Bearer {key}" if provider.key_header == "authorization" else key
+    extra = {name.lower(): value for name, value in (headers or {}).items()}
+    port = f":{parts.port}" if parts.port else ""
+    shown = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+    # A long value, or one under a telling name, is taken for a secret.
+    telling = ("auth", "key", "token", "secret", "cookie")
+    secrets = [value for name, value in extra.items() if len(value) >= 20 or any(word in name for word in telling)]
+    secrets += [key, parts.password or ""]
+    return Connection(address, sent | extra, Origin(provider.name, shown, secrets), key, local)
+
+
+def _key(provider: Provider, api_key: str | None, local: bool, address: str) -> str:
+    if api_key is not None:
+        return api_key.strip()
+    # A server on this machine wants none, and the key of a provider is not its business.
+    if local or not provider.key_env:
+        return ""
+    key = (
+        os.environ.get(provider.key_env, "").strip()
+        or os.environ.get(provider.also_key_env or provider.key_env, "").strip()
+    )
+    if not key and provider.needs_key:
+        raise MissingKeyError(
+            f"{provider.name} needs a key: set {provider.key_env} or pass api_key=... (api_key='' if {address} really wants none)"
+        )
+    return key
+
+
+def _address_from_environment(provider: Provider) -> str:
+    value = os.environ.get(provider.base_env, "").strip() if provider.base_env else ""
+    if not value:
+        return ""
+    if provider.name == "azure" and "/openai" not in value:
+        value = value.rstrip("/") + "/openai/v1"
+    if provider.name == "ollama":
+        # Ollama's own variable is a bare host, and 0.0.0.0 where it listens everywhere.
+        value = value if "://" in value else f"http://{value}"
+        value = value.replace("//0.0.0.0", "//127.0.0.1")
+        value = value if urlsplit(value).port else f"{value}:11434"
+        value = value if urlsplit(value).path.strip("/") else f"{value.rstrip('/')}/v1"
+    return value

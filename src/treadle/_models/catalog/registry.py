@@ -1,0 +1,125 @@
+"""Models by name and by role, and models from a line of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from treadle._models.base import Model
+from treadle._models.catalog.providers import PROVIDERS, Provider, provider_named
+from treadle._types.errors import ConfigError, UnknownModelError
+
+ROLES = ("general", "fast", "reasoning")
+_ADAPTERS = {
+    "openai": ("openai.chat", "OpenAIModel"),
+    "anthropic": ("anthropic.model", "AnthropicModel"),
+    "gemini": ("gemini.model", "GeminiModel"),
+    "responses": ("openai.responses", "ResponsesModel"),
+    "local": ("local.model", "LocalModel"),
+}
+
+
+class ModelRegistry:
+    """Models under names and roles. The default is the first `general` one, else the first registered."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, Model] = {}
+        self._roles: dict[str, tuple[str, ...]] = {}
+
+    def register(self, name: str, model: Model | str, roles: Iterable[str] | str = ()) -> Model:
+        """Add a model under a name; `roles` says what it is for (`general`, `fast`, `reasoning`, or roles of your own)."""
+        if name in self._models:
+            raise ConfigError(f"a model named {name!r} is registered already; choose another name")
+        resolved = resolve_model(model)
+        self._models[name] = resolved
+        self._roles[name] = (roles,) if isinstance(roles, str) else tuple(roles)
+        return resolved
+
+    def get(self, name: str) -> Model:
+        if name not in self._models:
+            raise UnknownModelError(f"no model named {name!r} is registered; {_near(name, self._models)}")
+        return self._models[name]
+
+    def role(self, role: str) -> Model:
+        """The first model with this role, else the default."""
+        return next((self._models[name] for name, roles in self._roles.items() if role in roles), self.default)
+
+    @property
+    def default(self) -> Model:
+        if not self._models:
+            raise ConfigError("no model is registered: registry.register(name, model) adds one")
+        general = (self._models[name] for name, roles in self._roles.items() if "general" in roles)
+        return next(general, next(iter(self._models.values())))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._models)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._models
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+
+def resolve_model(spec: str | Model, **options: Any) -> Model:
+    """A model from `"provider:model"`, `"model@Provider"`, or one that is a model already.
+
+    `options` go to the adapter's constructor (`base_url`, `api_key`, `abilities`, ...).
+    """
+    if not isinstance(spec, str):
+        if not _is_model(spec):
+            raise UnknownModelError(
+                f"{type(spec).__name__} is not a model: pass 'provider:model' or an object with name, profile and stream"
+            )
+        if options:
+            raise ConfigError(f"{', '.join(options)} cannot be set on a model that exists already")
+        return spec
+    provider, name = _split(spec)
+    adapter = provider.adapter
+    if provider.name == "openai" and "base_url" not in options:
+        from treadle._models.catalog.profiles import wants_responses
+
+        adapter = "responses" if wants_responses(name) else adapter
+    if adapter != "local":
+        options = {"provider": provider, **options}
+    return cast("Model", _adapter(adapter)(name, **options))
+
+
+_MEMBERS = ("name", "profile", "stream", "aclose")
+
+
+def _is_model(value: object) -> bool:
+    """What `isinstance` with the protocol would say, at a tenth of its cost: every agent that is made asks."""
+    return all(hasattr(value, member) for member in _MEMBERS)
+
+
+def _split(spec: str) -> tuple[Provider, str]:
+    text = spec.strip()
+    if ":" in text and text.split(":", 1)[0].strip().lower() in PROVIDERS:
+        provider, _, name = text.partition(":")
+    elif "@" in text:
+        name, _, provider = text.rpartition("@")
+    elif ":" in text:
+        provider, _, name = text.partition(":")
+    else:
+        raise UnknownModelError(
+            f"{spec!r} names no provider: write 'provider:model', such as 'openai:{text or 'gpt-5'}' or 'ollama:llama3.2'"
+        )
+    if not name.strip():
+        raise UnknownModelError(f"{spec!r} names no model: write 'provider:model', such as '{provider.strip()}:gpt-5'")
+    return provider_named(provider), name.strip()
+
+
+def _adapter(name: str) -> Any:
+    from importlib import import_module
+
+    module, kind = _ADAPTERS[name]
+    return getattr(import_module(f"treadle._models.{module}"), kind)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known) or 'none'}"

@@ -1,0 +1,40 @@
+"""Google's Gemini models through generateContent."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from urllib.parse import quote
+
+from treadle._models.gemini.reader import GeminiReader
+from treadle._models.gemini.wire import API, GeminiWriter
+from treadle._models.transport.adapter import HttpModel
+from treadle._models.transport.wire import encoded
+from treadle._types.request import Request
+
+MAX_INSTALMENTS = 10
+"""How often the rest of a long reply is asked for before what there is goes to the caller."""
+
+
+class GeminiModel(HttpModel):
+    """`GeminiModel("gemini-2.5-flash")`. More of `generationConfig` (a thinking budget, say) comes by `extra_body`."""
+
+    default_provider = "gemini"
+
+    @cached_property
+    def _writer(self) -> GeminiWriter:
+        return GeminiWriter(self._name, self._profile, self._extra)
+
+    def _path(self, streaming: bool) -> str:
+        method = "streamGenerateContent?alt=sse" if streaming else "generateContent"
+        return f"/models/{quote(self._name.removeprefix('models/'))}:{method}"
+
+    def _body(self, request: Request, streaming: bool) -> bytes:
+        return self._writer.body(request, encoded(request, self, API))
+
+    def _reader(self, request: Request) -> GeminiReader:
+        return GeminiReader(self._origin, self._profile, self._name)
+
+    def _go_on(self, request: Request, streaming: bool, reader: GeminiReader) -> bytes | None:
+        if not reader.continuation or reader.instalments >= MAX_INSTALMENTS:
+            return None
+        return self._writer.body(request, encoded(request, self, API), reader.go_on())

@@ -1,0 +1,166 @@
+"""Gemini's generateContent, outgoing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from treadle._models.gemini.schema import gemini_schema
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+    text_of,
+)
+from treadle._types.profile import Profile
+from treadle._types.request import Request, ToolSchema
+
+API = "gemini"
+UNSIGNED = "skip_thought_signature_validator"
+"""What the provider wants in place of a signature on a call that another model made."""
+
+
+class Part(NamedTuple):
+    role: str
+    parts: bytes
+
+
+class GeminiWriter:
+    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+        self._name = name
+        self._profile = profile
+        self._extra = dict(extra)
+        self._config = as_dict(self._extra.pop("generationConfig", None))
+        self._signs = bool(re.search(r"gemini-[3-9]", name))
+
+    def body(self, request: Request, known: EncodedMessages[Part], continuation: str = "") -> bytes:
+        """`continuation` takes up a reply the provider gave only in part."""
+        parts = known.update(request.messages, self._message)
+        system = b",".join(part.parts for part in parts if part.role == "system")
+        settings: dict[str, Any] = dict(self._extra)
+        if config := self._settings(request):
+            settings["generationConfig"] = config
+        if request.tools and (choice := self._tool_choice(request.tool_choice)):
+            settings["toolConfig"] = {"functionCallingConfig": choice}
+        if continuation:
+            settings["continuationToken"] = continuation
+        pieces = [encode(settings)[1:-1]] if settings else []
+        if request.tools:
+            pieces.append(b'"tools":[{"functionDeclarations":%b}]' % known.encode_tools(request.tools, _tool))
+        if system:
+            pieces.append(b'"systemInstruction":{"parts":[%b]}' % system)
+        pieces.append(b'"contents":[%b]' % _contents([part for part in parts if part.role != "system"]))
+        return b"{%b}" % b",".join(pieces)
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        profile = self._profile
+        config: dict[str, Any] = {}
+        if profile.reasoning:
+            config["thinkingConfig"] = {"includeThoughts": True}
+        if request.temperature is not None and profile.accepts_temperature:
+            config["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            config["maxOutputTokens"] = request.max_tokens
+        if request.stop:
+            config["stopSequences"] = request.stop[:5]
+        if request.seed is not None:
+            config["seed"] = request.seed
+        # A reply cannot be bound to JSON and be free to call functions at once.
+        if request.format is not None and request.format.kind != "grammar" and not request.tools and profile.json_mode:
+            config["responseMimeType"] = "application/json"
+            if request.format.schema is not None and profile.json_schema:
+                config["responseSchema"] = gemini_schema(request.format.schema)
+        return config | self._config
+
+    def _tool_choice(self, choice: str) -> dict[str, Any] | None:
+        if choice == "auto":
+            return None
+        if choice == "none":
+            return {"mode": "NONE"}
+        if not self._profile.forced_tool:
+            return None
+        return {"mode": "ANY"} if choice == "required" else {"mode": "ANY", "allowedFunctionNames": [choice]}
+
+    def _message(self, messages: Sequence[Message], index: int) -> Part:
+        message = messages[index]
+        match message:
+            case SystemMessage(text=text):
+                leading = all(isinstance(earlier, SystemMessage) for earlier in messages[:index])
+                return Part("system" if leading else "user", _parts([{"text": text}]))
+            case UserMessage(content=content):
+                return Part("user", _parts(_content(content)))
+            case AssistantMessage():
+                return Part("model", _parts(self._assistant(message)))
+            case ToolMessage():
+                answer = {("error" if message.error else "output"): text_of(message.content)}
+                result = {"functionResponse": {"id": message.call_id, "name": message.name, "response": answer}}
+                return Part("user", _parts([result, *_content(images_of_results(messages, index))]))
+
+    def _assistant(self, message: AssistantMessage) -> list[Any]:
+        kept = message.opaque or {}
+        if kept.get("api") == API and kept.get("model") == self._name:
+            parts = as_list(kept.get("parts"))
+            if _says_the_same(parts, message):
+                return parts
+        parts = [{"text": message.text}] if message.text else []
+        for number, call in enumerate(message.calls):
+            args = msgspec.Raw(arguments_of(call).encode())
+            part: dict[str, Any] = {"functionCall": {"id": call.id, "name": call.name, "args": args}}
+            if self._signs and number == 0:
+                part["thoughtSignature"] = UNSIGNED
+            parts.append(part)
+        return parts or [{"text": " "}]
+
+
+def _contents(parts: Sequence[Part]) -> bytes:
+    """Turns take turns: neighbours of one role are one content."""
+    turns: list[tuple[str, list[bytes]]] = []
+    for role, written in parts:
+        if turns and turns[-1][0] == role:
+            turns[-1][1].append(written)
+        else:
+            turns.append((role, [written]))
+    return b",".join(b'{"role":"%b","parts":[%b]}' % (role.encode(), b",".join(written)) for role, written in turns)
+
+
+def _parts(parts: Sequence[Any]) -> bytes:
+    return encode(parts)[1:-1]
+
+
+def _content(content: Content) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"text": content or " "}]
+    return [{"text": part.text} if isinstance(part, TextPart) else _image(part) for part in content]
+
+
+def _image(part: ImagePart) -> dict[str, Any]:
+    if part.url and not part.url.startswith("data:"):
+        return {"fileData": {"mimeType": part.mime, "fileUri": part.url}}
+    mime, data = part.mime, part.data
+    if part.url:
+        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
+    return {"inlineData": {"mimeType": mime, "data": data}}
+
+
+def _says_the_same(parts: list[Any], message: AssistantMessage) -> bool:
+    found = [as_dict(part) for part in parts]
+    text = "".join(str(part["text"]) for part in found if "text" in part)
+    ids = [as_dict(part["functionCall"]).get("id") for part in found if "functionCall" in part]
+    return text == message.text and ids == [call.id for call in message.calls]
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    declared: dict[str, Any] = {"name": tool.name, "description": tool.description}
+    # An object without properties is refused; a function without parameters is not.
+    if as_dict(tool.parameters.get("properties")) or "$ref" in tool.parameters:
+        declared["parameters"] = gemini_schema(tool.parameters)
+    return declared

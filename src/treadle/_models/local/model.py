@@ -1,0 +1,293 @@
+"""A model on this machine: llama.cpp through its binding, constrained decoding, and rounds that pay only for what is new."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from treadle._models.catalog.known import as_probed
+from treadle._models.catalog.providers import FREE, provider_named
+from treadle._models.local import weights
+from treadle._models.local.prompt import NO_GUIDANCE, ExactReader, constraint_of, flat
+from treadle._models.local.runtime import ORIGIN, Options, Runtime
+from treadle._models.local.shared import load
+from treadle._models.local.slots import Segment, Slot, owner_of
+from treadle._models.openai.chat_reader import ChatReader
+from treadle._models.openai.chat_wire import ChatWriter
+from treadle._models.transport.wire import encode, encoded
+from treadle._types.errors import ConfigError, MissingExtraError, ModelError
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, Request, StreamPart
+
+T = TypeVar("T")
+MAX_TOKENS = 1024
+TINY = 700_000_000
+"""Bytes. In a smaller file there are less than a billion parameters, however they are packed."""
+
+
+class LocalModel:
+    """A GGUF model by name (fetched on first use) or path. It is loaded at the first request, once per process.
+
+    `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the same
+    time (each takes memory for a whole window). `isolated` puts the model into a process of its own: the binding lets no
+    other Python code run while it loads, which a server cannot afford. A model that is known to make native tool calls
+    can be told so with `abilities={"tool_call": True}`.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] = weights.DEFAULT,
+        *,
+        n_ctx: int = 8192,
+        threads: int | None = None,
+        slots: int = 3,
+        batch: int | None = None,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        max_tokens: int = MAX_TOKENS,
+        isolated: bool = False,
+        abilities: Mapping[str, Any] | None = None,
+    ) -> None:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise MissingExtraError("the local model", "local")
+        if n_ctx < 256 or slots < 1 or (threads or 1) < 1 or (batch or 1) < 1 or max_tokens < 1:
+            raise ConfigError("LocalModel needs n_ctx >= 256, and slots, threads, batch and max_tokens >= 1")
+        self._source = os.fspath(model)
+        named = not weights.is_path(self._source)
+        self._name = weights.known(self._source).name if named else Path(self._source).stem
+        self.address = "" if named else str(Path(self._source).expanduser().resolve())
+        size = (
+            weights.known(self._source).size
+            if named
+            else os.path.getsize(self.address)
+            if os.path.isfile(self.address)
+            else TINY
+        )
+        free = Profile(json_mode=True, json_schema=True, grammar=True, window=n_ctx, prices=FREE, tiny=size < TINY)
+        self._profile = as_probed(free, "local", self._name, self.address).with_abilities(dict(abilities or {}))
+        self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
+        self._temperature = temperature
+        self._seed = seed
+        self._max_tokens = max_tokens
+        self._writer = ChatWriter(self._name, provider_named("llamacpp"), self._profile, {})
+        self._runtime: Runtime | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def provider(self) -> str:
+        return "local"
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def __repr__(self) -> str:
+        return f"LocalModel({self._source!r})"
+
+    async def load(self) -> None:
+        """Fetch and load the model now instead of at the first request."""
+        await self._ready()
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+        job = _Job(self, await self._ready(), request)
+        job.start()
+        try:
+            while True:
+                part = await job.parts.get()
+                if isinstance(part, Exception):
+                    raise part
+                yield part
+                if isinstance(part, Reply):
+                    return
+        finally:
+            job.stopping.set()
+
+    async def aclose(self) -> None:
+        """Let go of the loaded model; the last one to do so frees its memory."""
+        self._runtime = None
+
+    async def _ready(self) -> Runtime:
+        if self._runtime is None or not self._runtime.alive:
+            # Ctrl-C must not wait for a download, but a load that is cut off in the middle would crash the process.
+            path = await _in_thread(lambda: weights.ensure(self._source), daemon=True)
+            options = msgspec.structs.replace(self._options, path=str(path.resolve()))
+            await _in_thread(lambda: self._attach(load(options)), daemon=False)
+        assert self._runtime is not None
+        return self._runtime
+
+    def _attach(self, runtime: Runtime) -> None:
+        # Not through the future, which would hold it for as long as the event loop holds the future.
+        self._runtime = runtime
+
+    def settled(self, request: Request) -> Request:
+        """The request with this model's own settings where it has none."""
+        return request.replace(
+            temperature=self._temperature if request.temperature is None else request.temperature,
+            max_tokens=self._max_tokens if request.max_tokens is None else request.max_tokens,
+            seed=self._seed if request.seed is None else request.seed,
+        )
+
+    def body(self, request: Request) -> bytes:
+        """The request as a chat, without its format: the runtime gets that as a grammar."""
+        return self._writer.body(request.replace(format=None), encoded(request, self, "local"), True)
+
+
+class _Job:
+    """One request in a thread of its own: it waits for a slot, decodes, and hands each part over to the event loop."""
+
+    def __init__(self, model: LocalModel, runtime: Runtime, request: Request) -> None:
+        self.parts: asyncio.Queue[StreamPart | Exception] = asyncio.Queue()
+        self.stopping = threading.Event()
+        self._loop = asyncio.get_running_loop()
+        self._runtime = runtime
+        self._profile = model.profile
+        self._name = model.name
+        self._request = model.settled(request)
+        self._owner = owner_of(request)
+        # The engine goes on appending to its list of messages: it is read here, before another thread runs.
+        self._body = model.body(self._request)
+        self._failure: Exception | None = None
+
+    def start(self) -> None:
+        # Never a daemon, which it would be in a daemon's thread: native code that is cut off takes the process down.
+        threading.Thread(target=self._run, name="treadle-local", daemon=False).start()
+
+    def _run(self) -> None:
+        try:
+            reply = self._answer()
+        except Exception as error:
+            self._hand_over(error)
+        else:
+            if reply is not None:
+                self._hand_over(reply)
+
+    def _answer(self) -> Reply | None:
+        runtime = self._runtime
+        body = runtime.defuse(self._body)
+        # Tool calls and thoughts in a model's own markup are read by the runtime; all else goes token by token.
+        chat = bool(self._request.tools) or self._profile.reasoning
+        prompt = "" if chat else runtime.render(body)
+        slot = runtime.slots.take(self._owner, prompt, self.stopping)
+        if slot is None:
+            return None
+        work = (lambda: self._chat(body, slot)) if chat else (lambda: self._complete(prompt, slot))
+        try:
+            return work()
+        except ModelError as error:
+            if not runtime.guided or NO_GUIDANCE not in str(error):
+                raise
+            runtime.guided, self._failure = False, None
+            return work()
+        finally:
+            runtime.slots.give_back(slot)
+
+    def _complete(self, prompt: str, slot: Slot) -> Reply | None:
+        request = self._request
+        segments = slot.split(prompt)
+        settings: dict[str, Any] = {
+            "prompt": flat(segments),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "stop": request.stop,
+            "stream": True,
+            "return_tokens": True,
+            "verbose": True,
+            **self._extra(slot),
+        }
+        if request.seed is not None:
+            settings["seed"] = request.seed
+        reader = ExactReader(ORIGIN, self._name, self._profile, request.format, request.max_tokens or MAX_TOKENS)
+        slot.segments = segments
+        self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
+        reply = self._finish(reader, slot)
+        if reply is not None and reader.tokens:
+            slot.segments = (*segments, Segment(reader.written, reader.tokens))
+        return reply
+
+    def _chat(self, body: bytes, slot: Slot) -> Reply | None:
+        reader = ChatReader(ORIGIN, self._profile)
+        slot.segments = ()
+        body = body[:-1] + b"," + encode(self._extra(slot))[1:]
+        self._runtime.chat(body, lambda chunk: self._on_chunk(reader, chunk))
+        reply = self._finish(reader, slot)
+        return None if reply is None else msgspec.structs.replace(reply, model=self._name)
+
+    def _extra(self, slot: Slot) -> dict[str, Any]:
+        """What both ways of asking have in common. Reports of progress are the only chance to stop while a prompt is read."""
+        extra: dict[str, Any] = {"id_slot": slot.id, "cache_prompt": True, "return_progress": True}
+        if self._request.format is not None:
+            extra.update(constraint_of(self._request.format, guided=self._runtime.guided))
+        return extra
+
+    def _on_chunk(self, reader: ExactReader | ChatReader, chunk: bytes) -> bool:
+        if self._unwanted():
+            return True
+        try:
+            deltas = reader.feed(chunk)
+        except Exception as error:
+            self._failure = error  # the runtime would swallow it
+            return True
+        return self._request.stream and not all(map(self._hand_over, deltas))
+
+    def _finish(self, reader: ExactReader | ChatReader, slot: Slot) -> Reply | None:
+        if self._failure is not None:
+            raise self._failure
+        if self._unwanted():
+            return None
+        reply = reader.reply()
+        slot.size = reply.usage.total_tokens
+        return reply
+
+    def _unwanted(self) -> bool:
+        """Whether nobody waits for the reply any more. An interpreter that ends waits for this thread, so it must end, too."""
+        return self.stopping.is_set() or self._loop.is_closed() or not threading.main_thread().is_alive()
+
+    def _hand_over(self, part: StreamPart | Exception) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(self.parts.put_nowait, part)
+        except RuntimeError:  # the loop is closed: nobody listens any more
+            self.stopping.set()
+            return False
+        return True
+
+
+async def _in_thread(work: Callable[[], T], *, daemon: bool) -> T:
+    """Like `asyncio.to_thread`, but without the pool that an ending event loop waits for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # pyright: ignore[reportArgumentType] - without an error there is a result
+
+    def run() -> None:
+        outcome: tuple[T | None, BaseException | None]
+        try:
+            outcome = (work(), None)
+        except BaseException as error:
+            outcome = (None, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=run, name="treadle-local-load", daemon=daemon).start()
+    return await done
+
+
+def _cpus() -> int:
+    """The processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,205 @@
+"""llama.cpp with one loaded model: in this process, or reached at the loopback port it opens."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import http.client
+import importlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Generator
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from treadle._models.local.prompt import MARKUP
+from treadle._models.local.slots import Slots
+from treadle._models.transport.failures import Origin, dropped, refused
+from treadle._models.transport.wire import encode
+from treadle._types.errors import MissingExtraError, ModelError
+
+ORIGIN = Origin("local", "this machine")
+CPU_BATCH = 32
+GPU_BATCH = 512
+OnChunk = Callable[[bytes], bool]
+"""Takes each chunk of a reply; True stops the model."""
+
+
+class Options(Struct, frozen=True):
+    path: str
+    n_ctx: int
+    """The window of each slot."""
+    threads: int
+    slots: int
+    batch: int | None
+    """Tokens evaluated at once; a request can be stopped between two batches."""
+    isolated: bool = False
+    """In a process of its own."""
+
+
+class Runtime:
+    """One model in memory. It is freed when nobody holds it any more."""
+
+    def __init__(self, options: Options, address: str, key: str) -> None:
+        self.slots = Slots(options.slots)
+        self.guided = True
+        """Whether it has the better of two constraint engines; a build from source may lack it."""
+        place = urlsplit(address)
+        self._address = (place.hostname or "127.0.0.1", place.port or 80)
+        self._key = key
+        self._controls: dict[str, bool] = {}
+        self._broken = False
+
+    @property
+    def alive(self) -> bool:
+        raise NotImplementedError
+
+    def complete(self, body: bytes, on_chunk: OnChunk) -> None:
+        """Run a completion and hand over each chunk."""
+        raise NotImplementedError
+
+    def chat(self, body: bytes, on_chunk: OnChunk) -> None:
+        """The same, with the runtime's own reading of tool calls and thoughts."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def render(self, body: bytes) -> str:
+        """The prompt that the model's own chat template makes of a request."""
+        return self._ask("/apply-template", body)["prompt"]
+
+    def defuse(self, body: bytes) -> bytes:
+        """`body` with what would become a control token broken up: no message can end its own turn and speak for another."""
+        text = body.decode()
+        return MARKUP.sub(self._break, text).encode() if MARKUP.search(text) else body
+
+    def _break(self, found: re.Match[str]) -> str:
+        text = found[0]
+        if text not in self._controls:
+            content = {"content": text, "add_special": False}
+            whole, pieces = (
+                self._ask("/tokenize", encode({**content, "parse_special": special})) for special in (True, False)
+            )
+            self._controls[text] = whole != pieces
+        return f"{text[:-1]} {text[-1]}" if self._controls[text] else text
+
+    def _ask(self, path: str, body: bytes) -> Any:
+        """What the binding's Python face does not offer is asked at the port it opens anyway; only we have the key."""
+        with self._posted(path, body, timeout=60.0) as answer:
+            return msgspec.json.decode(answer.read())
+
+    @contextlib.contextmanager
+    def _posted(self, path: str, body: bytes, timeout: float | None) -> Generator[http.client.HTTPResponse]:
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        try:
+            with contextlib.closing(http.client.HTTPConnection(*self._address, timeout=timeout)) as connection:
+                connection.request("POST", path, body, headers)
+                answer = connection.getresponse()
+                if answer.status != 200:
+                    raise refused(ORIGIN, answer.status, {}, answer.read())
+                yield answer
+        except (OSError, http.client.HTTPException) as error:
+            self._broken = True
+            raise dropped(ORIGIN, f"the runtime broke off ({error or type(error).__name__})") from error
+
+
+class InProcess(Runtime):
+    """The model in the memory of this very process; its callbacks come on the thread that asked."""
+
+    def __init__(self, options: Options) -> None:
+        key = secrets.token_urlsafe(24)
+        self._server: Any = serve(options, key)
+        super().__init__(options, str(self._server.listening_address), key)
+
+    @property
+    def alive(self) -> bool:
+        return self._server is not None
+
+    def complete(self, body: bytes, on_chunk: OnChunk) -> None:
+        self._running().handle_completions(body, on_chunk)
+
+    def chat(self, body: bytes, on_chunk: OnChunk) -> None:
+        self._running().handle_chat_completions(body, on_chunk)
+
+    def close(self) -> None:
+        self._server = None
+
+    def leak(self) -> None:
+        """Never destroy the server: after a fork its threads are gone, and it would wait for them for ever."""
+        if self._server is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
+            self._server = None
+
+    def _running(self) -> Any:
+        if self._server is None:
+            raise ModelError("local: the model was closed", provider="local")
+        return self._server
+
+
+def library() -> Any:
+    """The llama.cpp binding, imported when a model is really used."""
+    # Idle OpenMP threads that spin make a busy machine crawl. Has to be said before the library is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    try:
+        return importlib.import_module("xllamacpp")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the local model", "local") from error
+    except ImportError as error:
+        raise ModelError(f"local: xllamacpp is installed but does not load: {error}", provider="local") from error
+
+
+def serve(options: Options, key: str) -> Any:
+    """Load the model. The binding holds the interpreter's lock meanwhile: no other Python code runs."""
+    _check(options.path)
+    params = library().CommonParams()
+    params.model.path = options.path
+    params.n_parallel = options.slots
+    params.n_ctx = options.n_ctx * options.slots
+    params.n_batch = params.n_ubatch = options.batch or _batch()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
+    params.warmup = False
+    params.verbosity = -1
+    params.ctx_shift = False
+    # A slot per conversation is our cache; a second one in the host's memory would only take room.
+    params.cache_ram_mib = 0
+    params.cache_idle_slots = False
+    params.api_keys = [key]
+    params.ui = False
+    params.endpoint_slots = False
+    params.n_threads_http = options.slots + 2
+    params.endpoint_metrics = True
+    try:
+        server = library().Server(params)
+        # Any answer will do: a server that is destroyed before its main loop has begun never ends.
+        server.handle_metrics()
+        return server
+    except RuntimeError as error:
+        raise ModelError(
+            f"local: {options.path} cannot be loaded: it is damaged, not a model this version of llama.cpp knows, or too large for the "
+            "memory. Delete it to have it fetched again, or use a smaller model, n_ctx or slots",
+            provider="local",
+        ) from error
+
+
+def _check(path: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise ModelError(f"local: cannot read {path}: {error.strerror}", provider="local") from error
+    if magic != b"GGUF":
+        raise ModelError(
+            f"local: {path} is not a GGUF file; delete it if Treadle fetched it, or name another", provider="local"
+        )
+
+
+def _batch() -> int:
+    """Small where evaluating is slow, so that a request stops soon; large where a device would idle."""
+    kinds = {str(device["type"].name) for device in library().get_device_info()}
+    return CPU_BATCH if all("CPU" in kind or "ACCEL" in kind for kind in kinds) else GPU_BATCH

@@ -1,0 +1,59 @@
+"""One loaded model per file and options, however many ask for it; a clean end for all of them."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import threading
+from weakref import WeakValueDictionary
+
+from treadle._models.local.runtime import InProcess, Options, Runtime
+from treadle._models.local.worker import Isolated
+from treadle._types.errors import ModelError
+
+_loaded: WeakValueDictionary[Options, Runtime] = WeakValueDictionary()
+_lock = threading.Lock()
+_ready = False
+_forked = False
+
+
+def load(options: Options) -> Runtime:
+    """The runtime for these options; loads the model unless it is loaded already. Blocks: call it in a thread."""
+    global _ready
+    with _lock:
+        if _forked and not options.isolated:
+            raise ModelError(
+                "local: this process was forked from one that had loaded a local model, and llama.cpp's threads do not survive that; "
+                "start processes with the 'spawn' method, load the model only in the child, or use isolated=True",
+                provider="local",
+            )
+        if not _ready:
+            _ready = True
+            atexit.register(_close_all)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=_after_fork)
+        runtime = _loaded.get(options)
+        if runtime is None or not runtime.alive:
+            runtime = _loaded[options] = Isolated(options) if options.isolated else InProcess(options)
+        return runtime
+
+
+def _close_all() -> None:
+    for runtime in list(_loaded.values()):
+        runtime.close()
+
+
+def _after_fork() -> None:
+    global _forked, _lock
+    _lock = threading.Lock()
+    inside = [runtime for runtime in _loaded.values() if isinstance(runtime, InProcess)]
+    for runtime in inside:
+        runtime.leak()
+    if inside:
+        _forked = True
+        # At the end of the child, destructors of the native library would wait for threads it does not have: leave before them.
+        with contextlib.suppress(AttributeError, OSError):
+            libc = ctypes.CDLL(None)
+            libc.on_exit(libc._exit, None)

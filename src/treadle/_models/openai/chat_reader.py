@@ -1,0 +1,273 @@
+"""Chat completions, incoming: whole replies and streams, with everything servers get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from treadle._models.transport.adapter import decode
+from treadle._models.transport.failures import ATTEMPT, Origin, dropped, inline, unreadable
+from treadle._models.transport.wire import (
+    CallList,
+    ThinkSplitter,
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    encode,
+    is_object,
+    priced,
+)
+from treadle._types.errors import ContentFilteredError
+from treadle._types.profile import Profile
+from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
+from treadle._types.usage import Usage
+
+_FINISH: dict[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "complete": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "max_output_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_calls": "calls",
+    "tool_call": "calls",
+    "tool_use": "calls",
+    "function_call": "calls",
+    "content_filter": "filter",
+    "sensitive": "filter",
+    "safety": "filter",
+    "refusal": "refusal",
+}
+_BROKEN_OFF = frozenset({"error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled"})
+_REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("reasoning_content", "reasoning")
+
+
+class ChatReader:
+    """A whole reply is read as a stream of one piece: `message` where a stream has `delta`."""
+
+    def __init__(self, origin: Origin, profile: Profile) -> None:
+        self.done = False
+        self.complete = False
+        self._origin = origin
+        self._profile = profile
+        self._splitter = ThinkSplitter()
+        self._calls = CallList()
+        self._slots: dict[int, int] = {}
+        """The server's index of a call -> our slot."""
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._finish = ""
+        self._usage: dict[str, Any] = {}
+        self._timings: dict[str, Any] = {}
+        self._model = ""
+        self._id = ""
+        self._field = ""
+        self._details: list[dict[str, Any]] = []
+        self._seen = False
+
+    def feed(self, payload: bytes) -> Sequence[Delta]:
+        if payload.startswith(b"[DONE]"):
+            self.done = self.complete = True
+            return self._end()
+        out: list[Delta] = []
+        for document in decode(payload, self._origin):
+            self._document(as_dict(document), out)
+        return out
+
+    def _document(self, document: dict[str, Any], out: list[Delta]) -> None:
+        if error := document.get("error"):
+            raise inline(self._origin, error)
+        self._model = as_text(document.get("model")) or self._model
+        self._id = as_text(document.get("id")) or self._id
+        if usage := as_dict(document.get("usage") or as_dict(document.get("x_groq")).get("usage")):
+            self._usage = usage
+        self._timings = as_dict(document.get("timings")) or self._timings
+        # More than one choice is never asked for; a server that sends several marks the others with their number.
+        choices = [as_dict(choice) for choice in as_list(document.get("choices"))]
+        choice = next((choice for choice in choices if "message" in choice or not choice.get("index")), None)
+        if choice is not None:
+            self._choice(choice, out)
+        elif not choices and (document.get("message") or document.get("detail")):
+            raise inline(self._origin, document)
+
+    def _choice(self, choice: dict[str, Any], out: list[Delta]) -> None:
+        if error := choice.get("error"):
+            raise inline(self._origin, error)
+        self._seen = True
+        self.complete = self.complete or "message" in choice
+        if delta := as_dict(choice.get("delta")):
+            self._message(delta, out, entire=False)
+        else:
+            self._message(as_dict(choice.get("message")), out, entire=True)
+        if reason := as_text(choice.get("finish_reason")):
+            self._finish = reason.lower()
+            self.complete = True
+            out += self._end()
+
+    def _message(self, message: dict[str, Any], out: list[Delta], *, entire: bool) -> None:
+        self._think(message, out)
+        content = message.get("content")
+        if isinstance(content, str):
+            if content:
+                self._keep(self._splitter.feed(content), out)
+        else:
+            for part in as_list(content):
+                self._part(as_dict(part), out)
+        if refusal := as_text(message.get("refusal")):
+            self._refusal.append(refusal)
+        for fragment in as_list(message.get("tool_calls")):
+            self._fragment(as_dict(fragment), out, entire=entire)
+        if legacy := message.get("function_call"):
+            self._fragment({"index": 0, "function": legacy}, out, entire=entire)
+
+    def _think(self, message: dict[str, Any], out: list[Delta]) -> None:
+        details = [as_dict(detail) for detail in as_list(message.get("reasoning_details"))]
+        for detail in details:
+            self._detail(detail)
+        # Some servers send the same thought under both names.
+        for field in _REASONING_FIELDS:
+            if text := as_text(message.get(field)):
+                self._field = field
+                self._keep([ReasoningDelta(text)], out)
+                return
+        thought = "".join(as_text(detail.get("text") or detail.get("summary")) for detail in details)
+        if thought:
+            self._keep([ReasoningDelta(thought)], out)
+
+    def _part(self, part: dict[str, Any], out: list[Delta]) -> None:
+        """A part of structured content: text, or thoughts that are parts themselves."""
+        if part.get("type") == "thinking":
+            thought = part.get("thinking")
+            pieces = (
+                [thought] if isinstance(thought, str) else [as_dict(piece).get("text") for piece in as_list(thought)]
+            )
+            self._keep([ReasoningDelta(text) for piece in pieces if (text := as_text(piece))], out)
+        elif text := as_text(part.get("text")):
+            self._keep(self._splitter.feed(text), out)
+        elif text := as_text(part.get("refusal")):
+            self._refusal.append(text)
+
+    def _keep(self, deltas: Sequence[Delta], out: list[Delta]) -> None:
+        for delta in deltas:
+            if isinstance(delta, TextDelta):
+                self._text.append(delta.text)
+            elif isinstance(delta, ReasoningDelta):
+                self._reasoning.append(delta.text)
+        out += deltas
+
+    def _detail(self, detail: dict[str, Any]) -> None:
+        """Gather the pieces of a reasoning detail, which has to go back as a whole."""
+        last = self._details[-1] if self._details else None
+        if last is None or last.get("index") != detail.get("index") or last.get("type") != detail.get("type"):
+            self._details.append(dict(detail))
+            return
+        for key, value in detail.items():
+            joined = key in ("text", "summary", "data") and isinstance(value, str) and isinstance(last.get(key), str)
+            last[key] = last[key] + value if joined else value
+
+    def _fragment(self, fragment: dict[str, Any], out: list[Delta], *, entire: bool) -> None:
+        calls = self._calls
+        function = as_dict(fragment.get("function") or fragment)
+        call_id, name = as_text(fragment.get("id")), as_text(function.get("name"))
+        given = function.get("arguments")
+        arguments = given if isinstance(given, str) else "" if given is None else encode(given).decode()
+        index = fragment.get("index")
+        slot = self._slots.get(index, -1) if isinstance(index, int) else len(calls) - 1
+        if slot < 0 or entire or self._begins_another(slot, call_id, name, arguments, isinstance(index, int)):
+            if not (call_id or name or arguments):
+                return
+            if len(calls):
+                out += calls.close(len(calls) - 1, for_good=False)
+            delta = calls.open(call_id, name)
+            slot = delta.index
+            if isinstance(index, int):
+                self._slots[index] = slot
+            out.append(delta)
+        elif name and name != calls.name(slot) and not calls.arguments(slot):
+            out.append(calls.rename(slot, name))
+        if arguments:
+            out.append(calls.add(slot, arguments))
+
+    def _begins_another(self, slot: int, call_id: str, name: str, arguments: str, indexed: bool) -> bool:
+        """Whether a fragment that seems to belong to the call in `slot` is the start of a new one.
+
+        Some servers number every call 0, some send no number, some no id, some repeat the name in each fragment.
+        """
+        if not name:
+            return not indexed and bool(call_id) and call_id != self._calls.id(slot)
+        if call_id:
+            return call_id != self._calls.id(slot)
+        return bool(arguments) and is_object(self._calls.arguments(slot))
+
+    def _end(self) -> list[Delta]:
+        """The text is complete, and so are the calls unless they were cut off."""
+        out: list[Delta] = []
+        self._keep(self._splitter.end(), out)
+        if _FINISH.get(self._finish) != "length":
+            out += self._calls.close_all()
+        return out
+
+    def reply(self) -> Reply:
+        if self._finish in _BROKEN_OFF:
+            raise dropped(self._origin, f"the model broke off ({self._finish})")
+        if not self.complete:
+            raise dropped(self._origin, "the stream ended before the reply was complete")
+        if not self._seen:
+            raise unreadable(self._origin, "the reply holds no message")
+        usage = self.spent()
+        text, reasoning, finish = "".join(self._text), "".join(self._reasoning), self._finished()
+        if self._profile.reasoning and not reasoning and "</think>" in text:
+            # Some templates write the opening tag into the prompt, so that only the closing one is seen.
+            reasoning, _, text = text.partition("</think>")
+            text = text.lstrip()
+        if finish == "refusal" and not text:
+            text = "".join(self._refusal)
+        if finish == "filter" and not text and not len(self._calls):
+            message = self._origin.say("the provider's content filter withheld the reply")
+            raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
+        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(reasoning))
+
+    def spent(self) -> Usage:
+        return chat_usage(self._usage, self._timings, self._profile)
+
+    def _finished(self) -> Finish:
+        """Why the reply ended. What is in it counts for more than what the server says."""
+        said = _FINISH.get(self._finish, "unknown" if self._finish else "stop")
+        if self._refusal and not self._text:
+            return "refusal"
+        if len(self._calls):
+            return said if said in ("length", "filter") else "calls"
+        return "stop" if said == "calls" else said
+
+    def _opaque(self, reasoning: str) -> dict[str, Any] | None:
+        if not self._profile.replay_reasoning or not (self._details or (reasoning and self._field)):
+            return None
+        keep = {"reasoning_details": self._details} if self._details else {}
+        return {"api": "openai.chat", "provider": self._origin.provider, "field": self._field, "keep": keep}
+
+
+def chat_usage(found: dict[str, Any], timings: dict[str, Any], profile: Profile) -> Usage:
+    """Usage under all the names it has. `requests` counts this one even when the server says nothing."""
+    if not found:
+        return ATTEMPT
+    read, wrote = as_count(found.get("prompt_tokens")), as_count(found.get("completion_tokens"))
+    prompt, completion = as_dict(found.get("prompt_tokens_details")), as_dict(found.get("completion_tokens_details"))
+    reasoning = as_count(completion.get("reasoning_tokens") or found.get("reasoning_tokens"))
+    # xAI leaves thoughts out of the completion, though they are paid for; the total gives it away.
+    if reasoning and as_count(found.get("total_tokens")) == read + wrote + reasoning:
+        wrote += reasoning
+    cached = prompt.get("cached_tokens") or found.get("prompt_cache_hit_tokens") or found.get("cached_tokens")
+    cached = as_count(cached or timings.get("cache_n"))
+    stated = found.get("cost")
+    upstream = as_dict(found.get("cost_details")).get("upstream_inference_cost")
+    if found.get("is_byok") and isinstance(stated, (int, float)) and isinstance(upstream, (int, float)):
+        stated += upstream  # with one's own key, the router states only its fee
+    usage = Usage(read, wrote, min(cached, read), as_count(prompt.get("cache_write_tokens")), reasoning, requests=1)
+    return priced(usage, profile.prices, stated)

@@ -1,0 +1,186 @@
+"""Chat completions, outgoing: how messages, tools and settings are written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle._models.catalog.providers import Provider
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
+from treadle._types.errors import RequestRefusedError
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+    join_content,
+    text_of,
+)
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Request, ToolSchema
+
+
+class ChatWriter:
+    """Writes request bodies for one model. What never changes is encoded once, here."""
+
+    def __init__(self, name: str, provider: Provider, profile: Profile, extra: Mapping[str, Any]) -> None:
+        self._provider = provider
+        self._profile = profile
+        self._head = {flag: self._fixed(name, extra, flag) for flag in (False, True)}
+
+    def body(self, request: Request, known: EncodedMessages[bytes], streaming: bool) -> bytes:
+        """The messages come last: while the settings stay, each body begins like the one before."""
+        tools = b""
+        if request.tools:
+            tools = b',"tools":' + known.encode_tools(request.tools, _tool)
+        settings = self._settings(request)
+        more = b"," + encode(settings)[1:-1] if settings else b""
+        messages = b",".join(filter(None, known.update(request.messages, self._message)))
+        return b"%b%b%b,%b]}" % (self._head[streaming], tools, more, b'"messages":[' + messages)
+
+    def _fixed(self, name: str, extra: Mapping[str, Any], streaming: bool) -> bytes:
+        fixed: dict[str, Any] = {"model": name, "stream": streaming}
+        if streaming and self._provider.stream_usage:
+            fixed["stream_options"] = {"include_usage": True}
+        return encode(fixed | dict(extra))[:-1]
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        profile = self._profile
+        settings: dict[str, Any] = {}
+        if request.tools and (choice := self._tool_choice(request.tool_choice)) is not None:
+            settings["tool_choice"] = choice
+        if request.max_tokens is not None:
+            settings[profile.token_cap_name] = request.max_tokens
+        if request.temperature is not None and profile.accepts_temperature:
+            settings["temperature"] = request.temperature
+        # The models that take no temperature take no stop words either.
+        if request.stop and profile.accepts_temperature:
+            settings["stop"] = request.stop
+        if request.seed is not None:
+            settings[self._provider.seed_name] = request.seed
+        if request.format is not None:
+            settings |= self._format(request.format)
+        return settings
+
+    def _tool_choice(self, choice: str) -> Any:
+        profile = self._profile
+        if choice == "auto":
+            return None
+        if choice == "none":
+            return "none"
+        if not profile.forced_tool or (profile.reasoning and not profile.forced_tool_while_thinking):
+            return None
+        if choice == "required":
+            return self._provider.required_choice
+        return {"type": "function", "function": {"name": choice}}
+
+    def _format(self, wanted: OutputFormat) -> dict[str, Any]:
+        profile = self._profile
+        if wanted.kind == "grammar":
+            if not self._provider.grammar_name:
+                raise RequestRefusedError(
+                    f"{self._provider.name} takes no grammar; use a JSON schema", provider=self._provider.name
+                )
+            return {self._provider.grammar_name: wanted.grammar}
+        if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
+            spec = {"name": wanted.name, "schema": wanted.schema, "strict": is_strict(wanted.schema)}
+            return {"response_format": {"type": "json_schema", "json_schema": spec}}
+        if profile.json_mode:
+            return {"response_format": {"type": "json_object"}}
+        return {}
+
+    def _message(self, messages: Sequence[Message], index: int) -> bytes:
+        message = messages[index]
+        match message:
+            case SystemMessage(text=text):
+                if self._profile.system_role != "user":
+                    return encode({"role": self._profile.system_role, "content": text})
+                # A model without a system role hears it from the user, in the same breath as the question.
+                following = messages[index + 1] if index + 1 < len(messages) else None
+                return b"" if isinstance(following, UserMessage) else encode({"role": "user", "content": text})
+            case UserMessage(content=content):
+                before = messages[index - 1] if index else None
+                if self._profile.system_role == "user" and isinstance(before, SystemMessage):
+                    content = join_content((before.text, content))
+                return encode({"role": "user", "content": _content(content)})
+            case AssistantMessage():
+                return encode(self._assistant(message))
+            case ToolMessage():
+                return self._result(message, messages, index)
+
+    def _assistant(self, message: AssistantMessage) -> dict[str, Any]:
+        written: dict[str, Any] = {"role": "assistant", "content": message.text}
+        if message.calls:
+            written["tool_calls"] = [
+                {
+                    "id": self._call_id(call.id),
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": arguments_of(call)},
+                }
+                for call in message.calls
+            ]
+        if self._profile.replay_reasoning:
+            written |= self._thoughts(message)
+        return written
+
+    def _thoughts(self, message: AssistantMessage) -> dict[str, Any]:
+        """Earlier thoughts in the form they came in; signed ones only go back to the provider that signed them."""
+        kept = message.opaque or {}
+        if kept.get("api") == "openai.chat" and kept.get("provider") == self._provider.name:
+            return kept["keep"] or {kept["field"]: message.reasoning}
+        field = self._provider.reasoning_field
+        return {field: message.reasoning} if field and message.calls else {}
+
+    def _result(self, message: ToolMessage, messages: Sequence[Message], index: int) -> bytes:
+        result = encode(
+            {"role": "tool", "tool_call_id": self._call_id(message.call_id), "content": text_of(message.content)}
+        )
+        images = images_of_results(messages, index)
+        return result + b"," + encode({"role": "user", "content": _content(images)}) if images else result
+
+    def _call_id(self, call_id: str) -> str:
+        length = self._provider.call_id_length
+        if not length or (len(call_id) == length and call_id.isalnum()):
+            return call_id
+        return hashlib.sha256(call_id.encode()).hexdigest()[:length]
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+    }
+
+
+def _content(content: Content) -> Any:
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "text", "text": part.text}
+        if isinstance(part, TextPart)
+        else {"type": "image_url", "image_url": {"url": image_url(part)}}
+        for part in content
+    ]
+
+
+def image_url(part: ImagePart) -> str:
+    return part.url or f"data:{part.mime};base64,{part.data}"
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether a schema is of the kind that can be enforced to the letter: closed objects, every property required."""
+    if isinstance(schema, list):
+        return all(map(is_strict, as_list(schema)))
+    if not isinstance(schema, dict):
+        return True
+    found = as_dict(schema)
+    if found.get("type") == "object" or "properties" in found:
+        properties = as_dict(found.get("properties"))
+        closed = found.get("additionalProperties") is False and set(as_list(found.get("required"))) == set(properties)
+        return closed and all(map(is_strict, properties.values()))
+    return all(is_strict(value) for key, value in found.items() if key not in ("enum", "const", "default", "examples"))

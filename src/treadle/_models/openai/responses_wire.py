@@ -1,0 +1,137 @@
+"""OpenAI's Responses API, outgoing. Nothing is stored at the provider: each request carries the whole conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle._models.openai.chat_wire import image_url, is_strict
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Request, ToolSchema
+
+API = "openai.responses"
+LEAST_CAP = 16
+"""The API refuses smaller caps."""
+
+
+class ResponsesWriter:
+    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+        self._name = name
+        self._profile = profile
+        self._extra = dict(extra)
+        self._text = as_dict(self._extra.pop("text", None))
+
+    def body(self, request: Request, known: EncodedMessages[bytes], streaming: bool) -> bytes:
+        head = encode({"model": self._name, "stream": streaming, **self._settings(request)})[:-1]
+        tools = b',"tools":' + known.encode_tools(request.tools, _tool) if request.tools else b""
+        items = b",".join(known.update(request.messages, self._message))
+        return b'%b%b,"input":[%b]}' % (head, tools, items)
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        profile = self._profile
+        settings: dict[str, Any] = {"store": False}
+        if profile.reasoning:
+            settings["include"] = ["reasoning.encrypted_content"]
+        settings |= self._extra
+        if request.tools and (choice := self._tool_choice(request.tool_choice)) is not None:
+            settings["tool_choice"] = choice
+        if request.max_tokens is not None:
+            settings["max_output_tokens"] = max(LEAST_CAP, request.max_tokens)
+        if request.temperature is not None and profile.accepts_temperature:
+            settings["temperature"] = request.temperature
+        text = dict(self._text)
+        if request.format is not None and (wanted := self._format(request.format)):
+            text["format"] = wanted
+        return settings | {"text": text} if text else settings
+
+    def _tool_choice(self, choice: str) -> Any:
+        profile = self._profile
+        if choice == "auto":
+            return None
+        if choice == "none":
+            return "none"
+        if not profile.forced_tool or (profile.reasoning and not profile.forced_tool_while_thinking):
+            return None
+        return "required" if choice == "required" else {"type": "function", "name": choice}
+
+    def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
+        if wanted.kind == "schema" and wanted.schema is not None and self._profile.json_schema:
+            return {
+                "type": "json_schema",
+                "name": wanted.name,
+                "schema": wanted.schema,
+                "strict": is_strict(wanted.schema),
+            }
+        return {"type": "json_object"} if wanted.kind != "grammar" and self._profile.json_mode else None
+
+    def _message(self, messages: Sequence[Message], index: int) -> bytes:
+        message = messages[index]
+        match message:
+            case SystemMessage(text=text):
+                return encode({"role": self._profile.system_role, "content": text})
+            case UserMessage(content=content):
+                return encode({"role": "user", "content": _content(content)})
+            case AssistantMessage():
+                return encode(self._assistant(message))[1:-1]
+            case ToolMessage():
+                return encode(
+                    {"type": "function_call_output", "call_id": message.call_id, "output": _content(message.content)}
+                )
+
+    def _assistant(self, message: AssistantMessage) -> list[Any]:
+        kept = message.opaque or {}
+        if kept.get("api") == API and kept.get("model") == self._name:
+            items = as_list(kept.get("items"))
+            if _says_the_same(items, message):
+                return items
+        items: list[Any] = [{"role": "assistant", "content": message.text}] if message.text or not message.calls else []
+        for call in message.calls:
+            items.append(
+                {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)}
+            )
+        return items
+
+
+def _content(content: Content) -> Any:
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "input_text", "text": part.text}
+        if isinstance(part, TextPart)
+        else {"type": "input_image", "image_url": image_url(part), "detail": "auto"}
+        for part in content
+    ]
+
+
+def _says_the_same(items: list[Any], message: AssistantMessage) -> bool:
+    found = [as_dict(item) for item in items]
+    ids = [item.get("call_id") for item in found if item.get("type") == "function_call"]
+    return text_of_items(found) == message.text and ids == [call.id for call in message.calls]
+
+
+def text_of_items(items: Sequence[dict[str, Any]]) -> str:
+    """What the items of a reply say to the user."""
+    parts = [as_dict(part) for item in items if item.get("type") == "message" for part in as_list(item.get("content"))]
+    return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "output_text")
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    # Without the flag the API would hold every schema to its strict subset.
+    parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.parameters}
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": parameters,
+        "strict": False,
+    }

@@ -1,0 +1,128 @@
+"""A scripted model from a file, to try, show and test everything without a model: `--model scripted:demo.json`.
+
+The file is a JSON list of replies, or an object with the list under `script`. A reply is
+
+    "text"                                                a text
+    {"name": "calculator", "args": {"expression": "1"}}   a tool call; a list of them is several at once
+    {"text": "...", "reasoning": "...", "calls": [...]}   all of it
+    {"error": "overloaded", "status": 529}                a failure
+
+and an object may have a `delay` in seconds. Beside `script` there may be `abilities`, `repeat_last`, and `pace`, the seconds
+between streamed pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from treadle._models.scripted import ScriptedModel
+from treadle._types.errors import ConfigError, ModelError, RequestRefusedError, TransientModelError
+from treadle._types.request import RawCall, Reply, Request, StreamPart
+
+_TRANSIENT = (408, 409, 429)
+
+
+class Script(Struct, frozen=True, forbid_unknown_fields=True):
+    script: list[Any]
+    abilities: dict[str, Any] = {}
+    repeat_last: bool = False
+    pace: float = 0.0
+
+
+class PacedModel(ScriptedModel):
+    """A scripted model that takes its time."""
+
+    def __init__(self, script: Script, name: str, skip: int) -> None:
+        entries = script.script[skip:]
+        if script.repeat_last and not entries:
+            entries = script.script[-1:]
+        replies = [_entry(entry, number) for number, entry in enumerate(entries, skip + 1)]
+        super().__init__(replies, abilities=script.abilities, name=name, repeat_last=script.repeat_last)
+        self._delays = [_delay(entry) for entry in entries]
+        self._pace = script.pace
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        place = min(len(self.requests), len(self._delays) - 1)
+        if place >= 0 and self._delays[place]:
+            await asyncio.sleep(self._delays[place])
+        async for part in super().stream(request):
+            yield part
+            if self._pace and not isinstance(part, Reply):
+                await asyncio.sleep(self._pace)
+
+
+def scripted_model(path: str, *, skip: int = 0) -> PacedModel:
+    file = Path(path).expanduser()
+    try:
+        data = msgspec.json.decode(file.read_bytes())
+        script = msgspec.convert({"script": data} if isinstance(data, list) else data, Script)
+        return PacedModel(script, f"scripted:{file.stem}", skip)
+    except OSError as error:
+        raise ConfigError(f"the script {path} cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeError, ValueError) as error:
+        raise ConfigError(f"the script {path} cannot be used: {error}; it is a JSON list of replies") from None
+
+
+def _delay(entry: Any) -> float:
+    seconds: Any = cast(Mapping[str, Any], entry).get("delay", 0) if isinstance(entry, Mapping) else 0
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+
+
+def _entry(entry: Any, number: int) -> Any:
+    """As the scripted model takes it; a wrong entry is refused before anything runs."""
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, list):
+        return [_call(item, number) for item in cast(list[Any], entry)]
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"reply {number} is neither a text, a call, a list of calls nor an object")
+    fields = cast(Mapping[str, Any], entry)
+    if "error" in fields:
+        return _failure(str(fields["error"]), fields.get("status"))
+    if "name" in fields:
+        return _call(fields, number)
+    unknown = sorted(set(fields) - {"text", "reasoning", "calls", "delay"})
+    if unknown:
+        raise ValueError(
+            f"reply {number} has an unknown field {unknown[0]!r}; known are: text, reasoning, calls, error, status, name, args, delay"
+        )
+    items: list[Any] = fields.get("calls") or []
+    made = [_call(item, number) for item in items]
+    calls = tuple(
+        RawCall(
+            str(call.get("id", f"call_{number}_{place}")),
+            call["name"],
+            msgspec.json.encode(call.get("args", {})).decode(),
+        )
+        for place, call in enumerate(made)
+    )
+    return Reply(
+        text=str(fields.get("text", "")),
+        reasoning=str(fields.get("reasoning", "")),
+        calls=calls,
+        finish="calls" if calls else "stop",
+    )
+
+
+def _call(item: Any, number: int) -> dict[str, Any]:
+    call = cast(dict[str, Any], item) if isinstance(item, dict) else {}
+    if not isinstance(call.get("name"), str):
+        raise ValueError(f'reply {number} has a call without a name; a call is {{"name": "...", "args": {{...}}}}')
+    return call
+
+
+def _failure(text: str, status: Any) -> ModelError:
+    code = status if isinstance(status, int) else None
+    if code is None:
+        return ModelError(text)
+    return (
+        TransientModelError(text, status=code)
+        if code in _TRANSIENT or code >= 500
+        else RequestRefusedError(text, status=code)
+    )

@@ -1,0 +1,111 @@
+"""A model that says what a script tells it: most tests run on it, and users test their agents with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from treadle._types.errors import ModelError
+from treadle._types.profile import Profile
+from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
+from treadle._types.usage import Usage
+
+Entry = Any
+"""A str, a `Reply`, a call `{"name", "args"}` or a list of them, an exception, or a callable of the request that gives one of these."""
+
+
+class ScriptedModel:
+    """Replies in the order of `script`; the last entry may be repeated with `repeat_last`.
+
+    `.requests` keeps every request as it was sent. `chunk` is the size of the streamed pieces.
+    """
+
+    def __init__(
+        self,
+        script: Iterable[Entry] | Callable[[Request], Entry] = (),
+        *,
+        abilities: Mapping[str, Any] | None = None,
+        name: str = "scripted",
+        profile: Profile | None = None,
+        repeat_last: bool = False,
+        chunk: int = 8,
+    ) -> None:
+        base = profile or Profile(
+            tool_call=True, parallel_calls=True, forced_tool=True, json_mode=True, json_schema=True
+        )
+        self.name = name
+        self.profile = base.with_abilities(dict(abilities or {}))
+        self.requests: list[Request] = []
+        self._script = script if callable(script) else list(script)
+        self._repeat_last = repeat_last
+        self._chunk = chunk
+        self._next = 0
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        # The engine goes on appending to its list of messages: keep this request as it is now.
+        self.requests.append(request.replace(messages=tuple(request.messages), cache=None))
+        entry = self._take(request)
+        if isinstance(entry, BaseException):
+            raise entry
+        reply = to_reply(entry, request, len(self.requests))
+        if request.stream:
+            for part in _pieces(reply, self._chunk):
+                yield part
+        yield reply
+
+    def _take(self, request: Request) -> Entry:
+        script = self._script
+        if callable(script):
+            entry: Entry = script(request)
+        elif self._next < len(script):
+            entry = script[self._next]
+            self._next += 1
+        elif self._repeat_last and script:
+            entry = script[-1]
+        else:
+            raise ModelError(f"the script of {self.name!r} has only {len(script)} entries and was asked for one more")
+        return entry(request) if callable(entry) else entry
+
+    async def aclose(self) -> None:
+        pass
+
+
+def to_reply(entry: Entry, request: Request, number: int) -> Reply:
+    """A script entry as a whole reply. Usage is counted as four characters a token, so that budgets can be tested."""
+    if isinstance(entry, Reply):
+        return (
+            entry
+            if entry.usage.requests
+            else msgspec.structs.replace(entry, usage=_usage(request, entry.text, entry.calls))
+        )
+    if isinstance(entry, str):
+        return Reply(text=entry, usage=_usage(request, entry, ()))
+    items: list[Mapping[str, Any]] = [entry] if isinstance(entry, Mapping) else list(entry)
+    calls = tuple([_call(item, f"call_{number}_{index}") for index, item in enumerate(items)])
+    return Reply(calls=calls, finish="calls", usage=_usage(request, "", calls))
+
+
+def _call(item: Mapping[str, Any], call_id: str) -> RawCall:
+    args = item.get("args", item.get("arguments", {}))
+    return RawCall(
+        str(item.get("id", call_id)),
+        str(item["name"]),
+        args if isinstance(args, str) else msgspec.json.encode(args).decode(),
+    )
+
+
+def _usage(request: Request, text: str, calls: tuple[RawCall, ...]) -> Usage:
+    written = len(text) + sum(len(call.arguments) + len(call.name) for call in calls)
+    return Usage(input_tokens=10 * len(request.messages), output_tokens=max(1, written // 4), requests=1)
+
+
+def _pieces(reply: Reply, size: int) -> Iterable[StreamPart]:
+    for start in range(0, len(reply.reasoning), size):
+        yield ReasoningDelta(reply.reasoning[start : start + size])
+    for start in range(0, len(reply.text), size):
+        yield TextDelta(reply.text[start : start + size])
+    for index, call in enumerate(reply.calls):
+        yield CallDelta(index, call.id, call.name)
+        yield CallDelta(index, arguments=call.arguments, done=True)

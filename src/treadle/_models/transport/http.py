@@ -1,0 +1,309 @@
+"""The one HTTP client under every adapter: a session per event loop, one exchange at a time, failures as typed errors."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+
+from treadle._models.transport.failures import Origin, dropped, refused, unreadable
+from treadle._models.transport.sse import SSEParser
+from treadle._types.errors import ModelError
+
+if TYPE_CHECKING:  # aiohttp costs 200 ms to import: only a model that is really called pays
+    from aiohttp import ClientResponse, ClientSession
+    from yarl import URL
+
+MAX_BODY = 64 * 1024 * 1024
+MAX_ERROR_BODY = 64 * 1024
+ERROR_BODY_WAIT = 10.0
+LARGE_REQUEST = 1024 * 1024
+"""From here on aiohttp wants a body that it can send in pieces."""
+REST = 5.0
+"""Seconds to wait for what follows a complete reply."""
+LINGER = 0.25
+"""Seconds to wait for the end of a stream whose last event has been read: a finished connection can be used again."""
+
+
+class Timeouts(Struct, frozen=True):
+    """Seconds. Before the answer begins only `connect` and `total` count: a model may think long before it says a word."""
+
+    total: float | None = 600.0
+    stall: float | None = 180.0
+    """No byte for so long, once the answer has begun, means that the connection is dead."""
+    connect: float = 15.0
+
+
+_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[None]]] = (
+    WeakKeyDictionary()
+)
+
+
+async def session() -> ClientSession:
+    """The session of the running event loop. It closes by itself when the loop shuts down."""
+    loop = asyncio.get_running_loop()
+    entry = _sessions.get(loop)
+    if entry is None or entry[0].closed:
+        await _forget_dead_loops()
+        entry = await _open()
+        _sessions[loop] = entry
+    return entry[0]
+
+
+async def aclose() -> None:
+    """Close the running loop's session now; the next exchange opens a new one."""
+    entry = _sessions.pop(asyncio.get_running_loop(), None)
+    if entry is not None:
+        await entry[1].aclose()
+
+
+async def _open() -> tuple[ClientSession, AsyncGenerator[None]]:
+    from aiohttp import ClientSession, DummyCookieJar, TCPConnector
+
+    # How many requests may be under way is the limiter's business; cookies have no place here.
+    client = ClientSession(connector=TCPConnector(limit=0, ttl_dns_cache=60), cookie_jar=DummyCookieJar())
+    keeper = _keep(client)
+    await anext(keeper)
+    return client, keeper
+
+
+async def _keep(client: ClientSession) -> AsyncGenerator[None]:
+    # A loop that shuts down closes its open async generators, so this one ends just in time to close the session.
+    try:
+        yield
+    finally:
+        await client.close()
+
+
+async def _forget_dead_loops() -> None:
+    # A loop that was closed without shutting down leaves its session behind, and the session holds the loop.
+    for loop in [loop for loop in list(_sessions) if loop.is_closed()]:
+        await _sessions.pop(loop)[0].close()
+
+
+def is_local(host: str) -> bool:
+    """Whether `host` is this machine."""
+    return (
+        host in ("localhost", "::1", "0.0.0.0", "host.docker.internal")
+        or host.startswith("127.")
+        or host.endswith(".localhost")
+    )
+
+
+class Endpoint:
+    """One address with its headers and time-outs, prepared once and used by every request to it."""
+
+    __slots__ = ("_ready", "headers", "origin", "timeouts", "url")
+
+    def __init__(self, url: str, headers: Mapping[str, str], origin: Origin, timeouts: Timeouts) -> None:
+        self.url = url
+        self.headers = headers
+        self.origin = origin
+        self.timeouts = timeouts
+        self._ready: tuple[URL, dict[str, Any]] | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.origin!r})"
+
+    def prepared(self) -> tuple[URL, dict[str, Any]]:
+        """The address and the arguments of a request, in the client's own types."""
+        if self._ready is None:
+            from aiohttp import ClientTimeout
+            from multidict import CIMultiDict
+            from yarl import URL
+
+            url = URL(self.url)
+            timeout = ClientTimeout(total=self.timeouts.total, sock_connect=self.timeouts.connect)
+            # A redirect would carry the key to another address.
+            arguments: dict[str, Any] = {
+                "headers": CIMultiDict(self.headers),
+                "timeout": timeout,
+                "allow_redirects": False,
+            }
+            self._ready = url, arguments | _proxy(url)
+        return self._ready
+
+
+def _proxy(url: URL) -> dict[str, Any]:
+    """The proxy of the environment, looked up once: aiohttp's own way asks for it in a thread on every request."""
+    from urllib.request import getproxies, proxy_bypass
+
+    from yarl import URL
+
+    address = getproxies().get(url.scheme)
+    if not address or is_local(url.host or "") or proxy_bypass(url.host or ""):
+        return {}
+    proxy = URL(address if "://" in address else f"http://{address}")
+    found: dict[str, Any] = {"proxy": proxy.with_user(None)}
+    if proxy.user:
+        found["proxy_headers"] = {
+            "Proxy-Authorization": "Basic " + b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+        }
+    return found
+
+
+class Exchange:
+    """One request and its answer: `async with Exchange(endpoint, body) as answer: while payloads := await answer.batch()`.
+
+    A payload is one whole JSON document: the body, or the data of one event when the server streams. What the server
+    sends decides, not what was asked for: some stream always, some never.
+    """
+
+    __slots__ = ("_body", "_ended", "_endpoint", "_parser", "_response", "_size")
+
+    def __init__(self, endpoint: Endpoint, body: bytes) -> None:
+        self._endpoint = endpoint
+        self._body = body
+        self._response: ClientResponse | None = None
+        self._parser: SSEParser | None = None
+        self._ended = False
+        self._size = 0
+
+    async def __aenter__(self) -> Exchange:
+        url, arguments = self._endpoint.prepared()
+        body = self._body
+        data = body if len(body) < LARGE_REQUEST else io.BytesIO(body)
+        client = await session()
+        try:
+            response = self._response = await client.post(url, data=data, **arguments)
+        except Exception as error:
+            raise self._failure(error) from None
+        self._watch(response)
+        if not 200 <= response.status < 300:
+            raise await self._refusal(response)
+        if "event-stream" in response.headers.get("content-type", ""):
+            self._parser = SSEParser()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        response = self._response
+        if response is None or response.closed:
+            return
+        if kind is None and not response.content.at_eof():
+            await self._linger(response)
+        if response.content.at_eof():
+            response.release()
+        else:
+            response.close()
+
+    async def batch(self) -> list[bytes]:
+        """The payloads that arrived next, at least one; an empty list at the end."""
+        response = self._response
+        if response is None or self._ended:
+            return []
+        parser = self._parser
+        try:
+            if parser is None:
+                return self._whole(await self._read(response), response)
+            while chunk := await response.content.readany():
+                self._size += len(chunk)
+                if self._size > MAX_BODY:
+                    raise unreadable(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
+                if payloads := parser.feed(chunk):
+                    return payloads
+        except Exception as error:
+            raise self._failure(error) from None
+        self._ended = True
+        return parser.close()
+
+    async def rest(self) -> list[bytes]:
+        """`batch` for a reply that is complete already: what still comes (usage, mostly) is worth a short wait and no error."""
+        if self._ended:
+            return []
+        try:
+            async with asyncio.timeout(REST):
+                return await self.batch()
+        except (TimeoutError, ModelError):
+            self._ended = True
+            return []
+
+    def _whole(self, body: bytes, response: ClientResponse) -> list[bytes]:
+        self._ended = True
+        body = body.strip()
+        if body[:1] in (b"{", b"["):
+            return [body]
+        if body.startswith((b"data:", b"event:", b":", b"id:", b"retry:")):
+            parser = SSEParser()
+            return parser.feed(body) + parser.close()
+        origin = self._endpoint.origin
+        if not body:
+            raise dropped(origin, "the server sent an empty reply")
+        raise unreadable(origin, f"the reply is {response.headers.get('content-type', 'of no type')}, not JSON", body)
+
+    async def _read(self, response: ClientResponse) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        while chunk := await response.content.readany():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > MAX_BODY:
+                raise unreadable(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _refusal(self, response: ClientResponse) -> ModelError:
+        body = b""
+        try:
+            async with asyncio.timeout(ERROR_BODY_WAIT):
+                while len(body) < MAX_ERROR_BODY and (chunk := await response.content.readany()):
+                    body += chunk
+        except Exception:
+            pass  # the status says enough
+        finally:
+            response.close()
+        return refused(self._endpoint.origin, response.status, response.headers, body)
+
+    def _watch(self, response: ClientResponse) -> None:
+        """From the first byte on, silence means that the connection is dead."""
+        connection = response.connection
+        if connection is not None and connection.protocol is not None:
+            connection.protocol.read_timeout = self._endpoint.timeouts.stall
+            connection.protocol.start_timeout()
+
+    async def _linger(self, response: ClientResponse) -> None:
+        try:
+            async with asyncio.timeout(LINGER):
+                while await response.content.readany():
+                    pass
+        except Exception:
+            return  # everything wanted has been read
+
+    def _failure(self, error: Exception) -> Exception:
+        """What the network did, as a typed error. The client's own errors hold the request's headers and go no further."""
+        import aiohttp
+
+        origin = self._endpoint.origin
+        timeouts = self._endpoint.timeouts
+        if isinstance(error, ModelError):
+            return error
+        if isinstance(
+            error,
+            (
+                aiohttp.ClientConnectorCertificateError,
+                aiohttp.ClientConnectorSSLError,
+                aiohttp.ServerFingerprintMismatch,
+            ),
+        ):
+            return unreadable(origin, f"no secure connection to {origin.address}: {error}")
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            return dropped(origin, f"the server fell silent for {timeouts.stall:g} s")
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return dropped(origin, f"no connection to {origin.address} within {timeouts.connect:g} s")
+        if isinstance(error, asyncio.TimeoutError):
+            return dropped(origin, f"no whole reply within {timeouts.total:g} s")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return dropped(
+                origin, f"cannot connect to {origin.address}: {error.strerror or error}; is the server running?"
+            )
+        if isinstance(error, aiohttp.ClientResponseError):
+            return unreadable(origin, f"the server does not speak HTTP as it should: {error.message}")
+        if isinstance(error, (aiohttp.ClientError, OSError)):
+            return dropped(origin, f"the connection was lost: {type(error).__name__}: {error}")
+        return error

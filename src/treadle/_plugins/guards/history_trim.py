@@ -1,0 +1,42 @@
+"""Trimming by number of messages (L82): in large steps, never between a call and its results, never the question."""
+
+from __future__ import annotations
+
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._types.events import ContextCompacted
+from treadle._types.messages import UserMessage
+from treadle._types.state import Entry, groups
+
+
+class HistoryTrim(Plugin):
+    """Keeps the request within `max_history_messages` by dropping the oldest whole groups. Pinned messages stay."""
+
+    name = "trim"
+
+    async def before_round(self, run: Run) -> None:
+        limit = run.settings.max_history_messages
+        window = run.state.window
+        if limit is None or len(window) <= limit:
+            return
+        dropped = oldest_groups(window, keep=max(1, limit // 2))
+        if dropped:
+            left = len(window) - len(dropped)
+            await run.emit(
+                ContextCompacted(tuple(dropped), original_messages=len(window), kept_messages=left, reason="trim")
+            )
+
+
+def oldest_groups(window: list[Entry], keep: int) -> list[int]:
+    """The records of the oldest groups, so many that about `keep` messages are left. The newest group always stays."""
+    units = list(groups(window))
+    left = len(window)
+    dropped: list[int] = []
+    for unit in units[:-1]:
+        if left <= keep:
+            break
+        if any(isinstance(entry.message, UserMessage) and entry.message.pinned for entry in unit):
+            continue
+        dropped.extend(entry.seq for entry in unit)
+        left -= len(unit)
+    return dropped

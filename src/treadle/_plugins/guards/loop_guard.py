@@ -1,0 +1,165 @@
+"""Loop guard (L60): a run that goes round in circles is noticed without a model call, told so, and stopped in bounded steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._plugins.guards.rounds import last_note, last_round, made_before, under_grammar
+from treadle._tools.base import ToolOutcome
+from treadle._tools.results import cut
+from treadle._types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
+from treadle._types.messages import ToolCall, UserMessage
+from treadle._types.state import Step
+
+NUDGE = (
+    "You have made this call before, and it brings nothing new: {calls}. Use that result: answer with it if it is what the task asks for, "
+    "else do something different."
+)
+AT_ONCE = "You have made this call before and have its result. Use it, or do something else."
+WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
+ANSWER_TINY = "Answer the question now, from what you know."
+"""A tiny model takes more words than that for its answer."""
+ANSWER = (
+    "The work is going round in circles. No more tools: answer now from what is known, and say plainly what is missing."
+)
+
+_USUAL = (2, 4, 6)
+_TIGHT = (1, 2, 4)
+_TINY = (1, 1, 1)
+_LOOK_BACK = 60
+"""Steps. A circle longer than that is left to the iteration limit."""
+_OTHER_TRIES = 3
+"""How often more a tool may fail in the same way when its arguments differ."""
+
+
+class LoopGuard(Plugin):
+    """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
+
+    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
+    answer: by default 2, 4 and 6; for a model that decodes under our grammar 1, 2 and 4, since such a one is small, hardly
+    ever finds out of a circle by itself, and pays dearly for each round; its first repetition of a call is not even made.
+    A tiny one answers after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for
+    a job's state, say).
+    """
+
+    name = "loop_guard"
+
+    def __init__(
+        self,
+        *,
+        nudge: int | None = None,
+        withdraw: int | None = None,
+        stop: int | None = None,
+        allow: Iterable[str] = (),
+    ) -> None:
+        self._limits = (nudge, withdraw, stop)
+        self.allow = frozenset(allow)
+
+    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+        """A small model asks for what it has just been told. It gets no second result to read, and its next reply is for another tool."""
+        if not under_grammar(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
+            return call
+        same = made_before(run, call)
+        if len(same) != 1 or same[0].error:
+            return call
+        had_to = run.state.phases.get(run.state.phase, {}).get("must_act", False)  # and still has to
+        await run.emit(PhaseChanged("nudged", {"barred": [call.name], "must_act": had_to and len(run.state.tools) > 1}))
+        return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
+
+    async def after_round(self, run: Run) -> None:
+        state = run.state
+        if state.answer_only or last_note(state, self.name, "steps") == len(state.steps):
+            return
+        repeated = stale_rounds(state.steps, self.allow)
+        count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
+        tiny = run.model.profile.tiny
+        if count < 1:
+            if tiny:
+                await self._move_on(run)
+            return
+        usual = _TINY if tiny else _TIGHT if run.model.profile.grammar else _USUAL
+        nudge, withdraw, stop = (
+            default if own is None else own for own, default in zip(self._limits, usual, strict=True)
+        )
+        if count < nudge:
+            return
+        steps = [step for steps in repeated for step in steps] or [state.steps[-1]]
+        tools = list(dict.fromkeys(step.tool for step in steps if step.tool in state.tool_names()))
+        events: list[Event] = [Noted(self.name, {"steps": len(state.steps), "rounds": count})]
+        if count >= stop:
+            events += [
+                PhaseChanged("answer_only", {"reason": "the same calls over and over"}),
+                self._say(run, "stop", ANSWER_TINY if tiny else ANSWER),
+            ]
+        elif count >= withdraw and tools:
+            left = tuple(tool for tool in state.tools if tool.name not in tools)
+            words = WITHDRAWN.replace("{tools}", ", ".join(tools))
+            events += [ToolsChanged(left, "repeated without anything new"), self._say(run, "withdraw", words)]
+        else:
+            calls = "; ".join(
+                dict.fromkeys(f"{step.tool}({_short(step)}) gave {cut(step.observation, 200)!r}" for step in steps)
+            )
+            events += [
+                PhaseChanged("nudged", {"barred": tools}),
+                self._say(run, "nudge", NUDGE.replace("{calls}", calls)),
+            ]
+        await run.emit(*events)
+
+    async def _move_on(self, run: Run) -> None:
+        """A tiny model that has a result never finds the next step, it calls anything at all: its next reply is the answer."""
+        if not any(step.error for step in last_round(run.state)):
+            await run.emit(PhaseChanged("move_on", {"barred": sorted(run.state.tool_names() - self.allow)}))
+
+    def _say(self, run: Run, what: str, words: str) -> MessageAdded:
+        return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)
+
+
+def stale_rounds(steps: Sequence[Step], allow: frozenset[str] = frozenset()) -> list[list[Step]]:
+    """The latest rounds in a row in which every call was a repetition, newest first."""
+    recent = steps[-_LOOK_BACK:]
+    found: list[list[Step]] = []
+    if not recent or not _repeats(recent[-1], recent[:-1]):  # nearly always: the latest call is a new one
+        return found
+    start = len(recent)
+    for _, group in groupby(reversed(recent), key=lambda step: step.iteration):
+        made = list(group)
+        start -= len(made)
+        if any(step.tool in allow or not _repeats(step, recent[:start]) for step in made):
+            break
+        found.append(made)
+    return found
+
+
+def same_failures(steps: Sequence[Step]) -> int:
+    """How many of the latest steps in a row are one and the same failure, whatever their arguments."""
+    last = steps[-1]
+    count = 0
+    while last.error and count < len(steps):
+        step = steps[-1 - count]
+        if (step.tool, step.error, step.observation) != (last.tool, last.error, last.observation):
+            break
+        count += 1
+    return count
+
+
+def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
+    if step.error == "unknown_tool":  # never a step forward, under whatever name
+        return True
+    observation = step.observation
+    for other in reversed(earlier):  # the observation first: it tells most steps apart
+        if (
+            other.observation == observation
+            and other.tool == step.tool
+            and other.error == step.error
+            and other.args == step.args
+        ):
+            return True
+    return False
+
+
+def _short(step: Step) -> str:
+    text = ", ".join(f"{name}={value!r}" for name, value in step.args.items())
+    return text if len(text) <= 80 else text[:77] + "..."

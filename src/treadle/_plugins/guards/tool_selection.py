@@ -1,0 +1,103 @@
+"""Tool selection (L43): above a threshold, one cheap call picks the tools to offer; the model can ask for more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._engine.structured import structured_llm_call
+from treadle._tools.base import Tool, ToolContext
+from treadle._types.events import PhaseChanged
+from treadle._types.messages import Message, SystemMessage, UserMessage
+from treadle._types.request import ToolSchema
+
+MORE = "more_tools"
+BROUGHT = "tools brought by a plug-in"
+"""The reason for a change of tools before there is anything to choose from."""
+_CATALOGUE_WIDTH = 80
+
+
+def catalogue_line(tool: Tool | ToolSchema) -> str:
+    line = f"- {tool.name}: {tool.description.strip().splitlines()[0] if tool.description.strip() else ''}"
+    return line if len(line) <= _CATALOGUE_WIDTH else line[: _CATALOGUE_WIDTH - 3] + "..."
+
+
+async def _more_tools(context: ToolContext, names: list[str]) -> str:
+    run: Run = context.run
+    offered = [tool.name for tool in run.state.tools]
+    known = [name for name in names if run.toolkit.get(name) is not None and name not in offered]
+    if not known:
+        hidden = [tool for tool in run.toolkit if tool.name not in offered]
+        return "No such tools. Available on request:\n" + "\n".join(catalogue_line(tool) for tool in hidden)
+    # New tools go to the end, so that what was sent before stays as it is.
+    await run.set_tools([*offered, *known], f"asked for {', '.join(known)}")
+    return f"Added: {', '.join(known)}. They can be called from now on."
+
+
+MORE_TOOLS = Tool(
+    MORE,
+    "Make further tools available by name; call it with an empty list to see which there are.",
+    {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}, "required": ["names"]},
+    _more_tools,
+    effect="idempotent",
+    concurrent=False,
+    pinned=True,
+    context_param="context",
+)
+
+
+class ToolSelection(Plugin):
+    """Any failure means the full set. Pinned tools stay; deselected tools cannot be executed."""
+
+    name = "selection"
+    tools = (MORE_TOOLS,)
+
+    async def on_start(self, run: Run) -> None:
+        threshold = run.settings.selection_threshold
+        tools = list(run.toolkit)
+        if threshold is None or len(tools) <= threshold or _selected(run):
+            return
+        await run.emit(PhaseChanged("selecting_tools", {"total_tools": len(tools)}))
+        chosen = await _choose(run, tools)
+        if not chosen:
+            return
+        pinned = [tool.name for tool in tools if tool.pinned and tool.name not in chosen]
+        await run.set_tools([*chosen, *pinned, MORE], "selection")
+
+
+def _selected(run: Run) -> bool:
+    """Whether it was done before a crash, or the log went on without it. Tools that just came from elsewhere do not count."""
+    return any(why != "tools changed: " + BROUGHT for _, why in run.state.breaks)
+
+
+async def _choose(run: Run, tools: list[Tool]) -> list[str]:
+    """The names the model picks, in its order, none that does not exist; empty when the pick cannot be used."""
+    most = run.settings.selection_max
+    known = {tool.name for tool in tools}
+    schema = {
+        "type": "object",
+        "properties": {
+            "tools": {"type": "array", "items": {"type": "string"}, "description": f"at most {most} tool names"}
+        },
+        "required": ["tools"],
+    }
+    words = f"Pick the tools that are needed to answer the question: at most {most}, by name, most important first."
+    messages: list[Message] = [
+        SystemMessage(run.prompts.get("select_tools", words)),
+        UserMessage(f"Question:\n{run.state.question}\n\nTools:\n" + "\n".join(catalogue_line(tool) for tool in tools)),
+    ]
+
+    def parse(raw: dict[str, Any]) -> list[str]:
+        names = [name for name in dict.fromkeys(raw["tools"]) if name in known]
+        if not names:
+            raise ValueError(f"none of the names exists; choose from: {', '.join(sorted(known))}"[:500])
+        return names[:most]
+
+    async def ask(conversation: Any, **options: Any) -> Any:
+        return await run.ask("selection", conversation, **options)
+
+    result = await structured_llm_call(
+        run.model, messages, schema, parse, default_value=[], name="select_tools", ask=ask
+    )
+    return result.value

@@ -1,0 +1,109 @@
+"""Where memories are kept: one SQLite file with a full-text index, each memory under its user."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Generator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle._journal.paths import state_folder
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS memories(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT UNIQUE, user TEXT NOT NULL, agent TEXT NOT NULL, question TEXT NOT NULL,
+    answer TEXT NOT NULL, summary TEXT NOT NULL, created REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS memories_of ON memories(user, id);
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(summary, question, tokenize = "porter unicode61 remove_diacritics 2");
+"""
+_FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created"
+_MOST_WORDS = 40
+_IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
+
+
+class Memo(Struct, frozen=True):
+    id: int
+    user: str
+    agent: str
+    question: str
+    answer: str
+    summary: str
+    created: float = 0.0
+
+
+class MemoryStore:
+    """Every call opens the file anew, so threads and processes may share it."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        """Without a path: `memory.db` in the folder where Treadle keeps its state."""
+        self.path = Path(path) if path is not None else state_folder() / "memory.db"
+
+    def add(self, memos: Mapping[str, Memo]) -> None:
+        """Remember, each under the name of what it is about: the same is not remembered twice."""
+        if not memos:
+            return
+        with self._connected() as db:
+            for source, memo in memos.items():
+                done = db.execute(
+                    "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        source,
+                        memo.user,
+                        memo.agent,
+                        memo.question,
+                        memo.answer,
+                        memo.summary,
+                        memo.created or time.time(),
+                    ),
+                )
+                if done.rowcount > 0:
+                    words = (done.lastrowid, _spaced(memo.summary), _spaced(memo.question))
+                    db.execute("INSERT INTO memory_words(rowid, summary, question) VALUES (?, ?, ?)", words)
+
+    def search(self, user: str, query: str, limit: int = 3) -> list[Memo]:
+        """This user's memories that share words with the query, best first."""
+        words = list(dict.fromkeys(re.findall(r"\w+", _spaced(query.lower()))))[:_MOST_WORDS]
+        if not words or not self.path.exists():
+            return []
+        with self._connected() as db:
+            rows = db.execute(
+                f"SELECT {_FIELDS} FROM memory_words w JOIN memories m ON m.id = w.rowid "
+                "WHERE memory_words MATCH ? AND m.user = ? ORDER BY bm25(memory_words), m.id DESC LIMIT ?",
+                (" OR ".join(f'"{word}"' for word in words), user, limit),
+            )
+            return [Memo(*row) for row in rows]
+
+    def all(self, user: str, limit: int = 100) -> list[Memo]:
+        """This user's memories, newest first."""
+        if not self.path.exists():
+            return []
+        with self._connected() as db:
+            rows = db.execute(
+                f"SELECT {_FIELDS} FROM memories m WHERE m.user = ? ORDER BY m.id DESC LIMIT ?", (user, limit)
+            )
+            return [Memo(*row) for row in rows]
+
+    def forget(self, user: str) -> int:
+        """Remove everything about a user; how much it was."""
+        if not self.path.exists():
+            return 0
+        with self._connected() as db:
+            db.execute("DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE user = ?)", (user,))
+            return db.execute("DELETE FROM memories WHERE user = ?", (user,)).rowcount
+
+    @contextmanager
+    def _connected(self) -> Generator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self.path, timeout=10.0)) as db:
+            db.executescript(_SCHEMA)
+            with db:
+                yield db
+
+
+def _spaced(text: str) -> str:
+    """Ideographs as words of their own: the index knows words by the blanks between them."""
+    return _IDEOGRAPH.sub(r" \1 ", text)

@@ -1,0 +1,34 @@
+"""Task analysis (L90): before the loop, what is asked for and how the tools may serve it, in the model's own words."""
+
+from __future__ import annotations
+
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._plugins.thinking.rewrite import standalone_question
+from treadle._types.events import MessageAdded, Noted
+from treadle._types.messages import Message, SystemMessage, UserMessage
+
+ANALYSE = (
+    "Before the work starts, look at the task. Say briefly: what the goal is, which facts are needed for it, "
+    "and in which order the tools could bring them. Do not carry it out and do not answer yet."
+)
+
+
+class TaskAnalysis(Plugin):
+    name = "analysis"
+
+    async def on_start(self, run: Run) -> None:
+        state = run.state
+        if state.notes.get(self.name):
+            return
+        tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in state.tools) or "(none)"
+        words = run.prompts.get("task_analysis", ANALYSE)
+        messages: list[Message] = [
+            UserMessage(f"{words}\n\nTools:\n{tools}\n\nTask:\n{standalone_question(state)}", kind="note")
+        ]
+        if state.started is not None and state.started.system:
+            messages.insert(0, SystemMessage(state.started.system))
+        reply = await run.ask(self.name, messages)
+        if text := reply.text.strip():
+            message = UserMessage(f"Analysis of the task:\n{text}", kind="note")
+            await run.emit(Noted(self.name, {"text": text}), MessageAdded(message, self.name))

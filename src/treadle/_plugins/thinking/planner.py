@@ -1,0 +1,120 @@
+"""Planner (L92): a plan is made before the loop, shown and added to the conversation, and kept up to date."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle._engine.answering.answer import trace
+from treadle._engine.plugin import Plugin
+from treadle._engine.result import RunResult
+from treadle._engine.run import Run
+from treadle._plugins.guards.rounds import last_note, last_round
+from treadle._plugins.guards.tool_selection import catalogue_line
+from treadle._plugins.thinking.thread import Thread
+from treadle._types.events import MessageAdded, PlanChanged, PlanStep
+from treadle._types.messages import UserMessage
+
+PLAN = (
+    "You keep the plan for an agent that works with tools. List the few steps, usually two to six, that lead from the task to its answer: "
+    "short, in order, each one something that can be seen to be done. "
+    "When you are told what has happened since, give the whole plan again with `done` set for what is finished; "
+    "change, add or drop steps only if what happened calls for it."
+)
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "steps": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "done": {"type": "boolean"}},
+                "required": ["text", "done"],
+            },
+        }
+    },
+    "required": ["steps"],
+}
+_MOST = 20
+
+
+class Planner(Plugin):
+    """Updated after each iteration, and once more after the final answer."""
+
+    name = "planner"
+
+    def __init__(self, *, observation_chars: int = 1_500) -> None:
+        self.observation_chars = observation_chars
+
+    async def on_start(self, run: Run) -> None:
+        if run.state.plan:
+            return
+        thread = self._thread(run)
+        steps = await thread.fill("Make the plan. Nothing is done yet.", _SCHEMA, _parse, name="plan")
+        words = f"{shown(steps)}\n\nWork along this plan. It is kept up to date for you."
+        await run.emit(
+            PlanChanged(steps), thread.note(iteration=0), MessageAdded(UserMessage(words, kind="note"), self.name)
+        )
+
+    async def after_round(self, run: Run) -> None:
+        await self._update(run, self._happened(run), tell=True)
+
+    async def before_finish(self, run: Run, answer: str) -> str:
+        await self._update(
+            run, f"{self._happened(run)}\nThe agent proposes this answer:\n{answer[: self.observation_chars]}"
+        )
+        return answer
+
+    async def on_end(self, run: Run, result: RunResult) -> None:
+        if result.stop_reason in ("answer", "final_tool"):
+            await self._update(
+                run, f"The final answer was given:\n{result.answer[: self.observation_chars]}", final=True
+            )
+
+    async def _update(self, run: Run, happened: str, *, tell: bool = False, final: bool = False) -> None:
+        state = run.state
+        done = (
+            last_note(state, self.name, "final")
+            if final
+            else last_note(state, self.name, "iteration") == state.iteration
+        )
+        if not state.plan or done:
+            return
+        thread = self._thread(run)
+        steps = await thread.fill(
+            f"What happened:\n{happened}\n\nGive the whole plan as it stands now.", _SCHEMA, _parse, name="plan"
+        )
+        news = [MessageAdded(UserMessage(shown(steps), kind="note"), self.name)] if tell and steps != state.plan else []
+        await run.emit(
+            PlanChanged(steps, state.iteration), thread.note(iteration=state.iteration, final=final or None), *news
+        )
+
+    def _thread(self, run: Run) -> Thread:
+        tools = "\n".join(catalogue_line(tool) for tool in run.state.tools)
+        opening = f"Task:\n{run.state.question}\n\nTools:\n{tools}"
+        if run.state.plan:
+            opening += f"\n\n{shown(run.state.plan)}"
+        return Thread(run, self.name, run.prompts.get("plan_generation", PLAN), opening)
+
+    def _happened(self, run: Run) -> str:
+        state = run.state
+        work = (
+            trace(last_round(state), self.observation_chars)
+            if state.steps and state.steps[-1].iteration == state.iteration
+            else ""
+        )
+        return f"Thought: {state.thought[: self.observation_chars]}\n{work}"
+
+
+def shown(steps: tuple[PlanStep, ...]) -> str:
+    return "Plan:\n" + "\n".join(
+        f"[{'x' if step.done else ' '}] {number}. {step.text}" for number, step in enumerate(steps, 1)
+    )
+
+
+def _parse(raw: dict[str, Any]) -> tuple[PlanStep, ...]:
+    steps = tuple(
+        PlanStep(text[:300], bool(item["done"])) for item in raw["steps"] if (text := str(item["text"]).strip())
+    )
+    if not steps:
+        raise ValueError("the plan has no steps")
+    return steps[:_MOST]

@@ -1,0 +1,39 @@
+"""Reflection (L91): after each round a look at its results, appended for the next step."""
+
+from __future__ import annotations
+
+from treadle._engine.answering.answer import trace
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._plugins.guards.rounds import last_note, last_round
+from treadle._plugins.thinking.thread import Thread
+from treadle._types.events import MessageAdded, Reflected
+from treadle._types.messages import UserMessage
+
+REFLECT = (
+    "You look at what an agent's tools have just brought, for the agent's next step. In a few sentences: "
+    "what of it helps to answer the question, what is still missing, and whether the question can be answered now. "
+    "If not, say what to try next and why. Do not answer the question yourself."
+)
+
+
+class Reflection(Plugin):
+    name = "reflection"
+
+    def __init__(self, *, observation_chars: int = 2_000) -> None:
+        self.observation_chars = observation_chars
+
+    async def after_round(self, run: Run) -> None:
+        state = run.state
+        if last_note(state, self.name, "steps") == len(state.steps):
+            return
+        earlier = last_note(state, self.name, "text")
+        opening = f"Question:\n{state.question}" + (f"\n\nYour last remarks:\n{earlier}" if earlier else "")
+        thread = Thread(run, self.name, run.prompts.get("reflection", REFLECT), opening)
+        text = await thread.say(f"Results of this round:\n{trace(last_round(state), self.observation_chars)}")
+        if text:
+            await run.emit(
+                Reflected(state.iteration, text),
+                thread.note(steps=len(state.steps), text=text),
+                MessageAdded(UserMessage(f"Reflection on the results so far:\n{text}", kind="note"), self.name),
+            )

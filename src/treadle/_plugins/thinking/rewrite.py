@@ -1,0 +1,64 @@
+"""Question rewriting (L59): in a longer conversation the question is put so that it stands alone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from treadle._engine.plugin import Plugin
+from treadle._engine.run import Run
+from treadle._plugins.guards.compaction import chars_for
+from treadle._plugins.guards.rounds import last_note
+from treadle._tools.results import cut
+from treadle._types.events import MessageAdded, Noted
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
+from treadle._types.state import RunState
+
+REWRITE = (
+    "You get a conversation and the user's latest question. Write that question so that it can be understood without the conversation: "
+    "put names in place of pronouns, fill in what is left unsaid, turn words like today or last week into dates (today is {today}). "
+    "Keep its language and its meaning. If it stands alone already, repeat it. Write the question only."
+)
+_MESSAGE_CHARS = 1_000
+_LATEST = 20
+
+
+class QuestionRewrite(Plugin):
+    """With more than `above` messages of history. If it fails, the question stays as it was asked."""
+
+    name = "rewrite"
+
+    def __init__(self, above: int = 3) -> None:
+        self.above = above
+
+    async def on_start(self, run: Run) -> None:
+        state = run.state
+        if state.started is None or len(state.started.history) <= self.above or state.notes.get(self.name):
+            return
+        # The day the run began, not the day it is resumed.
+        today = datetime.fromtimestamp(state.created).astimezone().strftime("%A, %d %B %Y")
+        words = run.prompts.get("rewrite", REWRITE).replace("{today}", today)
+        said = "\n".join(line for message in state.started.history[-_LATEST:] if (line := _line(message)))
+        if run.room is not None:
+            said = cut(said, chars_for(run, said, run.room // 2))
+        messages: list[Message] = [
+            SystemMessage(words),
+            UserMessage(f"Conversation:\n{said}\n\nLatest question:\n{state.question}"),
+        ]
+        reply = await run.ask(self.name, messages)
+        text = reply.text.strip()
+        if text and text != state.question:
+            message = UserMessage(f"The question, put so that it stands alone:\n{text}", kind="note")
+            await run.emit(Noted(self.name, {"question": text}), MessageAdded(message, self.name))
+
+
+def standalone_question(state: RunState) -> str:
+    """The question as it was rewritten, or as it was asked."""
+    return str(last_note(state, QuestionRewrite.name, "question") or state.question)
+
+
+def _line(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return f"User: {cut(text_of(message.content), _MESSAGE_CHARS)}"
+    if isinstance(message, AssistantMessage) and message.text:
+        return f"Assistant: {cut(message.text, _MESSAGE_CHARS)}"
+    return ""

@@ -1,0 +1,100 @@
+"""An adviser's own conversation with the model (planner, observer, reflection ...).
+
+It only grows, so that each request extends the one before (L85), and it is rebuilt from the log: the last exchange the
+adviser committed to, plus what is new. When it gets too long, or a call failed, it starts again and says so in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from treadle._engine.requests.estimate import size_of
+from treadle._engine.run import Run
+from treadle._engine.structured import structured_llm_call
+from treadle._tools.results import cut
+from treadle._types.events import Noted, ThinkDone, ThinkStarted
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from treadle._types.request import Reply, ToolSchema
+
+BREAK = "break"
+"""The key of a note by which a component declares that its next request does not extend its last."""
+
+
+class Thread:
+    def __init__(self, run: Run, component: str, system: str, opening: str, *, tokens: int = 6_000) -> None:
+        """`opening` is what the model must know whenever the thread starts (again): the task, and how things stand."""
+        self.run = run
+        self.component = component
+        self.system = system
+        self.opening = opening
+        self.tokens = min(tokens, run.room // 2) if run.room else tokens
+
+    async def say(self, text: str) -> str:
+        """One more turn, answered in plain text."""
+        reply = await self._ask(self._next(text))
+        return reply.text.strip()
+
+    async def fill(
+        self, text: str, schema: Mapping[str, Any], parse: Callable[[dict[str, Any]], Any], *, name: str
+    ) -> Any:
+        """One more turn, answered in a given shape."""
+        result = await structured_llm_call(self.run.model, self._next(text), schema, parse, name=name, ask=self._ask)
+        return result.value
+
+    def note(self, **data: Any) -> Noted:
+        """The event that commits the last exchange: emit it together with what came of it."""
+        said = self._last(ThinkDone)
+        asked = self._last(ThinkStarted, before=said)
+        return Noted(self.component, {"asked": asked, "said": said, **data})
+
+    def _next(self, text: str) -> list[Message]:
+        past = self._past()
+        room = int(self.tokens * self.run.estimator.ratio / 2)
+        if past and self.run.estimator.of_size(sum(map(size_of, past))) <= self.tokens:
+            return [*past, UserMessage(cut(text, room), kind="note")]
+        return [SystemMessage(self.system), UserMessage(f"{cut(self.opening, room)}\n\n{cut(text, room)}", kind="note")]
+
+    def _past(self) -> list[Message]:
+        """The last committed request and its reply."""
+        notes = self.run.state.notes.get(self.component, ())
+        note = next((note for note in reversed(notes) if "said" in note), None)
+        if note is None:
+            return []
+        asked, said = self.run.records[int(note["asked"])].event, self.run.records[int(note["said"])].event
+        assert isinstance(asked, ThinkStarted)
+        assert isinstance(said, ThinkDone)
+        return [*_sent(asked), _spoken(said.message)]
+
+    async def _ask(self, messages: Sequence[Message], tools: tuple[ToolSchema, ...] = (), **options: Any) -> Reply:
+        last = self._last(ThinkStarted)
+        if last >= 0:
+            before = self.run.records[last].event
+            assert isinstance(before, ThinkStarted)
+            known = _sent(before)
+            if before.tools != tools or known != list(messages[: len(known)]):
+                await self.run.emit(Noted(self.component, {BREAK: f"{self.component} starts its conversation again"}))
+        return await self.run.ask(self.component, messages, tools=tools, **options)
+
+    def _last(self, kind: type[ThinkStarted] | type[ThinkDone], before: int | None = None) -> int:
+        """The place of this component's last such record, -1 when there is none."""
+        records = self.run.records
+        for place in range(len(records) if before is None else before, 0, -1):
+            event = records[place - 1].event
+            if isinstance(event, kind) and event.component == self.component:
+                return place - 1
+        return -1
+
+
+def _sent(asked: ThinkStarted) -> list[Message]:
+    return [sent.message for sent in asked.messages if sent.message is not None]
+
+
+def _spoken(message: AssistantMessage) -> AssistantMessage:
+    """A reply that came as a forced call goes on as the text of its arguments: there is no result to pair it with."""
+    if not message.calls:
+        return AssistantMessage(message.text)
+    call = message.calls[0]
+    return AssistantMessage(call.raw or msgspec.json.encode(call.args).decode())

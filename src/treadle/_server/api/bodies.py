@@ -1,0 +1,305 @@
+"""The shapes of what clients send and get, typed; the OpenAPI document is made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from treadle._journal.base import RunInfo
+from treadle._server.api.conversations import Conversation
+
+Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+RunId = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
+
+
+class _In(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What comes in is checked to the last field: a misspelt one is an error, not a silence."""
+
+
+class TextItem(_In, frozen=True, tag="text"):
+    text: Text
+
+
+class ImageItem(_In, frozen=True, tag="image"):
+    """An image by address, or as base64 data."""
+
+    url: str = ""
+    data: str = ""
+    mime: str = "image/png"
+
+
+class PastMessage(_In, frozen=True):
+    role: Literal["user", "assistant", "system"]
+    content: Text
+
+
+class RunSettings(_In, frozen=True):
+    """What a caller may change for one run; the rest is the operator's."""
+
+    answer: Literal["direct", "synthesize", "complete"] | None = None
+    stream_thoughts: bool | None = None
+    max_iterations: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """Not more than the agent's own."""
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+
+
+class NewRun(_In, frozen=True):
+    question: Text | Annotated[list[TextItem | ImageItem], Meta(min_length=1, max_length=20)]
+    agent: Annotated[str, Meta(max_length=200)] = ""
+    """The server's first agent when not given."""
+    conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
+    """Goes on with this conversation; a new one begins when not given."""
+    history: Annotated[list[PastMessage], Meta(max_length=1000)] = []
+    """What was said before, for clients that keep conversations themselves. Not together with a known `conversation`."""
+    settings: RunSettings = RunSettings()
+    run_id: RunId | None = None
+    """Choose it yourself to make the request safe to repeat: the same id gives the same run."""
+
+
+class NewMessage(_In, frozen=True):
+    text: Text
+
+
+class Decision(_In, frozen=True):
+    call_id: Name
+    allow: bool
+    note: Annotated[str, Meta(max_length=2000)] = ""
+    """Shown to the model when the call is refused."""
+
+
+class Fork(_In, frozen=True):
+    at: Annotated[int, Meta(ge=0, le=2**53)]
+    """The last record the new run shares with the old one."""
+    message: Annotated[str, Meta(max_length=200_000)] = ""
+    """Said to the new run before it goes on."""
+
+
+class Login(_In, frozen=True):
+    token: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class ListQuery(_In, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    status: Literal["", "running", "paused", "finished"] = ""
+    conversation: Annotated[str, Meta(max_length=64)] = ""
+    parent: Annotated[str, Meta(max_length=200)] = ""
+
+
+class ConversationQuery(_In, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    """How many runs are looked at, newest first."""
+
+
+class RecordsQuery(_In, frozen=True):
+    after: Annotated[int, Meta(ge=-1, le=2**53)] = -1
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 500
+
+
+class EventsQuery(_In, frozen=True):
+    detail: Literal["plain", "full"] = "plain"
+    after: Annotated[str, Meta(max_length=40, pattern=r"^(\d{1,15}(\.\d{1,15})?)?$")] = ""
+    """Like the header `Last-Event-ID`, for clients that cannot set one."""
+
+
+class ArtifactQuery(_In, frozen=True):
+    download: bool = False
+    call_id: Annotated[str, Meta(max_length=200)] = ""
+    """Which call's artifact, when several have the same name; the newest when not given."""
+
+
+# ---- what goes out
+
+
+class Problem(Struct, frozen=True):
+    type: str
+    message: str
+    code: int
+
+
+class ErrorBody(Struct, frozen=True):
+    error: Problem
+
+
+class UsageBody(Struct, frozen=True):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    requests: int
+    tool_calls: int
+    cost: float | None
+
+
+class ComponentBody(Struct, frozen=True):
+    calls: int
+    elapsed: float
+    usage: UsageBody
+
+
+class ArtifactBody(Struct, frozen=True):
+    name: str
+    mime: str
+    summary: str
+    size: int
+    call_id: str
+
+
+class WaitingCall(Struct, frozen=True):
+    call_id: str
+    tool_name: str
+    tool_args: dict[str, Any]
+
+
+class RunLine(Struct, frozen=True):
+    """One line about a run, for lists."""
+
+    run_id: str
+    parent: str
+    agent: str
+    model: str
+    question: str
+    conversation: str
+    user: str
+    status: str
+    """running | paused | finished"""
+    stop_reason: str
+    created: float
+    updated: float
+    records: int
+
+
+def lines(infos: Iterable[RunInfo]) -> list[RunLine]:
+    return [RunLine(**msgspec.structs.asdict(info)) for info in infos]
+
+
+class RunBody(Struct, frozen=True):
+    """A run as far as it has come."""
+
+    run_id: str
+    parent: str
+    agent: str
+    model: str
+    dialect: str
+    conversation: str
+    question: str
+    status: Literal["running", "paused", "finished"]
+    live: bool
+    """Whether this server drives it."""
+    stop_reason: str
+    success: bool
+    answer: str
+    error: str
+    iterations: int
+    created: float
+    updated: float
+    elapsed: float
+    records: int
+    tools: list[str]
+    usage: UsageBody
+    components: dict[str, ComponentBody]
+    counters: dict[str, int]
+    breaks: list[str]
+    artifacts: list[ArtifactBody]
+    waiting: list[WaitingCall]
+    children: list[RunLine]
+
+
+class RunList(Struct, frozen=True):
+    runs: list[RunLine]
+
+
+class ConversationList(Struct, frozen=True):
+    conversations: list[Conversation]
+
+
+class ConversationBody(Struct, frozen=True):
+    id: str
+    runs: list[RunLine]
+    """Oldest first."""
+
+
+class RecordBody(Struct, frozen=True):
+    seq: int
+    time: float
+    type: str
+    event: dict[str, Any]
+
+
+class RecordList(Struct, frozen=True):
+    records: list[RecordBody]
+    more: bool
+
+
+class RequestBody(Struct, frozen=True):
+    """What was sent to the model, rendered again from the records before it."""
+
+    seq: int
+    component: str
+    iteration: int
+    model: str
+    digest: str
+    verified: bool
+    """Whether what is shown has the digest that was recorded when it was sent."""
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    options: dict[str, Any]
+
+
+class ToolBody(Struct, frozen=True):
+    name: str
+    description: str
+    approval: str
+    parameters: dict[str, Any]
+
+
+class AgentBody(Struct, frozen=True):
+    name: str
+    description: str
+    model: str
+    kind: str
+    max_iterations: int
+    tools: list[ToolBody]
+
+
+class AgentList(Struct, frozen=True):
+    agents: list[AgentBody]
+
+
+class Created(Struct, frozen=True):
+    run_id: str
+    conversation: str
+    events: str
+    """Where to follow it."""
+
+
+class Accepted(Struct, frozen=True):
+    id: str
+
+
+class Recalled(Struct, frozen=True):
+    recalled: bool
+    """False when the run had read it already."""
+
+
+class Done(Struct, frozen=True):
+    ok: bool
+
+
+class Health(Struct, frozen=True):
+    status: str
+    version: str
+    runs: int
+    streams: int
+
+
+class Session(Struct, frozen=True):
+    user: str
+    needs_token: bool

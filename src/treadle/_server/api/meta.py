@@ -1,0 +1,88 @@
+"""What the server says about itself: its agents, its health, its numbers; and who is logged in."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+import treadle
+from treadle._flows.agent import Agent
+from treadle._server.api import bodies as b
+from treadle._server.api.errors import ApiError, too_many
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.authenticator import COOKIE
+
+_WEEK = 7 * 86400
+
+
+async def list_agents(call: Call) -> Response:
+    return answer(b.AgentList([_agent_body(name, agent) for name, agent in call.hub.agents.items()]))
+
+
+def _agent_body(name: str, agent: Agent) -> b.AgentBody:
+    tools = [b.ToolBody(tool.name, tool.description, tool.approval, dict(tool.parameters)) for tool in agent.toolkit]
+    return b.AgentBody(
+        name, agent.description, agent.model.name, type(agent).__name__, agent.settings.max_iterations, tools
+    )
+
+
+async def health(call: Call) -> Response:
+    return answer(
+        b.Health(
+            "stopping" if call.hub.closing else "ok",
+            treadle.__version__,
+            len(call.hub.runs),
+            call.context.streams.taken,
+        )
+    )
+
+
+async def metrics(call: Call) -> Response:
+    text = call.context.metrics.text(
+        treadle_runs_live=len(call.hub.runs), treadle_streams_live=call.context.streams.taken
+    )
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
+async def get_session(call: Call) -> Response:
+    """Lets the page find out whether to ask for a token."""
+    doorkeeper = call.context.doorkeeper
+    return answer(b.Session(call.principal.user, not doorkeeper.open and not call.principal.user))
+
+
+async def log_in(call: Call) -> Response:
+    """A browser keeps a cookie no script can read, instead of the token."""
+    doorkeeper = call.context.doorkeeper
+    login: b.Login = call.body
+    user = doorkeeper.user_of(login.token)
+    if not user:
+        if wait := call.context.logins.spend(call.principal.address):
+            raise too_many("too many wrong tokens: wait a while", wait)
+        raise ApiError(401, "unauthorized", "no user has this token")
+    response = answer(b.Session(user, False))
+    secure = call.request.url.scheme == "https"
+    response.set_cookie(
+        COOKIE, doorkeeper.session_of(login.token), max_age=_WEEK, httponly=True, samesite="strict", secure=secure
+    )
+    return response
+
+
+async def log_out(call: Call) -> Response:
+    response = answer(b.Done(True))
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+OPERATIONS = (
+    Operation(method="GET", path="/api/agents", handler=list_agents, tag="server",
+              summary="The agents this server has.", answers={200: b.AgentList}),
+    Operation(method="GET", path="/health", handler=health, tag="server", open=True,
+              summary="Whether the server works.", answers={200: b.Health}),
+    Operation(method="GET", path="/metrics", handler=metrics, tag="server",
+              summary="Counters for Prometheus.", answers={200: "text/plain"}),
+    Operation(method="GET", path="/api/session", handler=get_session, tag="session", open=True,
+              summary="Who is logged in.", answers={200: b.Session}),
+    Operation(method="POST", path="/api/session", handler=log_in, tag="session", body=b.Login, open=True, errors=(401,),
+              summary="Log a browser in with a token.", answers={200: b.Session}),
+    Operation(method="DELETE", path="/api/session", handler=log_out, tag="session", open=True,
+              summary="Log the browser out.", answers={200: b.Done}),
+)  # fmt: skip

@@ -1,0 +1,162 @@
+"""What the server can be asked: a table of operations that both the router and the OpenAPI document are made from."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from treadle._server.api.errors import ApiError, bad_request, error_response, from_engine, too_many
+from treadle._server.authenticator import Doorkeeper, Principal
+from treadle._server.limits import Rate, Room
+from treadle._server.live.hub import Hub
+from treadle._server.metrics import Metrics
+from treadle._server.settings import ServerSettings
+from treadle._types.errors import TreadleError
+
+logger = logging.getLogger("treadle.server")
+
+
+class Context:
+    """What all operations of one server share."""
+
+    def __init__(self, hub: Hub, doorkeeper: Doorkeeper, settings: ServerSettings, metrics: Metrics) -> None:
+        self.hub = hub
+        self.doorkeeper = doorkeeper
+        self.settings = settings
+        self.metrics = metrics
+        self.requests = Rate(settings.requests_per_second, settings.request_burst)
+        self.logins = Rate(settings.logins_per_second, 10)
+        self.streams = Room("streams", settings.max_streams, settings.max_streams_per_user)
+
+
+class Call(Struct, frozen=True):
+    """One request, checked: who asks, and what."""
+
+    request: Request
+    context: Context
+    principal: Principal
+    body: Any = None
+    query: Any = None
+
+    @property
+    def hub(self) -> Hub:
+        return self.context.hub
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    method: str
+    path: str
+    handler: Callable[[Call], Awaitable[Response]]
+    summary: str
+    tag: str
+    answers: Mapping[int, Any]
+    """What each good status brings: a type (JSON), the name of a media type, or None."""
+    body: type[Struct] | None = None
+    query: type[Struct] | None = None
+    errors: tuple[int, ...] = ()
+    """Statuses of its own, beside those any operation may answer with."""
+    open: bool = False
+    """May be asked without a token."""
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
+
+
+async def perform(operation: Operation, request: Request, context: Context) -> Response:
+    """From a raw request to an answer, whatever comes."""
+    try:
+        response = await operation.handler(await _checked(operation, request, context))
+    except ApiError as error:
+        response = error_response(error)
+    except TreadleError as error:
+        logger.info("%s refused: %s", operation.name, error)
+        response = error_response(from_engine(error))
+    except ClientDisconnect:
+        response = error_response(ApiError(408, "client_gone", "the request ended before its body was complete"))
+    except Exception:
+        reference = secrets.token_hex(4)
+        logger.exception("%s failed (reference %s)", operation.name, reference)
+        response = error_response(ApiError(500, "internal", f"the server failed; its log says more under {reference}"))
+    context.metrics.count("treadle_http_requests_total", operation=operation.name, status=str(response.status_code))
+    return response
+
+
+async def _checked(operation: Operation, request: Request, context: Context) -> Call:
+    context.doorkeeper.check_origin(request)
+    principal = context.doorkeeper.principal(request)
+    if principal is None:
+        if not operation.open:
+            address = request.client.host if request.client else ""
+            if "authorization" in request.headers and (wait := context.logins.spend(address)):
+                raise too_many("too many wrong tokens: wait a while", wait)
+            raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
+        principal = Principal(address=request.client.host if request.client else "")
+    if wait := context.requests.spend(principal.key):
+        raise too_many("too many requests: slow down", wait)
+    query = _query(operation.query, request)
+    body = await _body(operation.body, request, context.settings)
+    return Call(request, context, principal, body, query)
+
+
+def _query(shape: type[Struct] | None, request: Request) -> Any:
+    values = dict(request.query_params)
+    if shape is None:
+        return None
+    try:
+        return msgspec.convert(values, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"the query cannot be used: {error}") from None
+
+
+async def _body(shape: type[Struct] | None, request: Request, settings: ServerSettings) -> Any:
+    if shape is None:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise ApiError(
+            415,
+            "unsupported_media_type",
+            f"send JSON, with the header `Content-Type: application/json` (not {kind[:80]!r})",
+        )
+    try:
+        async with asyncio.timeout(settings.body_timeout):
+            data = await _read(request, settings.max_body)
+    except TimeoutError:
+        raise ApiError(408, "timeout", f"the body did not arrive within {settings.body_timeout:g} seconds") from None
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"the body cannot be used: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"the body is not JSON in UTF-8: {error}") from None
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    too_large = ApiError(413, "too_large", f"the body is larger than {limit} bytes")
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise too_large
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise too_large
+        chunks.append(chunk)
+    return b"".join(chunks)

@@ -1,0 +1,152 @@
+"""A run as an inspector shows it: where it stands, its records, and the exact request of any step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from treadle._flows.replay import renderings
+from treadle._journal.base import RunInfo
+from treadle._server.api.bodies import (
+    ArtifactBody,
+    ComponentBody,
+    RecordBody,
+    RequestBody,
+    RunBody,
+    UsageBody,
+    WaitingCall,
+    lines,
+)
+from treadle._server.api.errors import conflict, not_found
+from treadle._server.live.projection import usage_fields
+from treadle._types.events import Artifact, Record, RunStarted, ThinkStarted, ToolDone
+from treadle._types.state import RunState, fold
+from treadle._types.usage import Usage
+
+_SHOWN_CHARS = 20_000
+"""Longer texts of a record are cut in the inspector; the journal has them whole."""
+
+
+def usage_body(usage: Usage) -> UsageBody:
+    return UsageBody(**usage_fields(usage))
+
+
+def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: list[RunInfo]) -> RunBody:
+    state = fold(records)
+    started = state.started or RunStarted("")
+    finished = state.finished
+    counters: dict[str, int] = msgspec.to_builtins(state.counters)
+    return RunBody(
+        run_id=run_id,
+        parent=records[0].parent,
+        agent=started.agent,
+        model=state.model,
+        dialect=state.dialect,
+        conversation=started.conversation,
+        question=state.question,
+        status="finished" if finished else "paused" if state.paused else "running",
+        live=live,
+        stop_reason=finished.stop_reason if finished else "",
+        success=finished.success if finished else False,
+        answer=finished.answer if finished and finished.stop_reason != "error" else "",
+        error=finished.error if finished else "",
+        iterations=state.iteration,
+        created=state.created,
+        updated=state.updated,
+        elapsed=state.updated - state.created,
+        records=len(records),
+        tools=[tool.name for tool in state.tools],
+        usage=usage_body(state.usage),
+        components={
+            name: ComponentBody(spent.calls, spent.elapsed, usage_body(spent.usage))
+            for name, spent in state.spent.items()
+        },
+        counters=counters,
+        breaks=[why for _, why in state.breaks],
+        artifacts=artifacts_of(records),
+        waiting=waiting_calls(state),
+        children=lines(children),
+    )
+
+
+def info_of(run_id: str, records: Sequence[Record]) -> RunInfo:
+    """The line a list has about a run."""
+    body = run_body(run_id, records, live=False, children=[])
+    user = state.started.user if (state := fold(records[:1])).started else ""
+    return RunInfo(
+        run_id, body.parent, body.agent, body.model, body.question[:500], body.conversation, user, body.status, body.stop_reason,
+        body.created, body.updated, body.records,
+    )  # fmt: skip
+
+
+def waiting_calls(state: RunState) -> list[WaitingCall]:
+    calls = state.paused.calls if state.paused else ()
+    return [WaitingCall(call.id, call.name, call.args) for call in calls if call.id not in state.approvals]
+
+
+def artifacts_of(records: Sequence[Record]) -> list[ArtifactBody]:
+    return [
+        ArtifactBody(artifact.name, artifact.mime, artifact.summary, len(artifact.content), event.call_id)
+        for event in (record.event for record in records)
+        if isinstance(event, ToolDone)
+        for artifact in event.artifacts
+    ]
+
+
+def find_artifact(records: Sequence[Record], name: str, call_id: str) -> Artifact:
+    """The newest of that name, or the one a certain call made."""
+    for record in reversed(records):
+        if isinstance(record.event, ToolDone) and call_id in ("", record.event.call_id):
+            for artifact in record.event.artifacts:
+                if artifact.name == name:
+                    return artifact
+    raise not_found(f"artifact {name[:80]!r} in this run")
+
+
+def record_body(record: Record) -> RecordBody:
+    event: dict[str, Any] = _shortened(msgspec.to_builtins(record.event))
+    return RecordBody(record.seq, record.time, str(event.pop("type")), event)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return (
+            value
+            if len(value) <= _SHOWN_CHARS
+            else f"{value[:_SHOWN_CHARS]} [... {len(value) - _SHOWN_CHARS} characters more]"
+        )
+    if isinstance(value, dict):
+        return {str(key): _shortened(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - plain JSON
+    if isinstance(value, list | tuple):
+        return [_shortened(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - plain JSON
+    return value
+
+
+def request_body(records: Sequence[Record], seq: int) -> RequestBody:
+    """Rendered again from the records before it; its digest shows whether it is what was sent."""
+    if not 0 <= seq < len(records):
+        raise not_found(f"record {seq} in this run")
+    if not isinstance(records[seq].event, ThinkStarted):
+        known = [str(record.seq) for record in records if isinstance(record.event, ThinkStarted)]
+        raise conflict(f"record {seq} is not a model request; those are: {', '.join(known[:50]) or 'none'}")
+    rendering = next(found for found in renderings(records[: seq + 1]) if found.record.seq == seq)
+    request, event = rendering.request, rendering.event
+    messages: list[dict[str, Any]] = []
+    for message, (seqs, component) in zip(request.messages, rendering.origins, strict=True):
+        messages.append({**msgspec.to_builtins(message), "from": component, "records": list(seqs)})
+    options = {name: getattr(request, name) for name in ("tool_choice", "temperature", "max_tokens", "seed", "stop")}
+    if request.format is not None:
+        options["format"] = msgspec.to_builtins(request.format)
+    return RequestBody(
+        seq=seq,
+        component=event.component,
+        iteration=event.iteration,
+        model=fold(records[:seq]).model,
+        digest=event.digest,
+        verified=rendering.digest == event.digest,
+        messages=messages,
+        tools=[msgspec.to_builtins(tool) for tool in request.tools],
+        options=options,
+    )

@@ -1,0 +1,149 @@
+"""The application: operations behind one door, the page in front, runs taken up at the start and let go at the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from treadle._flows.agent import Agent
+from treadle._journal import Journal, open_journal
+from treadle._server.api import facade
+from treadle._server.api import meta as house
+from treadle._server.api import runs as api
+from treadle._server.api.errors import ApiError, error_response
+from treadle._server.api.openapi import document
+from treadle._server.api.operations import Context, Operation, perform
+from treadle._server.authenticator import Doorkeeper
+from treadle._server.live.hub import Hub
+from treadle._server.live.sse import EventStream
+from treadle._server.metrics import Metrics
+from treadle._server.page import Page
+from treadle._server.settings import ServerSettings
+from treadle._types.errors import ConfigError
+
+logger = logging.getLogger("treadle.server")
+
+OPERATIONS: tuple[Operation, ...] = (*api.OPERATIONS, *house.OPERATIONS, *facade.OPERATIONS)
+
+
+def create_app(
+    agents: Mapping[str, Agent],
+    journal: Journal | str | None = None,
+    *,
+    tokens: Mapping[str, str] | None = None,
+    settings: ServerSettings | None = None,
+) -> Starlette:
+    """An ASGI application that serves `agents` under their names. `tokens` maps bearer tokens to users; without any, there is
+    one user, and only requests that address the loopback (or `allowed_hosts`) are answered."""
+    if not agents:
+        raise ConfigError("a server needs at least one agent: create_app({'name': agent})")
+    settings = settings or ServerSettings()
+    metrics = Metrics()
+    store = open_journal(journal)
+    hub = Hub(agents, store, settings, metrics)
+    context = Context(hub, Doorkeeper(tokens, settings), settings, metrics)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        if settings.on_restart == "resume" and (taken := await hub.take_up()):
+            logger.info("%d unfinished runs are gone on with", len(taken))
+        yield
+        await hub.close()
+        if store is not journal:
+            await store.aclose()
+
+    app = Starlette(
+        routes=_routes(context, needs_token=bool(tokens)),
+        middleware=_middleware(settings),
+        exception_handlers={HTTPException: _http_error, 404: _http_error, 405: _http_error},
+        lifespan=lifespan,
+    )
+    app.state.hub = hub
+    return app
+
+
+def _routes(context: Context, *, needs_token: bool) -> list[Route]:
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    routes = [
+        Route(path, _endpoint(operations, context), methods=list(operations)) for path, operations in by_path.items()
+    ]
+    described = msgspec.json.encode(document(OPERATIONS, needs_token=needs_token))
+
+    async def openapi(request: Request) -> Response:
+        return Response(described, media_type="application/json")
+
+    return [*routes, Route("/openapi.json", openapi), *Page().routes()]
+
+
+def _endpoint(operations: Mapping[str, Operation], context: Context) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        head = request.method == "HEAD"
+        response = await perform(operations["GET" if head else request.method], request, context)
+        return await response.head() if head and isinstance(response, EventStream) else response
+
+    return endpoint
+
+
+def _middleware(settings: ServerSettings) -> Sequence[Middleware]:
+    found = [Middleware(SafeHeaders)]
+    if settings.cors_origins:
+        allowed = ["authorization", "content-type", "last-event-id"]
+        found.insert(
+            0,
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.cors_origins,
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=allowed,
+            ),
+        )
+    return found
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
+    response = error_response(ApiError(error.status_code, kind, f"{error.detail}: see /openapi.json for what there is"))
+    response.headers.update(error.headers or {})
+    return response
+
+
+class SafeHeaders:
+    """Answers are what they say they are, nobody keeps them, and they tell no other site where they came from."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers: list[tuple[bytes, bytes]] = list(message.get("headers", ()))
+                names = {name for name, _ in headers}
+                headers += [pair for pair in _SAFE if pair[0] not in names]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self.app(scope, receive, guarded if scope["type"] == "http" else send)
+
+
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)

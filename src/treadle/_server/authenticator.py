@@ -1,0 +1,99 @@
+"""Who is asking: a bearer token or the page's cookie names a user; without tokens there is one user, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from starlette.requests import Request
+
+from treadle._server.api.errors import ApiError
+from treadle._server.settings import ServerSettings
+from treadle._types.errors import ConfigError
+
+COOKIE = "treadle_session"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SHORTEST_TOKEN = 16
+
+
+class Principal(Struct, frozen=True):
+    """`user` is empty for the one user of a server without tokens, who sees everything."""
+
+    user: str = ""
+    address: str = ""
+
+    @property
+    def key(self) -> str:
+        """Whom limits are counted for."""
+        return f"user:{self.user}" if self.user else f"address:{self.address}"
+
+
+def _fingerprint(token: str, person: bytes) -> str:
+    return blake2b(token.encode("utf-8", "replace"), digest_size=32, person=person).hexdigest()
+
+
+class Doorkeeper:
+    """Keeps fingerprints only: neither a dump of the process's objects nor the cookie gives a token away."""
+
+    def __init__(self, tokens: Mapping[str, str] | None, settings: ServerSettings) -> None:
+        self.open = not tokens
+        self._settings = settings
+        self._users: dict[str, str] = {}
+        self._sessions: dict[str, str] = {}
+        for token, user in (tokens or {}).items():
+            if len(token) < _SHORTEST_TOKEN or not user:
+                raise ConfigError(
+                    f"a token needs at least {_SHORTEST_TOKEN} characters and a user: tokens={{'<token>': '<user>'}}"
+                )
+            self._users[_fingerprint(token, b"token")] = user
+            self._sessions[_fingerprint(token, b"session")] = user
+        self._hosts = {*LOOPBACK, *settings.allowed_hosts}
+
+    def principal(self, request: Request) -> Principal | None:
+        address = request.client.host if request.client else ""
+        if self.open:
+            return Principal(address=address)
+        user = self.user_of(_bearer(request)) or self._sessions.get(request.cookies.get(COOKIE, ""), "")
+        return Principal(user, address) if user else None
+
+    def user_of(self, token: str) -> str:
+        return self._users.get(_fingerprint(token, b"token"), "") if token else ""
+
+    def session_of(self, token: str) -> str:
+        """The cookie that stands for a token in a browser."""
+        return _fingerprint(token, b"session")
+
+    def check_origin(self, request: Request) -> None:
+        """Pages of other sites must not act in a user's name, nor reach a server without tokens under a borrowed name."""
+        host = request.headers.get("host", "")
+        if self.open and _name(host) not in self._hosts:
+            raise ApiError(
+                403,
+                "forbidden_host",
+                f"this server does not answer to the name {_name(host)!r}: add it to allowed_hosts",
+            )
+        origin = request.headers.get("origin")
+        if origin is None or request.method in ("GET", "HEAD", "OPTIONS") or origin in self._settings.cors_origins:
+            return
+        if urlsplit(origin).netloc != host:
+            raise ApiError(
+                403, "forbidden_origin", "pages of other sites may not call this server: add theirs to cors_origins"
+            )
+
+
+def _bearer(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _name(host: str) -> str:
+    """The host without its port; also of `[::1]:80`."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def is_loopback(host: str) -> bool:
+    return host in LOOPBACK or host.startswith("127.")

@@ -1,0 +1,144 @@
+"""Where a run that works meets those who follow it. Followers pull: nothing is queued for them, the log is the buffer.
+
+Stored records are read from the log itself. What is shown but not stored (text while it is written, output while a tool
+works) is kept here as long as its message is open, once for all followers, and forgotten when the record of the whole
+message arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from treadle._server.live.projection import ANSWERING
+from treadle._types import events as ev
+from treadle._types.state import CONVERSATION
+
+MAX_OPEN_CHARS = 1_000_000
+
+
+class Piece(Struct, frozen=True):
+    """Text of an open message that ends at character `end` of it and came after record `seq`."""
+
+    kind: str
+    """answer | thought | output"""
+    seq: int
+    end: int
+    text: str
+    source: tuple[str, int, bool] = ("", 0, False)
+    """For a thought: component, iteration, whether it is reasoning. For output: call, tool."""
+    tool: str = ""
+
+
+class Tail:
+    """The message that is open now. `base` is the record that opened it."""
+
+    def __init__(self, base: int) -> None:
+        self.base = base
+        self.pieces: list[Piece] = []
+        self.first = 0
+        """How many pieces have been dropped at the front, so that an endless tool cannot fill the memory."""
+        self._chars = 0
+        self._kept = 0
+
+    def add(
+        self, kind: str, seq: int, text: str, source: tuple[str, int, bool] = ("", 0, False), tool: str = ""
+    ) -> None:
+        self._chars += len(text)
+        self._kept += len(text)
+        self.pieces.append(Piece(kind, seq, self._chars, text, source, tool))
+        if self._kept > MAX_OPEN_CHARS:
+            gone = 0
+            while self._kept > MAX_OPEN_CHARS // 2:
+                self._kept -= len(self.pieces[gone].text)
+                gone += 1
+            del self.pieces[:gone]
+            self.first += gone
+
+
+class Channel:
+    """One run as its followers see it."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.records: Sequence[ev.Record] | None = None
+        """The log itself while the run is driven in this process; else the journal has it."""
+        self.stored = 0
+        """How many of `records` are in the journal: the others have not happened yet."""
+        self.tail = Tail(-1)
+        self.followers = 0
+        self.live = False
+        self.closed = False
+        self.broken = ""
+        """Why the run stopped without an end in its log."""
+        self.version = 0
+        self._open_calls: set[str] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    def receive(self, record: ev.Record) -> None:
+        """A sink of the run's log."""
+        if record.offset:
+            self._show(record.event)
+        else:
+            self._move_on(record)
+        self.wake()
+
+    def wake(self) -> None:
+        self.version += 1
+        waiting, self._waiting = self._waiting, set()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def changed(self, since: int, timeout: float) -> bool:
+        """Wait until something happened after version `since`; False if nothing did in time."""
+        if self.version != since:
+            return True
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.add(future)
+        try:
+            async with asyncio.timeout(timeout):
+                await future
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.discard(future)
+        return True
+
+    def _show(self, event: ev.Event) -> None:
+        last = self.stored - 1
+        match event:
+            case ev.AnswerDelta(text=text):
+                self.tail.add("answer", last, text)
+            case ev.TextStreamed(component=component, iteration=iteration, text=text, reasoning=reasoning) if (
+                component in CONVERSATION
+            ):
+                self.tail.add("thought", last, text, (component, iteration, reasoning))
+            case ev.ToolOutput(call_id=call_id, name=name, text=text):
+                self.tail.add("output", last, text, (call_id, 0, False), name)
+            case _:
+                pass
+
+    def _move_on(self, record: ev.Record) -> None:
+        """A record opens a message, closes one, or leaves the open one as it is."""
+        self.stored = record.seq + 1
+        event = record.event
+        match event:
+            case ev.ThinkStarted(component=component) | ev.ThinkDone(component=component):
+                opens = component in CONVERSATION
+            case ev.ThinkFailed(component=component):
+                opens = component in CONVERSATION or component in ANSWERING
+            case ev.AnswerStarted() | ev.AnswerDone() | ev.RunFinished():
+                opens = True
+            case ev.ToolStarted(call=call):
+                opens = not self._open_calls
+                self._open_calls.add(call.id)
+            case ev.ToolDone(call_id=call_id):
+                self._open_calls.discard(call_id)
+                opens = not self._open_calls
+            case _:
+                opens = False
+        if opens:
+            self.tail = Tail(record.seq)

@@ -1,0 +1,297 @@
+"""The runs of this server: started, gone on with, spoken to, stopped. A run does not depend on anybody following it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle._engine.run import Run
+from treadle._flows.agent import Agent
+from treadle._flows.replay import fork_at_record
+from treadle._journal.base import InboxItem, Journal
+from treadle._server.api.errors import ApiError, conflict, not_found
+from treadle._server.limits import Room
+from treadle._server.live.channel import Channel
+from treadle._server.metrics import Metrics
+from treadle._server.settings import ServerSettings
+from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
+from treadle._types.events import Injected, Record, Resumed, RunFinished, RunStarted
+from treadle._types.ids import fresh_id
+from treadle._types.messages import Content
+from treadle._types.state import fold
+
+logger = logging.getLogger("treadle.server")
+
+_REMEMBERED = 10_000
+
+
+class Facts(Struct, frozen=True):
+    """What never changes about a run."""
+
+    user: str
+    agent: str
+    conversation: str
+    parent: str
+
+
+class Hub:
+    def __init__(
+        self, agents: Mapping[str, Agent], journal: Journal, settings: ServerSettings, metrics: Metrics
+    ) -> None:
+        self.journal = journal
+        self.settings = settings
+        self.metrics = metrics
+        self.agents = {name: _with_journal(agent, name, journal) for name, agent in agents.items()}
+        self.runs: dict[str, Run] = {}
+        self.room = Room("runs", settings.max_runs, settings.max_runs_per_user)
+        self.closing = False
+        self._channels: dict[str, Channel] = {}
+        self._facts: OrderedDict[str, Facts] = OrderedDict()
+        self._loading = asyncio.Lock()
+        self._background: set[asyncio.Task[None]] = set()
+
+    # ---- looking
+
+    async def records(self, run_id: str) -> Sequence[Record]:
+        channel = self._channels.get(run_id)
+        if channel is not None and channel.live and channel.records and channel.stored:
+            return channel.records[: channel.stored]
+        return await self.journal.load(run_id)
+
+    async def facts(self, run_id: str) -> Facts:
+        """`RunNotFoundError` if there is no such run."""
+        if run_id not in self._facts:
+            first = (await self.records(run_id))[0]
+            started = first.event if isinstance(first.event, RunStarted) else RunStarted("")
+            self._facts[run_id] = Facts(started.user, started.agent, started.conversation, first.parent)
+            if len(self._facts) > _REMEMBERED:
+                self._facts.popitem(last=False)
+        return self._facts[run_id]
+
+    async def owned(self, run_id: str, user: str) -> Facts:
+        """The facts of a run that `user` may see; another user's run does not exist for them. A child belongs to whom its parent does."""
+        try:
+            facts = top = await self.facts(run_id)
+            while top.parent:
+                top = await self.facts(top.parent)
+        except RunNotFoundError:
+            raise not_found(f"run {run_id[:80]!r}") from None
+        if user and top.user != user:
+            raise not_found(f"run {run_id[:80]!r}")
+        return facts
+
+    def channel(self, run_id: str) -> Channel:
+        channel = self._channels.setdefault(run_id, Channel(run_id))
+        channel.closed = self.closing
+        return channel
+
+    def let_go(self, channel: Channel) -> None:
+        """A channel nobody drives and nobody follows is forgotten."""
+        if not channel.live and not channel.followers and self._channels.get(channel.run_id) is channel:
+            del self._channels[channel.run_id]
+
+    # ---- starting
+
+    def agent(self, name: str) -> Agent:
+        agent = self.agents.get(name)
+        if agent is None:
+            raise not_found(f"agent {name[:80]!r}; there are: {', '.join(self.agents)}")
+        return agent
+
+    async def start(self, agent: Agent, question: Content, *, key: str, **options: Any) -> Run:
+        """`options` are those of `Agent.prepare`. Returns when the run is in the journal: from then on it survives everything."""
+        return await self._drive(agent, agent.prepare(question, **options), key)
+
+    async def resume(self, run_id: str, key: str = "") -> Run:
+        """Go on with a run that is paused or was interrupted; one that works already is left to work."""
+        if (live := self.runs.get(run_id)) is not None and live.task is not None:
+            if live.state.paused is None:
+                return live
+            await asyncio.wait([live.task])  # it has said that it pauses and is about to let go
+        agent, facts = await self._served(run_id)
+        async with self._loading:  # two at once must not both load it
+            if (live := self.runs.get(run_id)) is not None:
+                return live
+            return await self._drive(agent, await agent.load(run_id), key or f"user:{facts.user}")
+
+    async def _served(self, run_id: str) -> tuple[Agent, Facts]:
+        facts = await self.facts(run_id)
+        if facts.agent not in self.agents:
+            raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which is not served here")
+        return self.agents[facts.agent], facts
+
+    async def _drive(self, agent: Agent, run: Run, key: str) -> Run:
+        if self.closing:
+            raise ApiError(503, "shutting_down", "the server is stopping: try again in a moment", retry_after=2.0)
+        self.room.enter(key)
+        channel = self.channel(run.id)
+        begun = asyncio.get_running_loop().create_future()
+        known = len(run.records)
+
+        def sink(record: Record) -> None:
+            self.metrics.record(record)
+            if (
+                record.offset and run.blueprint.redact is not None
+            ):  # the log does this to what it stores; to the rest we do
+                record = msgspec.structs.replace(record, event=run.blueprint.redact(record.event))
+            if record.run == run.id:
+                channel.receive(record)
+                if not begun.done():
+                    begun.set_result(None)
+            elif (child := self._channels.get(record.run)) is not None:
+                child.receive(record)
+
+        run.subscribe(sink)
+        channel.records, channel.stored, channel.live, channel.broken = run.records, known, True, ""
+        self.runs[run.id] = run
+        agent.restart(run)
+        self.metrics.count("treadle_runs_started_total")
+        assert run.task is not None
+        run.task.add_done_callback(lambda task: self._ended(run, channel, task, key))
+        await asyncio.wait([begun, run.task], return_when=asyncio.FIRST_COMPLETED)
+        if not begun.done() and len(run.records) == known:
+            error = run.task.exception()
+            raise error if isinstance(error, TreadleError) else conflict(f"run {run.id} has nothing left to do")
+        return run
+
+    def _ended(self, run: Run, channel: Channel, task: asyncio.Task[Any], key: str) -> None:
+        self.room.leave(key)
+        if self.runs.get(run.id) is run:
+            del self.runs[run.id]
+        channel.live = False
+        if run.state.finished is None:
+            channel.records = None  # whoever goes on with it, here or elsewhere, does so in the journal
+        error = None if task.cancelled() else task.exception()
+        if run.state.finished is None and run.state.paused is None and not self.closing:
+            channel.broken = "the run could not be recorded any further: resume it"
+            if isinstance(error, JournalError):
+                logger.error("run %s stopped: %s", run.id, error)
+        channel.wake()
+        self.let_go(channel)
+
+    # ---- talking to runs, wherever they are driven
+
+    async def send(self, run_id: str, text: str) -> str:
+        item = InboxItem(fresh_id(), run_id, "message", {"text": text})
+        await self.journal.put(item)
+        return item.id
+
+    async def approve(self, run_id: str, call_id: str, allow: bool, by: str, note: str) -> None:
+        payload: dict[str, object] = {"call_id": call_id, "allow": allow, "by": by, "note": note}
+        await self.journal.put(InboxItem(fresh_id(), run_id, "approve", payload))
+        await self._served(run_id)
+        task = asyncio.ensure_future(self._resume_once_paused(run_id))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _resume_once_paused(self, run_id: str) -> None:
+        """A decision that arrives while the run acts on another one is read when it pauses again."""
+        while (run := self.runs.get(run_id)) is not None and run.task is not None:
+            await asyncio.wait([run.task])
+        try:
+            if fold(await self.records(run_id)).paused is not None:
+                await self.resume(run_id)
+        except RunBusyError:
+            return  # the one who drives it will see the decision
+        except (TreadleError, ApiError) as error:
+            logger.warning("run %s cannot be gone on with: %s", run_id, error)
+
+    async def cancel(self, run_id: str) -> None:
+        run = self.runs.get(run_id)
+        if run is not None and run.state.paused is None:
+            run.cancel()
+            return
+        agent, facts = await self._served(run_id)
+        if run is not None and run.task is not None:
+            await asyncio.wait([run.task])
+        try:
+            # A run nobody drives is taken up only to record its end.
+            run = await agent.load(run_id)
+            run.subscribe(_cancel_when_resumed(run))
+            run = await self._drive(agent, run, f"user:{facts.user}")
+            assert run.task is not None
+            await asyncio.wait([run.task])
+        except RunBusyError:
+            await self.journal.put(InboxItem(fresh_id(), run_id, "cancel"))
+
+    async def delete(self, run_id: str) -> None:
+        if run_id in self.runs:
+            raise conflict(f"run {run_id} is under way: cancel it first")
+        await self.journal.delete(run_id)
+        self._facts.pop(run_id, None)
+        if (channel := self._channels.pop(run_id, None)) is not None:
+            channel.closed = True
+            channel.wake()
+
+    async def fork(self, run_id: str, at: int, *, user: str, key: str, message: str = "") -> Run:
+        """A new run that shares the records up to `at` and goes on from there in its own way."""
+        _, facts = await self._served(run_id)
+        records = await self.records(run_id)
+        if not 0 <= at < len(records):
+            raise conflict(
+                f"a fork needs one of the run's records: `at` is {at}, the records are 0 to {len(records) - 1}"
+            )
+        if isinstance(records[at].event, RunFinished):
+            raise conflict("nothing can follow the end of a run: choose an earlier record")
+        new_id = fresh_id()
+        started = records[0].event
+        assert isinstance(started, RunStarted)
+        started = msgspec.structs.replace(started, conversation=new_id, user=user or facts.user)
+        kept = [msgspec.structs.replace(records[0], event=started), *records[1 : at + 1]]
+        if message:  # part of the new log from its first moment: the very next request has it
+            kept.append(Record(run_id, at + 1, time.time(), Injected((fresh_id(),), (message,))))
+        await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
+        return await self.resume(new_id, key)
+
+    # ---- the server's own beginning and end
+
+    async def take_up(self) -> list[str]:
+        """Go on with the runs a former process left unfinished. Returns their ids."""
+        taken: list[str] = []
+        for info in await self.journal.list(status="running", parent="", limit=self.settings.max_runs):
+            if info.agent not in self.agents:
+                logger.warning("run %s is unfinished, but its agent %r is not served here", info.run_id, info.agent)
+                continue
+            try:
+                await self.resume(info.run_id)
+                taken.append(info.run_id)
+            except RunBusyError:
+                continue  # another process drives it
+            except (TreadleError, ApiError) as error:
+                logger.warning("run %s cannot be gone on with: %s", info.run_id, error)
+        return taken
+
+    async def close(self) -> None:
+        """Streams end; runs get a moment to finish; those that do not stay in the journal as they are, to be taken up again."""
+        self.closing = True
+        for channel in self._channels.values():
+            channel.closed = True
+            channel.wake()
+        tasks = [run.task for run in self.runs.values() if run.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self.settings.grace)
+        for run in list(self.runs.values()):
+            await run.abandon()
+
+
+def _with_journal(agent: Agent, name: str, journal: Journal) -> Agent:
+    """The agent under the name it is served by, recording into the server's journal; the caller's own stays as it is."""
+    served = copy.copy(agent)
+    served.name, served.journal = name, journal
+    return served
+
+
+def _cancel_when_resumed(run: Run) -> Callable[[Record], None]:
+    def sink(record: Record) -> None:
+        if record.run == run.id and isinstance(record.event, Resumed):
+            run.cancel()
+
+    return sink

@@ -1,0 +1,342 @@
+"""Records as the events a client sees (L120), each with an id it can go on from (L121).
+
+Pure: the same records give the same events, whenever and from wherever they are read. A stored record's events are numbered
+by its `seq`; text that streams is numbered `seq.offset`, where `seq` is the record that opened the message and `offset` the
+number of characters seen. So text never has to be stored twice: it is cut again from the message that is open or finished.
+
+`detail="plain"` is the protocol of L120 to the letter. `detail="full"` adds event names of its own (`thought`, `output`,
+`activity`) and further phases; a client that does not know them does not see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types import events as ev
+from treadle._types.messages import ToolCall, text_of
+from treadle._types.state import CONVERSATION, RunState
+from treadle._types.usage import Usage
+
+Detail = Literal["plain", "full"]
+Pairs = Iterator[tuple[str, dict[str, Any]]]
+"""Event names with their payloads."""
+ANSWERING = ("synthesis", "complete")
+"""Components (and sources of an answer) whose text streams as the answer."""
+_HIDDEN_PHASES = ("loop",)
+"""Phases that only matter to the engine."""
+
+
+class Position(Struct, frozen=True, order=True):
+    """A place in a client's stream. `offset` is -1 for a record's own event."""
+
+    seq: int = -1
+    offset: int = -1
+
+    def __str__(self) -> str:
+        return str(self.seq) if self.offset < 0 else f"{self.seq}.{self.offset}"
+
+
+START = Position()
+
+
+def read_position(text: str) -> Position | None:
+    """The position a `Last-Event-ID` names; None if it is none of ours."""
+    seq, dot, offset = text.strip().partition(".")
+    if not (seq.isascii() and seq.isdigit()) or len(seq) > 15 or len(offset) > 15:
+        return None
+    if not dot:
+        return Position(int(seq))
+    return Position(int(seq), int(offset)) if offset.isascii() and offset.isdigit() else None
+
+
+class Shown(Struct, frozen=True):
+    """One event as a client gets it."""
+
+    name: str
+    data: dict[str, Any]
+    at: Position
+    text_from: int = -1
+    """For a piece of text: where it begins in its message. It ends at `at.offset`."""
+
+    def after(self, position: Position) -> Shown | None:
+        """What of this event a client at `position` has not seen yet."""
+        if self.at <= position:
+            return None
+        if self.text_from >= 0 and position.seq == self.at.seq and position.offset > self.text_from:
+            content = str(self.data["content"])[position.offset - self.text_from :]
+            return Shown(self.name, {**self.data, "content": content}, self.at, position.offset)
+        return self
+
+
+def usage_fields(usage: Usage) -> dict[str, Any]:
+    return {**{name: getattr(usage, name) for name in Usage.__struct_fields__}, "total_tokens": usage.total_tokens}
+
+
+def artifact_fields(artifact: ev.Artifact) -> dict[str, Any]:
+    return {"name": artifact.name, "mime": artifact.mime, "summary": artifact.summary, "size": len(artifact.content)}
+
+
+class Projection:
+    """Feed it the records of one run in order; it gives the events of each."""
+
+    def __init__(self, detail: Detail = "plain") -> None:
+        self.full = detail == "full"
+        self.state = RunState()
+        self.finished = False
+        self._open_text(-1)
+        self._streams = False
+        self._failing = False
+        self._started_calls: set[str] = set()
+        self._calls: dict[str, ToolCall] = {}
+
+    def feed(self, record: ev.Record) -> list[Shown]:
+        self.state.apply(record)
+        handler = _HANDLERS.get(type(record.event))
+        if handler is None:
+            return []
+        rest = self._last_piece(record.event.text) if isinstance(record.event, ev.AnswerDone) else None
+        # The second event of a record stands at offset 0 of its text, a third behind it.
+        pairs = enumerate(handler(self, record.event, record), -1)
+        shown = [Shown(name, data, Position(record.seq, offset)) for offset, (name, data) in pairs]
+        return [rest, *shown] if rest is not None else shown
+
+    def piece(self, more: str) -> Shown | None:
+        """More text of the open answer. White space around an answer is not part of it: what may be its end is held back."""
+        if self.text_base < 0 or not self._streams:
+            return None
+        text = self._held + more
+        text = text if self._length else text.lstrip()
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        return self._delta(shown)
+
+    def _last_piece(self, whole: str) -> Shown | None:
+        if self.text_base >= 0 and whole.startswith("".join(self._sent)):
+            return self._delta(whole[self._length :])
+        return None
+
+    def _delta(self, text: str) -> Shown | None:
+        if not text:
+            return None
+        start = self._length
+        self._sent.append(text)
+        self._length += len(text)
+        return Shown("answer", {"status": "delta", "content": text}, Position(self.text_base, self._length), start)
+
+    def _open_text(self, base: int) -> None:
+        """`base` is the record whose answer is written now; -1 when none is."""
+        self.text_base = base
+        self._sent: list[str] = []
+        self._length = 0
+        self._held = ""
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether a call has started and its result is not there."""
+        return call_id in self._started_calls
+
+    # ---- one method per event that is shown
+
+    def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> Pairs:
+        if event.component in CONVERSATION:
+            yield "step", {"type": "thinking", "status": "start", "iteration": event.iteration}
+        elif self.full and event.component not in ANSWERING:
+            yield "activity", {"component": event.component, "status": "start", "iteration": event.iteration}
+
+    def on_think_failed(self, event: ev.ThinkFailed, record: ev.Record) -> Pairs:
+        if event.component in ANSWERING and self.text_base >= 0:
+            self._open_text(record.seq)
+        elif not self.full:
+            return
+        yield (
+            "reset",
+            {"component": event.component, "attempt": event.attempt, "error": event.error, "wait": event.wait},
+        )
+
+    def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> Pairs:
+        if event.component in CONVERSATION:
+            self._calls = {call.id: call for call in event.message.calls}
+            reasoning = event.thought or event.message.reasoning
+            yield "step", {"type": "thinking", "status": "done", "iteration": event.iteration, "reasoning": reasoning}
+        elif self.full and event.component not in ANSWERING:
+            yield (
+                "activity",
+                {
+                    "component": event.component,
+                    "status": "done",
+                    "iteration": event.iteration,
+                    "elapsed": event.elapsed,
+                },
+            )
+
+    def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> Pairs:
+        self._started_calls.add(event.call.id)
+        yield _call_started(event.iteration, event.call)
+
+    def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> Pairs:
+        if event.call_id not in self._started_calls:
+            yield _call_started(event.iteration, self._calls.get(event.call_id, ToolCall(event.call_id, event.name)))
+        self._started_calls.discard(event.call_id)
+        data: dict[str, Any] = {
+            "type": "iteration",
+            "status": "done",
+            "iteration": event.iteration,
+            "tool_name": event.name,
+            "observation": text_of(event.content),
+            "error": event.error or None,
+            "iter_elapsed": event.elapsed,
+            "call_id": event.call_id,
+        }
+        if event.artifacts:
+            data["artifacts"] = [artifact_fields(artifact) for artifact in event.artifacts]
+        if event.full is not None:
+            data["truncated"] = True
+        yield "step", data
+
+    def on_injected(self, event: ev.Injected, record: ev.Record) -> Pairs:
+        yield "inject", {"type": "inject", "content": "\n\n".join(event.texts), "ids": event.ids}
+
+    def on_context_compacted(self, event: ev.ContextCompacted, record: ev.Record) -> Pairs:
+        data = {
+            "original_messages": event.original_messages,
+            "kept_messages": event.kept_messages,
+            "reason": event.reason,
+        }
+        yield "compact", data | ({"summary": event.summary} if self.full else {})
+
+    def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> Pairs:
+        if event.phase not in _HIDDEN_PHASES:
+            yield "phase", {**event.data, "phase": event.phase}
+
+    def on_plan_changed(self, event: ev.PlanChanged, record: ev.Record) -> Pairs:
+        steps = [{"text": step.text, "done": step.done} for step in event.steps]
+        yield "phase", {"phase": "checklist", "steps": steps, "iteration": event.iteration}
+
+    def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
+        undecided = [call for call in event.calls if call.id not in self.state.approvals]
+        calls = [{"call_id": call.id, "tool_name": call.name, "tool_args": call.args} for call in undecided]
+        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls}
+
+    def on_resumed(self, event: ev.Resumed, record: ev.Record) -> Pairs:
+        yield "phase", {"phase": "resumed", "reason": event.reason}
+
+    def on_approved(self, event: ev.Approved, record: ev.Record) -> Pairs:
+        yield (
+            "phase",
+            {"phase": "approved", "call_id": event.call_id, "allow": event.allow, "by": event.by, "note": event.note},
+        )
+
+    def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> Pairs:
+        data = {"step": event.step, "status": "started", "task": event.task, "run": event.run, "round": event.round}
+        yield "step_progress", data
+
+    def on_step_done(self, event: ev.StepDone, record: ev.Record) -> Pairs:
+        yield (
+            "step_progress",
+            {
+                "step": event.step,
+                "status": event.status,
+                "result": event.result,
+                "error": event.error or None,
+                "elapsed": event.elapsed,
+                "usage": usage_fields(event.usage),
+                "round": event.round,
+            },
+        )
+
+    def on_aside(self, event: Any, record: ev.Record) -> Pairs:
+        """What happened beside the loop: shown as a phase of the same name, to those who want to see everything."""
+        if self.full:
+            data: dict[str, Any] = msgspec.to_builtins(event)
+            if isinstance(event, ev.ToolsChanged):
+                data["tools"] = [tool.name for tool in event.tools]
+            yield "phase", {**data, "phase": data.pop("type")}
+
+    def on_answer_started(self, event: ev.AnswerStarted, record: ev.Record) -> Pairs:
+        self._failing = event.source == "error"
+        if self._failing:
+            return
+        if self.text_base >= 0:  # the process died while it wrote
+            yield "reset", {"component": event.source, "attempt": 1, "error": "restarted", "wait": None}
+        else:
+            yield "step", {"type": "answer", "status": "start"}
+        self._open_text(record.seq)
+        self._streams = event.source in ANSWERING
+        yield "answer", {"status": "start"}
+
+    def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> Pairs:
+        if self.text_base < 0:
+            return
+        if "".join(self._sent) != event.text:  # what streamed is not what was recorded: what was recorded counts
+            yield "reset", {"component": event.source, "attempt": 1, "error": "the answer was changed", "wait": None}
+            yield "answer", {"status": "delta", "content": event.text}
+        self._open_text(-1)
+        yield "answer", {"status": "done"}
+
+    def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> Pairs:
+        self.finished = True
+        state = self.state
+        failed = event.stop_reason == "error" or (bool(event.error) and (self._failing or state.answered is None))
+        if failed:
+            text = event.error or event.answer
+            yield (
+                "error",
+                {
+                    "type": event.error_type or "error",
+                    "message": text,
+                    "stop_reason": event.stop_reason,
+                    "partial": event.answer,
+                },
+            )
+        yield (
+            "done",
+            {
+                "answer": "" if failed else event.answer,
+                "iterations": state.iteration,
+                "usage": usage_fields(state.usage),
+                "elapsed": state.updated - state.created,
+                "stop_reason": event.stop_reason,
+                "success": event.success,
+                "run_id": record.run,
+            },
+        )
+
+
+_HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
+    ev.ThinkStarted: Projection.on_think_started,
+    ev.ThinkFailed: Projection.on_think_failed,
+    ev.ThinkDone: Projection.on_think_done,
+    ev.ToolStarted: Projection.on_tool_started,
+    ev.ToolDone: Projection.on_tool_done,
+    ev.Injected: Projection.on_injected,
+    ev.ContextCompacted: Projection.on_context_compacted,
+    ev.PhaseChanged: Projection.on_phase,
+    ev.PlanChanged: Projection.on_plan_changed,
+    ev.Paused: Projection.on_paused,
+    ev.Resumed: Projection.on_resumed,
+    ev.Approved: Projection.on_approved,
+    ev.StepStarted: Projection.on_step_started,
+    ev.StepDone: Projection.on_step_done,
+    ev.Observed: Projection.on_aside,
+    ev.Reflected: Projection.on_aside,
+    ev.ModelSwitched: Projection.on_aside,
+    ev.DialectDemoted: Projection.on_aside,
+    ev.ToolsChanged: Projection.on_aside,
+    ev.AnswerStarted: Projection.on_answer_started,
+    ev.AnswerDone: Projection.on_answer_done,
+    ev.RunFinished: Projection.on_run_finished,
+}
+
+
+def _call_started(iteration: int, call: ToolCall) -> tuple[str, dict[str, Any]]:
+    return "step", {
+        "type": "iteration",
+        "status": "start",
+        "iteration": iteration,
+        "tool_name": call.name,
+        "tool_args": call.args,
+        "call_id": call.id,
+    }

@@ -1,0 +1,87 @@
+"""Server-sent events: our own encoder, and a response that lets go of clients that do not read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing, suppress
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from treadle._server.live.projection import Shown
+
+HEARTBEAT = b":\n\n"
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_CHUNK = 64 * 1024
+_encode = msgspec.json.Encoder().encode
+
+
+def encode(events: Iterable[Shown]) -> Iterator[bytes]:
+    """Chunks of about `_CHUNK` bytes at most. JSON has no raw line ends, so a payload is one `data` line."""
+    parts: list[bytes] = []
+    size = 0
+    for event in events:
+        data = _encode(event.data)
+        parts += (b"id: ", str(event.at).encode(), b"\nevent: ", event.name.encode(), b"\ndata: ", data, b"\n\n")
+        size += len(data)
+        if size > _CHUNK:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+class EventStream(Response):
+    """Sends what a generator gives until it ends, the client goes away, or the client does not read for too long.
+
+    Every chunk is written when it comes; nothing is kept for a slow client, it comes back and goes on from its last id.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None], *, send_timeout: float, on_end: Callable[[], None]) -> None:
+        self.chunks = chunks
+        self.send_timeout = send_timeout
+        self.on_end = on_end
+        self.status_code = 200
+        self.background = None
+        self.init_headers(HEADERS)
+
+    async def head(self) -> Response:
+        """The answer to a client that only wants to know what it would get."""
+        await self.chunks.aclose()
+        self.on_end()
+        return Response(headers=HEADERS, media_type=self.media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.ensure_future(self._send(send))
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait([sending, gone], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            sending.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([sending, gone])
+            self.on_end()
+        if not sending.cancelled():
+            sending.result()
+
+    async def _send(self, send: Send) -> None:
+        async with aclosing(self.chunks) as chunks:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            async for chunk in chunks:
+                try:
+                    async with asyncio.timeout(self.send_timeout):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                except TimeoutError:
+                    # Returning with the response open makes the server drop the connection.
+                    return
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

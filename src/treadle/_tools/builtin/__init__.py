@@ -1,0 +1,70 @@
+"""The tools that come with Treadle, by name. A tool's module is imported when the tool is asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from treadle._tools.base import Tool
+from treadle._types.errors import ConfigError
+
+BUILTINS = {
+    "arxiv": "Search arXiv for papers",
+    "baidu": "Search the web with Baidu (BAIDU_API_KEY)",
+    "calculator": "Work out arithmetic exactly",
+    "code_exec": "Run Python or JavaScript code in a sandbox",
+    "duckduckgo": "Search the web with DuckDuckGo, without a key",
+    "files": "List, read, write and search files in one folder (folder=...)",
+    "google": "Search the web with Google (GOOGLE_API_KEY, GOOGLE_CSE_ID)",
+    "http_fetch": "Fetch a web page as readable text",
+    "pubmed": "Search PubMed for biomedical articles",
+    "qweather": "Weather now and forecast (QWEATHER_API_KEY, QWEATHER_API_HOST)",
+    "retrieval": "Search a local knowledge base (path=...)",
+    "sql": "Query SQLite, DuckDB or Postgres, read-only unless told (url=...)",
+    "tavily": "Search the web with Tavily (TAVILY_API_KEY)",
+    "wikipedia": "Search and read Wikipedia",
+    "yahoo_finance": "Prices of shares, funds, indices and currencies",
+}
+"""Name to one line about it."""
+
+_MODULES = {
+    "arxiv": "web.arxiv",
+    "baidu": "web.baidu",
+    "calculator": "calculator",
+    "code_exec": "code_exec",
+    "duckduckgo": "web.duckduckgo",
+    "files": "files",
+    "google": "web.google",
+    "http_fetch": "web.http_fetch",
+    "pubmed": "web.pubmed",
+    "qweather": "web.qweather",
+    "retrieval": "knowledge.retrieval",
+    "sql": "sql.tool",
+    "tavily": "web.tavily",
+    "wikipedia": "web.wikipedia",
+    "yahoo_finance": "web.yahoo_finance",
+}
+"""Where the factory of the same name is."""
+
+
+def builtin_factory(name: str) -> Callable[..., Tool | list[Tool]]:
+    """What makes the built-in tool `name`."""
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def builtin(name: str, **params: Any) -> Tool | list[Tool]:
+    """The built-in tool `name`, or the tools of that family; `params` are the factory's own."""
+    if name not in BUILTINS:
+        near = get_close_matches(name, BUILTINS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(BUILTINS)}"
+        raise ConfigError(f"no built-in tool is called {name!r}; {hint}")
+    factory = builtin_factory(name)
+    try:
+        inspect.signature(factory).bind(**params)
+    except TypeError as error:
+        takes = ", ".join(inspect.signature(factory).parameters)
+        raise ConfigError(f"built-in tool {name!r}: {error}; it takes: {takes}") from None
+    return factory(**params)

@@ -1,0 +1,220 @@
+"""Files in one work folder: list, read, write, search."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import os
+import time
+from fnmatch import fnmatch
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool, ToolResponse
+from treadle._tools.builtin.common import clip, object_schema
+from treadle._tools.builtin.workfolder import Entry, WorkFolder, split_path
+from treadle._tools.guard import decode_text
+from treadle._types.errors import ToolError
+from treadle._types.events import Artifact
+
+_PATH = {"type": "string", "maxLength": 1_000, "description": "Path in the work folder, like notes/today.txt"}
+_SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+
+
+class Listing(Struct, frozen=True, omit_defaults=True):
+    path: str
+    entries: tuple[Entry, ...]
+    more: int = 0
+    """How many entries were left out."""
+
+
+class FileText(Struct, frozen=True, omit_defaults=True):
+    path: str
+    text: str
+    lines: int
+    """How many lines the whole file has."""
+    next_line: int = 0
+    """Where to go on reading; 0 at the end."""
+
+
+class Written(Struct, frozen=True):
+    path: str
+    bytes: int
+    created: bool
+
+
+class Match(Struct, frozen=True, omit_defaults=True):
+    path: str
+    line: int = 0
+    text: str = ""
+
+
+class Matches(Struct, frozen=True, omit_defaults=True):
+    matches: tuple[Match, ...]
+    incomplete: bool = False
+    """A limit was reached before everything was searched."""
+
+
+def files(
+    folder: str | os.PathLike[str],
+    *,
+    write: bool = True,
+    max_chars: int = 8_000,
+    max_bytes: int = 2_000_000,
+    max_entries: int = 200,
+    timeout: float = 15.0,
+) -> list[Tool]:
+    """Tools over `folder`, which is made when it is not there; without `write` nothing can be changed."""
+    desk = _Desk(WorkFolder(folder), max_chars, max_bytes, max_entries, timeout * 0.8)
+    listing = {"path": {**_PATH, "default": "", "description": "Folder to list; empty for the work folder itself"}}
+    reading = {
+        "path": _PATH,
+        "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "First line to read"},
+    }
+    searching = {
+        "text": {
+            "type": "string",
+            "default": "",
+            "maxLength": 200,
+            "description": "Text to find in the files; empty finds files by name alone",
+        },
+        "name": {
+            "type": "string",
+            "default": "*",
+            "maxLength": 100,
+            "description": "Only files whose name fits, like *.md",
+        },
+    }
+    tools = [
+        Tool(
+            "list_files",
+            "List the files and folders in the work folder.",
+            object_schema(listing),
+            desk.list,
+            timeout,
+            "pure",
+        ),
+        Tool(
+            "read_file",
+            "Read a text file in the work folder; long files come in parts.",
+            object_schema(reading, ("path",)),
+            desk.read,
+            timeout,
+            "pure",
+        ),
+        Tool(
+            "search_files",
+            "Find text (any case) or file names in the work folder.",
+            object_schema(searching),
+            desk.search,
+            timeout,
+            "pure",
+        ),
+    ]
+    if write:
+        writing = {
+            "path": _PATH,
+            "content": {"type": "string", "description": "The whole text to write"},
+            "append": {
+                "type": "boolean",
+                "default": False,
+                "description": "Add to the end instead of replacing the file",
+            },
+        }
+        schema = object_schema(writing, ("path", "content"))
+        tools.append(
+            Tool(
+                "write_file",
+                "Write a text file in the work folder.",
+                schema,
+                desk.write,
+                timeout,
+                "unsafe",
+                concurrent=False,
+            )
+        )
+    return tools
+
+
+class _Desk:
+    """What the tools do, with their limits."""
+
+    def __init__(
+        self, folder: WorkFolder, max_chars: int, max_bytes: int, max_entries: int, max_seconds: float
+    ) -> None:
+        self._folder = folder
+        self._max_chars = max_chars
+        self._max_bytes = max_bytes
+        self._max_entries = max_entries
+        self._max_seconds = max_seconds
+
+    def list(self, path: str = "") -> Listing:
+        parts = split_path(path)
+        entries = self._folder.entries(parts)
+        return Listing("/".join(parts), tuple(entries[: self._max_entries]), max(len(entries) - self._max_entries, 0))
+
+    def read(self, path: str, start_line: int = 1) -> FileText | ToolResponse:
+        parts = split_path(path)
+        data = self._folder.read(parts, self._max_bytes)
+        name = "/".join(parts)
+        whole = decode_text(data)
+        if "\0" in whole[:8192]:
+            return _binary(name, data)
+        lines = whole.splitlines(keepends=True)
+        if start_line > max(len(lines), 1):
+            raise ToolError(f"{name} has {len(lines)} lines only")
+        taken, size = 0, 0
+        for line in lines[start_line - 1 :]:
+            if taken and size + len(line) > self._max_chars:
+                break
+            taken, size = taken + 1, size + len(line)
+        end = start_line - 1 + taken
+        text = clip("".join(lines[start_line - 1 : end]), self._max_chars)
+        return FileText(name, text, len(lines), end + 1 if end < len(lines) else 0)
+
+    def write(self, path: str, content: str, append: bool = False) -> ToolResponse:
+        parts = split_path(path)
+        data = content.encode("utf-8", "surrogatepass")
+        if append:
+            try:
+                data = self._folder.read(parts, self._max_bytes) + data
+            except ToolError as error:
+                if not str(error).startswith("there is no"):
+                    raise
+        if len(data) > self._max_bytes:
+            raise ToolError(f"the file would be larger than {self._max_bytes} bytes")
+        created = self._folder.write(parts, data)
+        name = "/".join(parts)
+        mime = mimetypes.guess_type(name)[0] or "text/plain"
+        artifact = Artifact(name=name, content=data.decode("utf-8", "replace"), mime=mime, summary=f"{len(data)} bytes")
+        return ToolResponse(observation=Written(name, len(data), created), artifacts=(artifact,))
+
+    def search(self, text: str = "", name: str = "*") -> Matches:
+        wanted, deadline = text.casefold(), time.monotonic() + self._max_seconds
+        found: list[Match] = []
+        for parts, entry in self._folder.walk((), _SKIPPED.__contains__):
+            path = "/".join(parts)
+            if len(found) >= self._max_entries or time.monotonic() > deadline:
+                return Matches(tuple(found[: self._max_entries]), incomplete=True)
+            if not (fnmatch(entry.name, name) or fnmatch(path, name)):
+                continue
+            found.extend(self._lines(parts, path, wanted) if wanted else [Match(path)])
+        return Matches(tuple(found[: self._max_entries]), incomplete=len(found) > self._max_entries)
+
+    def _lines(self, parts: tuple[str, ...], path: str, wanted: str) -> list[Match]:
+        try:
+            data = self._folder.read(parts, self._max_bytes)
+        except ToolError:
+            return []
+        whole = decode_text(data)
+        if "\0" in whole[:8192]:
+            return []
+        hits = ((number, line) for number, line in enumerate(whole.splitlines(), 1) if wanted in line.casefold())
+        return [Match(path, number, clip(line.strip(), 200)) for number, line in hits]
+
+
+def _binary(name: str, data: bytes) -> ToolResponse:
+    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    said = f"{mime}, {len(data)} bytes"
+    artifact = Artifact(name=name, content=base64.b64encode(data).decode(), mime=mime, base64=True, summary=said)
+    return ToolResponse(observation=f"{name} is no text: {said}", artifacts=(artifact,))

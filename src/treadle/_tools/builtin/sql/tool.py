@@ -1,0 +1,86 @@
+"""Ask a database: SQLite, DuckDB or Postgres. Read-only unless told, and the database itself enforces it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import object_schema
+from treadle._tools.builtin.sql.rows import Database, Limits
+from treadle._types.errors import ConfigError
+
+_SUFFIXES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
+
+
+def sql(
+    url: str | os.PathLike[str],
+    *,
+    read_only: bool = True,
+    max_rows: int = 100,
+    timeout: float = 10.0,
+    name: str = "sql",
+    allow_folders: Sequence[str] = (),
+    allow_superuser: bool = False,
+) -> list[Tool]:
+    """Two tools, `{name}_query` and `{name}_schema`, over one database.
+
+    `url` is `sqlite:///path`, `duckdb:///path`, `postgresql://...`, or a path that ends in .db, .sqlite, .sqlite3 or
+    .duckdb. DuckDB reads no other files than its own, except below `allow_folders`. In Postgres a superuser is refused
+    while read-only, because a read-only transaction does not bind functions only superusers may call.
+    """
+    database = _database(str(url), Limits(max_rows, timeout, read_only), allow_folders, allow_superuser)
+    kind = f"{database.dialect}, read-only" if read_only else f"{database.dialect}, may change data"
+    query = {
+        "query": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 20_000,
+            "description": f"One {database.dialect} statement",
+        }
+    }
+    table = {
+        "table": {"type": "string", "default": "", "maxLength": 200, "description": "One table only; empty for all"}
+    }
+    return [
+        Tool(
+            name=f"{name}_query",
+            description=f"Run one SQL statement ({kind}) and return its rows, at most {max_rows}. Look at {name}_schema first.",
+            parameters=object_schema(query, ("query",)),
+            execute=database.query,
+            timeout=timeout + 5,
+            effect="pure" if read_only else "unsafe",
+            concurrent=read_only,
+        ),
+        Tool(
+            name=f"{name}_schema",
+            description=f"List the tables of the database ({database.dialect}) with their columns and types.",
+            parameters=object_schema(table),
+            execute=database.schema,
+            timeout=timeout + 5,
+            effect="pure",
+        ),
+    ]
+
+
+def _database(url: str, limits: Limits, allow_folders: Sequence[str], allow_superuser: bool) -> Database:
+    parts = urlsplit(url)
+    if parts.scheme in ("postgresql", "postgres"):
+        from treadle._tools.builtin.sql.postgres import Postgres
+
+        return Postgres(url, limits, allow_superuser)
+    kind, path = parts.scheme, unquote(url.partition("://")[2]).removeprefix("/")
+    if kind not in ("sqlite", "duckdb") or "://" not in url:
+        kind, path = _SUFFIXES.get(os.path.splitext(url)[1].lower(), ""), url
+    if kind == "sqlite":
+        from treadle._tools.builtin.sql.sqlite import Sqlite
+
+        return Sqlite(path, limits)
+    if kind == "duckdb":
+        from treadle._tools.builtin.sql.duckdb import DuckDb
+
+        return DuckDb(path or ":memory:", limits, allow_folders)
+    raise ConfigError(
+        "sql needs a database: sqlite:///path, duckdb:///path, postgresql://..., or a path ending in .db, .sqlite or .duckdb"
+    )

@@ -1,0 +1,95 @@
+"""arXiv: preprints in physics, mathematics, computer science and more, through its Atom API."""
+
+from __future__ import annotations
+
+import re
+from xml.etree.ElementTree import Element
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip
+from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._tools.guard import GuardedClient
+from treadle._types.errors import ToolError
+
+_ID = re.compile(r"(?:arxiv:)?(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)", re.I)
+_FIELD = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|all):")
+
+
+class Paper(Struct, frozen=True, omit_defaults=True):
+    id: str
+    title: str
+    authors: tuple[str, ...]
+    published: str
+    summary: str
+    url: str
+    pdf: str = ""
+    categories: tuple[str, ...] = ()
+
+
+class ArxivResult(Struct, frozen=True):
+    query: str
+    papers: tuple[Paper, ...]
+
+
+def arxiv(
+    *,
+    base_url: str = "https://export.arxiv.org/api/query",
+    limit: int = 3,
+    max_chars: int = 1_500,
+    timeout: float = 20.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    """`max_chars` bounds each abstract."""
+    web = client_for(client, base_url, timeout)
+
+    async def ask(**params: str | int) -> tuple[Paper, ...]:
+        answer = await web.get(base_url, params={"start": 0, "max_results": limit, **params}, timeout=timeout)
+        check_status(answer, "arXiv")
+        return tuple(_paper(entry, max_chars) for entry in parse_xml(answer.body).findall("entry")[:limit])
+
+    async def execute(query: str) -> ArxivResult:
+        known = _ID.fullmatch(query.strip())
+        if known:
+            return ArxivResult(query, await ask(id_list=known[1]))
+        papers = await ask(search_query=_expression(query, "AND"), sortBy="relevance")
+        if not papers and not _FIELD.search(query):
+            papers = await ask(search_query=_expression(query, "OR"), sortBy="relevance")
+        return ArxivResult(query, papers)
+
+    return Tool(
+        name="arxiv",
+        description="Search arXiv for papers by words, fields (ti: au: abs: cat:) or arXiv id. Returns titles, authors and abstracts.",
+        parameters=QUERY_SCHEMA,
+        execute=execute,
+        timeout=2 * timeout + 5,
+        effect="pure",
+    )
+
+
+def _expression(query: str, joint: str) -> str:
+    """A query in arXiv's own language is left alone; plain words are looked for everywhere."""
+    if _FIELD.search(query):
+        return query
+    words = re.findall(r"[\w-]+", query)[:20]
+    if not words:
+        raise ToolError("the query has no words in it")
+    return f" {joint} ".join(f"all:{word}" for word in words)
+
+
+def _paper(entry: Element, max_chars: int) -> Paper:
+    address = text_of(entry, "id")
+    if "/api/errors" in address:
+        raise ToolError(f"arXiv refused the query: {clip(text_of(entry, 'summary'), 200)}")
+    links = entry.findall("link")
+    return Paper(
+        id=address.rpartition("/abs/")[2],
+        title=text_of(entry, "title"),
+        authors=tuple(text_of(author, "name") for author in entry.findall("author")[:10]),
+        published=text_of(entry, "published")[:10],
+        summary=clip(text_of(entry, "summary"), max_chars),
+        url=address,
+        pdf=next((link.get("href", "") for link in links if link.get("title") == "pdf"), ""),
+        categories=tuple(category.get("term", "") for category in entry.findall("category")[:5]),
+    )

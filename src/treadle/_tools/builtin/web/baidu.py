@@ -1,0 +1,66 @@
+"""Web search with Baidu, through the search API of its Qianfan platform."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, plain, read_as
+from treadle._tools.guard import GuardedClient
+from treadle._types.errors import ToolError
+
+MAX_QUERY = 72
+"""Baidu reads no more characters than this."""
+
+
+class _Reference(Struct):
+    url: str
+    title: str = ""
+    content: str = ""
+    date: str | None = None
+
+
+class _Answer(Struct):
+    references: tuple[_Reference, ...] = ()
+    code: str | int = ""
+    message: str = ""
+
+
+def baidu(
+    *,
+    key: str | None = None,
+    base_url: str = "https://qianfan.baidubce.com",
+    limit: int = 5,
+    timeout: float = 20.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    web = client_for(client, base_url, timeout)
+
+    async def execute(query: str) -> SearchResult:
+        secret = find_key(key, "BAIDU_API_KEY", "Baidu search", "console.bce.baidu.com, Qianfan")
+        body = {
+            "messages": [{"role": "user", "content": query[:MAX_QUERY]}],
+            "search_source": "baidu_search_v2",
+            "resource_type_filter": [{"type": "web", "top_k": limit}],
+        }
+        headers = {"Authorization": f"Bearer {secret}"}
+        answer = await web.request(
+            "POST", f"{base_url}/v2/ai_search/web_search", json=body, headers=headers, timeout=timeout
+        )
+        found = read_as(answer, _Answer, "Baidu search", "BAIDU_API_KEY", secret)
+        if found.code:
+            raise ToolError(f"Baidu search failed: {clip(found.message or str(found.code), 200)}")
+        hits = (
+            Hit(plain(one.title), one.url, clip(plain(one.content), 600), one.date or "")
+            for one in found.references[:limit]
+        )
+        return SearchResult(query, tuple(hits))
+
+    return Tool(
+        name="baidu",
+        description="Search the web with Baidu, best for Chinese pages. Returns titles, addresses and extracts.",
+        parameters=QUERY_SCHEMA,
+        execute=execute,
+        timeout=timeout + 5,
+        effect="pure",
+    )

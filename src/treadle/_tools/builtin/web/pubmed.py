@@ -1,0 +1,119 @@
+"""PubMed: biomedical literature, through the E-utilities of the US National Library of Medicine."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from msgspec import Struct, field
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip, read_as
+from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._tools.guard import GuardedClient
+from treadle._types.errors import ToolError
+
+
+class MedicalArticle(Struct, frozen=True, omit_defaults=True):
+    pmid: str
+    title: str
+    authors: tuple[str, ...]
+    journal: str
+    date: str
+    abstract: str
+    url: str
+    doi: str = ""
+
+
+class PubmedResult(Struct, frozen=True):
+    query: str
+    total: int
+    articles: tuple[MedicalArticle, ...]
+
+
+class _Found(Struct):
+    idlist: tuple[str, ...] = ()
+    count: int = 0
+    error: Any = field(default=None, name="ERROR")
+
+
+class _Search(Struct):
+    esearchresult: _Found
+
+
+def pubmed(
+    *,
+    key: str | None = None,
+    email: str = "",
+    base_url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
+    limit: int = 3,
+    max_chars: int = 2_000,
+    timeout: float = 20.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    """Works without a key; one (or NCBI_API_KEY) allows more requests a second. `max_chars` bounds each abstract."""
+    web = client_for(client, base_url, timeout)
+
+    def common() -> dict[str, str | int]:
+        secret = key or os.environ.get("NCBI_API_KEY", "")
+        return {
+            "db": "pubmed",
+            "tool": "treadle",
+            **({"email": email} if email else {}),
+            **({"api_key": secret} if secret else {}),
+        }
+
+    async def execute(query: str) -> PubmedResult:
+        asked = {**common(), "term": query, "retmax": limit, "retmode": "json", "sort": "relevance"}
+        answer = await web.get(f"{base_url}/esearch.fcgi", params=asked, timeout=timeout)
+        found = read_as(answer, _Search, "PubMed", "NCBI_API_KEY", str(asked.get("api_key", ""))).esearchresult
+        if found.error:
+            raise ToolError(f"PubMed refused the query: {clip(str(found.error), 200)}")
+        if not found.idlist:
+            return PubmedResult(query, found.count, ())
+        wanted = {**common(), "id": ",".join(found.idlist[:limit]), "retmode": "xml", "rettype": "abstract"}
+        answer = await web.get(f"{base_url}/efetch.fcgi", params=wanted, timeout=timeout)
+        check_status(answer, "PubMed", "NCBI_API_KEY", str(wanted.get("api_key", "")))
+        articles = tuple(_article(one, max_chars) for one in parse_xml(answer.body).findall("PubmedArticle"))
+        return PubmedResult(query, found.count, articles)
+
+    return Tool(
+        name="pubmed",
+        description="Search PubMed for biomedical articles. Returns titles, authors, journals and abstracts.",
+        parameters=QUERY_SCHEMA,
+        execute=execute,
+        timeout=2 * timeout + 5,
+        effect="pure",
+    )
+
+
+def _article(entry: Element, max_chars: int) -> MedicalArticle:
+    article = entry.find("MedlineCitation/Article")
+    pmid = text_of(entry, "MedlineCitation/PMID")
+    parts = article.findall("Abstract/AbstractText") if article is not None else []
+    abstract = "\n".join(
+        f"{label}: {text_of(part)}" if (label := part.get("Label")) else text_of(part) for part in parts
+    )
+    names = article.findall("AuthorList/Author")[:10] if article is not None else []
+    doi = next(
+        (text_of(one) for one in entry.findall("PubmedData/ArticleIdList/ArticleId") if one.get("IdType") == "doi"), ""
+    )
+    return MedicalArticle(
+        pmid=pmid,
+        title=text_of(article, "ArticleTitle"),
+        authors=tuple(
+            text_of(name, "CollectiveName") or f"{text_of(name, 'ForeName')} {text_of(name, 'LastName')}".strip()
+            for name in names
+        ),
+        journal=text_of(article, "Journal/Title"),
+        date=_date(article.find("Journal/JournalIssue/PubDate") if article is not None else None),
+        abstract=clip(abstract, max_chars),
+        url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
+        doi=doi,
+    )
+
+
+def _date(element: Element | None) -> str:
+    parts = (text_of(element, name) for name in ("Year", "Month", "Day", "MedlineDate"))
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,168 @@
+"""Weather now and in the coming days, from QWeather."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeVar
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import client_for, clip, find_key, object_schema, read_as
+from treadle._tools.guard import GuardedClient
+from treadle._types.errors import ToolError
+
+
+class Now(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"observed": "obsTime", "feels_like": "feelsLike", "wind": "windDir", "wind_speed": "windSpeed"},
+):
+    temp: float
+    text: str = ""
+    feels_like: float | None = None
+    humidity: float | None = None
+    wind: str = ""
+    wind_speed: float | None = None
+    precip: float | None = None
+    pressure: float | None = None
+    observed: str = ""
+
+
+class Day(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"date": "fxDate", "low": "tempMin", "high": "tempMax", "day": "textDay", "night": "textNight"},
+):
+    date: str
+    low: float
+    high: float
+    day: str = ""
+    night: str = ""
+    precip: float | None = None
+    humidity: float | None = None
+    sunrise: str | None = None
+    sunset: str | None = None
+
+
+class Weather(Struct, frozen=True, omit_defaults=True):
+    place: str
+    units: str
+    now: Now
+    forecast: tuple[Day, ...] = ()
+
+
+class _Place(Struct):
+    id: str
+    name: str
+    adm1: str = ""
+    country: str = ""
+
+
+class _Places(Struct):
+    code: str = "200"
+    location: tuple[_Place, ...] = ()
+
+
+class _NowAnswer(Struct):
+    code: str = "200"
+    now: Now | None = None
+
+
+class _DailyAnswer(Struct):
+    code: str = "200"
+    daily: tuple[Day, ...] = ()
+
+
+A = TypeVar("A", _Places, _NowAnswer, _DailyAnswer)
+_NOT_FOUND = ("404", "204")
+
+
+def qweather(
+    *,
+    key: str | None = None,
+    host: str | None = None,
+    base_url: str = "",
+    language: str = "en",
+    unit: Literal["metric", "imperial"] = "metric",
+    timeout: float = 15.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    """`host` is the account's own API host (or QWEATHER_API_HOST); `base_url` replaces it whole."""
+    web = client_for(client, base_url, timeout)
+    units = "°C, km/h, mm, hPa" if unit == "metric" else "°F, mph, in, hPa"
+
+    async def execute(location: str, days: int = 0) -> Weather:
+        secret = find_key(key, "QWEATHER_API_KEY", "QWeather", "console.qweather.com")
+        address = (
+            base_url
+            or f"https://{find_key(host, 'QWEATHER_API_HOST', 'QWeather', 'console.qweather.com, Settings, API Host')}"
+        )
+
+        async def ask(path: str, shape: type[A], **params: str) -> A:
+            asked = {"lang": language, **params}
+            answer = await web.get(f"{address}{path}", params=asked, headers={"X-QW-Api-Key": secret}, timeout=timeout)
+            if answer.status in (400, 404) and b"not" in answer.body.lower() and b"found" in answer.body.lower():
+                raise ToolError(f"QWeather knows no place called {location!r}")
+            found = read_as(answer, shape, "QWeather", "QWEATHER_API_KEY", secret)
+            _check_code(found.code, location)
+            return found
+
+        places = (await ask("/geo/v2/city/lookup", _Places, location=_location(location), number="1")).location
+        if not places:
+            raise ToolError(f"QWeather knows no place called {location!r}")
+        place = places[0]
+        where = {"location": place.id, "unit": "m" if unit == "metric" else "i"}
+        now = (await ask("/v7/weather/now", _NowAnswer, **where)).now
+        if now is None:
+            raise ToolError(f"QWeather has no current weather for {place.name}")
+        daily = (await ask(f"/v7/weather/{3 if days <= 3 else 7}d", _DailyAnswer, **where)).daily if days else ()
+        named = ", ".join(dict.fromkeys(part for part in (place.name, place.adm1, place.country) if part))
+        return Weather(named, units, now, daily[:days])
+
+    return Tool(
+        name="qweather",
+        description="The weather at a place now, and the forecast for up to 7 days.",
+        parameters=object_schema(
+            {
+                "location": {
+                    "type": "string",
+                    "minLength": 2,
+                    "maxLength": 100,
+                    "description": "A city, or longitude,latitude like 116.41,39.92",
+                },
+                "days": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": 7,
+                    "default": 0,
+                    "description": "How many days of forecast to add",
+                },
+            },
+            ("location",),
+        ),
+        execute=execute,
+        timeout=3 * timeout + 5,
+        effect="pure",
+    )
+
+
+def _location(text: str) -> str:
+    """QWeather reads coordinates with at most two decimals."""
+    pair = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*", text)
+    return f"{float(pair[1]):.2f},{float(pair[2]):.2f}" if pair else text
+
+
+def _check_code(code: str, location: str) -> None:
+    if code == "200":
+        return
+    if code in _NOT_FOUND:
+        raise ToolError(f"QWeather has nothing for {location!r}")
+    words = {
+        "401": "the key is refused: check QWEATHER_API_KEY",
+        "402": "the account's quota is used up",
+        "429": "too many requests: wait",
+    }
+    raise ToolError(f"QWeather: {words.get(code, f'error code {clip(code, 20)}')}")

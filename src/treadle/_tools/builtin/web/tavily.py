@@ -1,0 +1,57 @@
+"""Web search with Tavily, which is made for agents: it adds a short answer and longer extracts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, read_as
+from treadle._tools.guard import GuardedClient
+
+
+class _Item(Struct):
+    url: str
+    title: str = ""
+    content: str = ""
+    published_date: str | None = None
+
+
+class _Answer(Struct):
+    results: tuple[_Item, ...]
+    answer: str | None = None
+
+
+def tavily(
+    *,
+    key: str | None = None,
+    base_url: str = "https://api.tavily.com",
+    depth: Literal["basic", "advanced"] = "basic",
+    topic: Literal["general", "news", "finance"] = "general",
+    limit: int = 5,
+    timeout: float = 20.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    web = client_for(client, base_url, timeout)
+
+    async def execute(query: str) -> SearchResult:
+        secret = find_key(key, "TAVILY_API_KEY", "Tavily", "app.tavily.com")
+        body = {"query": query, "max_results": limit, "search_depth": depth, "topic": topic, "include_answer": True}
+        headers = {"Authorization": f"Bearer {secret}"}
+        answer = await web.request("POST", f"{base_url}/search", json=body, headers=headers, timeout=timeout)
+        found = read_as(answer, _Answer, "Tavily", "TAVILY_API_KEY", secret)
+        hits = (
+            Hit(item.title, item.url, clip(item.content, 1_000), item.published_date or "")
+            for item in found.results[:limit]
+        )
+        return SearchResult(query, tuple(hits), found.answer or "")
+
+    return Tool(
+        name="tavily",
+        description="Search the web with Tavily. Returns a short answer and, for each page found, its title, address and an extract.",
+        parameters=QUERY_SCHEMA,
+        execute=execute,
+        timeout=timeout + 5,
+        effect="pure",
+    )

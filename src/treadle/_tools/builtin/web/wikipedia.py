@@ -1,0 +1,111 @@
+"""Wikipedia: search it and read the opening of the best pages, or one page as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
+from treadle._tools.guard import GuardedClient
+from treadle._types.errors import ToolError
+
+
+class Article(Struct, frozen=True, omit_defaults=True):
+    title: str
+    url: str
+    text: str
+    next_start: int = 0
+    """Where the text goes on, when a whole page was asked for; 0 at its end."""
+
+
+class WikipediaResult(Struct, frozen=True):
+    articles: tuple[Article, ...]
+
+
+class _Page(Struct):
+    title: str
+    fullurl: str = ""
+    extract: str = ""
+    index: int = 0
+    missing: bool = False
+
+
+class _Query(Struct):
+    pages: tuple[_Page, ...] = ()
+
+
+class _Answer(Struct):
+    query: _Query | None = None
+    error: dict[str, Any] | None = None
+
+
+def wikipedia(
+    *,
+    base_url: str = "",
+    language: str = "en",
+    limit: int = 3,
+    max_chars: int = 6_000,
+    timeout: float = 15.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    """`base_url` is a MediaWiki `api.php`; by default the Wikipedia in `language`."""
+    address = base_url or f"https://{language}.wikipedia.org/w/api.php"
+    web = client_for(client, address, timeout)
+
+    async def ask(**params: str | int) -> tuple[_Page, ...]:
+        fixed = {
+            "action": "query",
+            "format": "json",
+            "formatversion": 2,
+            "prop": "extracts|info",
+            "inprop": "url",
+            "explaintext": 1,
+            "redirects": 1,
+        }
+        found = read_as(await web.get(address, params={**fixed, **params}, timeout=timeout), _Answer, "Wikipedia")
+        if found.error:
+            raise ToolError(f"Wikipedia refused the question: {clip(str(found.error.get('info', found.error)), 200)}")
+        return tuple(
+            page
+            for page in sorted(found.query.pages if found.query else (), key=lambda page: page.index)
+            if not page.missing
+        )
+
+    async def execute(query: str = "", title: str = "", start: int = 0) -> WikipediaResult:
+        if not title:
+            if not query:
+                raise ToolError("give a query, or the exact title of a page")
+            pages = await ask(generator="search", gsrsearch=query, gsrlimit=limit, exintro=1, exlimit="max")
+            share = max_chars // max(len(pages), 1)
+            return WikipediaResult(
+                tuple(Article(page.title, page.fullurl, clip(page.extract, share)) for page in pages)
+            )
+        pages = await ask(titles=title)
+        if not pages:
+            raise ToolError(f"Wikipedia has no page titled {title!r}: search with query first")
+        text, end = pages[0].extract, start + max_chars
+        return WikipediaResult(
+            (Article(pages[0].title, pages[0].fullurl, text[start:end], end if end < len(text) else 0),)
+        )
+
+    return Tool(
+        name="wikipedia",
+        description="Search Wikipedia (query: gives the opening of the best pages) or read one page in full (title: its exact title).",
+        parameters=object_schema(
+            {
+                "query": {"type": "string", "maxLength": 300, "description": "What to look for"},
+                "title": {"type": "string", "maxLength": 255, "description": "Exact title of a page to read in full"},
+                "start": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "default": 0,
+                    "description": "Go on reading the page from here",
+                },
+            }
+        ),
+        execute=execute,
+        timeout=timeout + 5,
+        effect="pure",
+    )

@@ -1,0 +1,178 @@
+"""Prices of shares, funds, indices, currencies and crypto-currencies, from Yahoo Finance."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from treadle._tools.base import Tool
+from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
+from treadle._tools.guard import Fetched, GuardedClient
+from treadle._types.errors import ToolError
+
+_SYMBOL = re.compile(r"[A-Za-z0-9.^=\-]{1,20}")
+_INTERVALS = {"1d": "30m", "5d": "1d", "1mo": "1d", "3mo": "1wk", "6mo": "1wk", "1y": "1mo", "5y": "3mo"}
+
+
+class Close(Struct, frozen=True):
+    date: str
+    close: float
+
+
+class Quote(Struct, frozen=True, omit_defaults=True):
+    symbol: str
+    price: float
+    currency: str
+    time: str
+    name: str = ""
+    exchange: str = ""
+    change_percent: float | None = None
+    """Over the whole range asked for."""
+    day_low: float | None = None
+    day_high: float | None = None
+    year_low: float | None = None
+    year_high: float | None = None
+    volume: int | None = None
+    history: tuple[Close, ...] = ()
+
+
+class _Meta(Struct, rename="camel"):
+    symbol: str
+    regular_market_price: float
+    regular_market_time: int = 0
+    currency: str | None = None
+    long_name: str | None = None
+    short_name: str | None = None
+    full_exchange_name: str | None = None
+    chart_previous_close: float | None = None
+    regular_market_day_low: float | None = None
+    regular_market_day_high: float | None = None
+    fifty_two_week_low: float | None = None
+    fifty_two_week_high: float | None = None
+    regular_market_volume: int | None = None
+    gmtoffset: int = 0
+
+
+class _Prices(Struct):
+    close: tuple[float | None, ...] = ()
+
+
+class _Indicators(Struct):
+    quote: tuple[_Prices, ...] = ()
+
+
+class _Chart(Struct):
+    meta: _Meta
+    indicators: _Indicators
+    timestamp: tuple[int, ...] = ()
+
+
+class _Charts(Struct):
+    result: tuple[_Chart, ...] | None = None
+    error: dict[str, Any] | None = None
+
+
+class _Answer(Struct):
+    chart: _Charts
+
+
+class _Match(Struct):
+    symbol: str = ""
+    shortname: str = ""
+
+
+class _Matches(Struct):
+    quotes: tuple[_Match, ...] = ()
+
+
+def yahoo_finance(
+    *,
+    base_url: str = "https://query1.finance.yahoo.com",
+    timeout: float = 15.0,
+    client: GuardedClient | None = None,
+) -> Tool:
+    web = client_for(client, base_url, timeout)
+
+    async def search(text: str) -> tuple[_Match, ...]:
+        answer = await web.get(
+            f"{base_url}/v1/finance/search", params={"q": text, "quotesCount": 5, "newsCount": 0}, timeout=timeout
+        )
+        return tuple(match for match in read_as(answer, _Matches, "Yahoo Finance").quotes if match.symbol)
+
+    async def chart(symbol: str, period: str) -> Fetched:
+        address = f"{base_url}/v8/finance/chart/{quote(symbol.upper(), safe='')}"
+        return await web.get(address, params={"range": period, "interval": _INTERVALS[period]}, timeout=timeout)
+
+    async def execute(symbol: str, period: str = "1mo") -> Quote:
+        answer = await chart(symbol, period) if _SYMBOL.fullmatch(symbol) else None
+        if answer is None or answer.status == 404:
+            matches = await search(symbol)
+            if answer is not None or not matches:  # a symbol that does not exist is not silently replaced by another
+                offers = "; ".join(f"{match.symbol} ({match.shortname})" for match in matches[:5])
+                raise ToolError(f"Yahoo Finance has no symbol {symbol!r}" + (f". Similar: {offers}" if offers else ""))
+            answer = await chart(matches[0].symbol, period)
+        found = read_as(answer, _Answer, "Yahoo Finance").chart
+        if not found.result:
+            raise ToolError(f"Yahoo Finance: {clip(str((found.error or {}).get('description', 'no data')), 200)}")
+        return _quote(found.result[0], period)
+
+    return Tool(
+        name="yahoo_finance",
+        description="The price of a share, fund, index, currency pair or crypto-currency and its recent history.",
+        parameters=object_schema(
+            {
+                "symbol": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 60,
+                    "description": "Yahoo symbol (AAPL, SAP.DE, ^GSPC, EURUSD=X, BTC-USD), or a name",
+                },
+                "period": {
+                    "type": "string",
+                    "enum": list(_INTERVALS),
+                    "default": "1mo",
+                    "description": "How far the history goes back",
+                },
+            },
+            ("symbol",),
+        ),
+        execute=execute,
+        timeout=2 * timeout + 5,
+        effect="pure",
+    )
+
+
+def _quote(chart: _Chart, period: str) -> Quote:
+    meta = chart.meta
+    prices = chart.indicators.quote[0].close if chart.indicators.quote else ()
+    form = "%Y-%m-%d %H:%M" if period == "1d" else "%Y-%m-%d"
+    points = ((at, price) for at, price in zip(chart.timestamp, prices, strict=False) if price is not None)
+    before = meta.chart_previous_close
+    return Quote(
+        symbol=meta.symbol,
+        price=meta.regular_market_price,
+        currency=meta.currency or "",
+        time=_moment(meta.regular_market_time).isoformat(),
+        name=meta.long_name or meta.short_name or "",
+        exchange=meta.full_exchange_name or "",
+        change_percent=round((meta.regular_market_price / before - 1) * 100, 2) if before else None,
+        day_low=meta.regular_market_day_low,
+        day_high=meta.regular_market_day_high,
+        year_low=meta.fifty_two_week_low,
+        year_high=meta.fifty_two_week_high,
+        volume=meta.regular_market_volume,
+        history=tuple(Close(_moment(at + meta.gmtoffset).strftime(form), round(price, 4)) for at, price in points)[
+            -60:
+        ],
+    )
+
+
+def _moment(seconds: int) -> datetime:
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    except OverflowError:
+        raise ToolError("Yahoo Finance sent a time that is none") from None

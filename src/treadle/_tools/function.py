@@ -1,0 +1,85 @@
+"""`tool`: makes a `Tool` of any callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from treadle._tools.base import Approval, Effect, Tool
+from treadle._tools.signature import read_signature
+from treadle._tools.validation import check_name, trust_schema
+
+
+@overload
+def tool(
+    function: Callable[..., Any],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = 30.0,
+    effect: Effect = "unsafe",
+    concurrent: bool = True,
+    approval: Approval = "allow",
+    pinned: bool = False,
+) -> Tool: ...
+@overload
+def tool(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = 30.0,
+    effect: Effect = "unsafe",
+    concurrent: bool = True,
+    approval: Approval = "allow",
+    pinned: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    **policy: Any,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function; its signature and docstring tell the model what it does.
+
+        @tool
+        async def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
+            '''The weather right now.
+
+            Args:
+                city: name of the city
+            '''
+
+    Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. The function may be sync (it runs
+    in a thread), async, or a generator of text. A parameter annotated `ToolContext` receives the run's context, one annotated
+    `Annotated[T, Extra]` is filled by the extras of the tool before, and `**kwargs` takes all of them.
+    """
+
+    def make(function: Callable[..., Any]) -> Tool:
+        return _make(function, name, description, policy)
+
+    return make if function is None else make(function)
+
+
+def _make(function: Callable[..., Any], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool:
+    if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
+        raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
+    found = read_signature(function)
+    check_name(name or found.name)
+    if found.described.trusted:
+        trust_schema(found.described.parameters)
+    return Tool(
+        name=name or found.name,
+        description=found.description if description is None else description,
+        parameters=found.described.parameters,
+        execute=function,
+        takes_extras=found.takes_extras,
+        required_extras=found.required_extras,
+        context_param=found.context_param,
+        convert=found.described.convert,
+        **policy,
+    )

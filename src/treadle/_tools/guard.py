@@ -1,0 +1,380 @@
+"""The one HTTP client for requests that tools send out: a model chooses the address, so every hop is checked.
+
+Only http and https; no address that is not public, judged on the address that is then connected to; redirects are
+followed by hand and judged again; size, time and decompression are bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import ipaddress
+import re
+import socket
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types.errors import ToolError
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+    from yarl import URL
+
+T = TypeVar("T")
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Host and port to addresses."""
+
+USER_AGENT = "Mozilla/5.0 (compatible; Treadle/0.1)"
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "100.64.0.0/10",  # carrier-grade NAT, and one cloud's metadata service
+        "168.63.129.16/32",  # another cloud's metadata service, on an address that looks public
+        "192.0.0.0/24",
+        "192.88.99.0/24",
+        "::/96",  # IPv4-compatible
+        "::ffff:0:0/96",  # IPv4-mapped
+        "64:ff9b:1::/48",  # local NAT64
+        "2001::/23",  # protocol assignments, Teredo among them
+        "2002::/16",  # 6to4
+        "fec0::/10",  # site-local
+    )
+)
+_ODD_CODECS = frozenset(
+    {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7", "utf-7", "mbcs", "oem"}
+)
+_META_CHARSET = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})|<\?xml[^>]{0,100}?encoding=["']([\w.-]{1,40})""",
+    re.I,
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the open internet. Tunnels that embed an IPv4 address do not, DNS64 apart."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address) and ip in _NAT64:
+        return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+    if not ip.is_global or ip.is_multicast or ip.is_reserved or ip.is_link_local:
+        return False
+    return not any(ip.version == network.version and ip in network for network in _NOT_PUBLIC)
+
+
+class Fetched(Struct, frozen=True):
+    """A whole answer, within the limits."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+
+    @property
+    def mime(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def text(self) -> str:
+        return decode_text(self.body, self.headers.get("content-type", ""))
+
+    def json(self, shape: type[T]) -> T:
+        """The body read as `shape`; anything else is an error that names the place."""
+        try:
+            return msgspec.json.decode(self.body, type=shape, strict=False)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ToolError(f"the answer is not what the service documents: {error}") from None
+
+
+def decode_text(body: bytes, content_type: str = "") -> str:
+    """Bytes as text: byte order mark, then the header's charset, then the document's own, then UTF-8."""
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if body.startswith(mark):
+            return body.decode(name, "replace")
+    declared = re.search(r"charset=[\"']?([\w.:-]{1,40})", content_type, re.I)
+    inside = _META_CHARSET.search(body[:2048])
+    candidates = [declared[1] if declared else "", (inside[1] or inside[2]).decode("ascii") if inside else ""]
+    for name in candidates:
+        try:
+            if name and codecs.lookup(name).name not in _ODD_CODECS:
+                return body.decode(name, "replace")
+        except (LookupError, ValueError):
+            continue
+    return body.decode("utf-8", "replace")
+
+
+class _Inflater:
+    """Undoes a content encoding piece by piece and never makes more than it was asked for."""
+
+    def __init__(self, encoding: str) -> None:
+        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise ToolError(f"the server sent an encoding that was not asked for: {encoding[:40]!r}")
+        self._plain = encoding in ("", "identity")
+        self._codec = None
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._plain:
+            return data
+        out = bytearray()
+        while data and len(out) < room:
+            if self._codec is None:
+                # Some servers send "deflate" without its header; the first byte tells.
+                self._codec = zlib.decompressobj(47 if data[0] & 0x0F in (8, 0x0F) else -15)
+            try:
+                out += self._codec.decompress(data, room - len(out))
+            except zlib.error:
+                raise ToolError("the server's answer cannot be decompressed") from None
+            data = self._codec.unconsumed_tail
+            if self._codec.eof:  # a further gzip member may follow
+                data, self._codec = self._codec.unused_data, None
+                if not data.startswith(b"\x1f\x8b"):
+                    break
+        return bytes(out)
+
+
+class GuardedClient:
+    """Sends requests for tools. One HTTP session per event loop, closed with the loop or by `close`."""
+
+    def __init__(
+        self,
+        *,
+        allow_hosts: Iterable[str] = (),
+        allow_networks: Iterable[str] = (),
+        allow_private: bool = False,
+        timeout: float = 20.0,
+        max_bytes: int = 5_000_000,
+        max_redirects: int = 5,
+        user_agent: str = USER_AGENT,
+        resolver: Resolve | None = None,
+    ) -> None:
+        """`allow_hosts` has `host` or `host:port` entries that may be private; `allow_networks` has such networks."""
+        self.timeout = timeout
+        self.max_bytes = max_bytes
+        self.max_redirects = max_redirects
+        self._allow_hosts = frozenset(host.lower() for host in allow_hosts)
+        self._allow_networks = tuple(ipaddress.ip_network(network) for network in allow_networks)
+        self._allow_private = allow_private
+        self._user_agent = user_agent
+        self._resolve = resolver or _system_resolve
+        self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession, None]]] = {}
+
+    async def get(self, url: str, **options: Any) -> Fetched:
+        return await self.request("GET", url, **options)
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        form: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+    ) -> Fetched:
+        """The whole answer, whatever its status. Everything that goes wrong is a `ToolError` without address details:
+        queries and headers carry keys."""
+        import aiohttp
+
+        target = self._checked(url)
+        if params:
+            target = target.update_query(params)
+        body, extra = _body(json, form)
+        limit = self.timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(limit):
+                return await self._follow(
+                    method, target, {**extra, **(headers or {})}, body, max_bytes or self.max_bytes
+                )
+        except TimeoutError:
+            raise ToolError(f"{target.host} did not answer in full within {limit:g} s") from None
+        except aiohttp.ClientError as error:
+            raise ToolError(f"could not reach {target.host}: {_reason(error)}") from None
+        except (UnicodeError, ValueError) as error:
+            raise ToolError(f"could not reach {target.host}: {type(error).__name__}") from None
+
+    async def close(self) -> None:
+        """Close this event loop's session."""
+        entry = self._sessions.pop(asyncio.get_running_loop(), None)
+        if entry is not None:
+            await entry[1].aclose()
+
+    async def _follow(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, max_bytes: int
+    ) -> Fetched:
+        session = await self._session()
+        for _ in range(self.max_redirects + 1):
+            async with session.request(method, url, headers=headers, data=body, allow_redirects=False) as response:
+                where = response.headers.get("Location") if response.status in _REDIRECTS else None
+                if where is None:
+                    data = await _read(response, max_bytes)
+                    named = {name.lower(): value for name, value in response.headers.items()}
+                    return Fetched(url=str(url.with_fragment(None)), status=response.status, headers=named, body=data)
+                following = self._checked(str(url.join(_url(where.strip().replace(" ", "%20")))))
+                if following.origin() != url.origin():
+                    headers = {}  # keys are meant for the first host only
+                if response.status == 303 or (response.status in (301, 302) and method == "POST"):
+                    method, body = "GET", None
+                url = following
+        raise ToolError(f"{url.host} redirects more than {self.max_redirects} times")
+
+    def _checked(self, text: str) -> URL:
+        """The address, refused unless it is one this client may ask. Names are judged once they are resolved."""
+        url = _url(text)
+        if url.scheme not in ("http", "https"):
+            raise ToolError(f"only http and https addresses can be fetched, not {(url.scheme or text)[:40]!r}")
+        if url.user is not None or url.password is not None:
+            raise ToolError("an address with a user name or password in it is refused")
+        host = (url.host or "").rstrip(".")
+        if not host:
+            raise ToolError("the address has no host")
+        if _is_literal(host):
+            self._judge(host, url.port or 0, [host])
+        return url
+
+    def _judge(self, host: str, port: int, addresses: Sequence[str]) -> None:
+        """Refuse unless every address of a host may be connected to."""
+        name = host.lower().rstrip(".")
+        if self._allow_private or name in self._allow_hosts or f"{name}:{port}" in self._allow_hosts:
+            return
+        if addresses and all(is_public(address) or self._in_allowed(address) for address in addresses):
+            return
+        raise ToolError(f"refused: {host} is not a public address (who runs this agent can allow it with allow_hosts)")
+
+    def _in_allowed(self, address: str) -> bool:
+        try:
+            ip = ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:
+            return False
+        return any(ip.version == network.version and ip in network for network in self._allow_networks)
+
+    async def _addresses(self, host: str, port: int) -> Sequence[str]:
+        addresses = await self._resolve(host, port)
+        self._judge(host, port, addresses)
+        return addresses
+
+    async def _session(self) -> ClientSession:
+        loop = asyncio.get_running_loop()
+        for old in [other for other in list(self._sessions) if other.is_closed()]:
+            self._sessions.pop(old, None)
+        entry = self._sessions.get(loop)
+        if entry is None or entry[0].closed:
+            keeper = self._keep_session()
+            entry = (await anext(keeper), keeper)
+            self._sessions[loop] = entry
+        return entry[0]
+
+    async def _keep_session(self) -> AsyncGenerator[ClientSession, None]:
+        # A generator because an ending event loop closes those: the session is closed in time without anybody's help.
+        import aiohttp
+
+        session = aiohttp.ClientSession(
+            connector=_connector(self._addresses),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+        async with session:
+            yield session
+
+
+def _connector(resolve: Resolve) -> Any:
+    """A connector that connects only to the addresses `resolve` gave: a name is looked up once, so it cannot change between."""
+    import aiohttp
+    from aiohttp.abc import AbstractResolver, ResolveResult
+
+    class Judged(AbstractResolver):
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+        ) -> list[ResolveResult]:
+            found = await resolve(host, port)
+            kinds = [(address, socket.AF_INET6 if ":" in address else socket.AF_INET) for address in found]
+            flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+            return [
+                ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=flags)
+                for address, kind in kinds
+                if family in (socket.AF_UNSPEC, kind)
+            ]
+
+        async def close(self) -> None:
+            pass
+
+    return aiohttp.TCPConnector(resolver=Judged(), use_dns_cache=False, limit=50)
+
+
+async def _system_resolve(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def _read(response: ClientResponse, limit: int) -> bytes:
+    """The body, decompressed, never holding more than `limit` bytes of it."""
+    inflater = _Inflater(response.headers.get("Content-Encoding", "").strip().lower())
+    too_large = ToolError(f"the answer is larger than {limit} bytes")
+    out, raw = bytearray(), 0
+    async for chunk in response.content.iter_chunked(65_536):
+        raw += len(chunk)
+        out += inflater.feed(chunk, limit + 1 - len(out))
+        if raw > limit or len(out) > limit:
+            response.close()
+            raise too_large
+    return bytes(out)
+
+
+def _url(text: str) -> URL:
+    from yarl import URL
+
+    if len(text) > 8_000 or any(ord(char) <= 32 or ord(char) == 127 for char in text):
+        raise ToolError("the address is too long or has blanks or control characters in it")
+    try:
+        return URL(text)
+    except ValueError:
+        raise ToolError(f"not an address: {text[:100]!r}") from None
+
+
+def _is_literal(host: str) -> bool:
+    """Whether a host is an address and no name. The forms only old programs write (one number, octal, hex) are refused."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        pass
+    else:
+        return True
+    try:
+        socket.inet_aton(host)
+    except (OSError, ValueError):
+        return False
+    raise ToolError(f"refused: write the address {host!r} in its usual form, like 192.0.2.1")
+
+
+def _body(json: Any, form: Mapping[str, str] | None) -> tuple[bytes | None, dict[str, str]]:
+    if json is not None:
+        return msgspec.json.encode(json), {"Content-Type": "application/json"}
+    if form is not None:
+        from urllib.parse import urlencode
+
+        return urlencode(form).encode(), {"Content-Type": "application/x-www-form-urlencoded"}
+    return None, {}
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the address: it may hold a key."""
+    cause = getattr(error, "os_error", None) or error
+    words = {
+        "ClientConnectorDNSError": "the name is not known",
+        "ServerDisconnectedError": "the connection was dropped",
+    }
+    return words.get(type(error).__name__, getattr(cause, "strerror", None) or type(error).__name__)

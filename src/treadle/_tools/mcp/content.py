@@ -1,0 +1,78 @@
+"""What an MCP tool gave back, in our own values: nothing of it is dropped."""
+
+from __future__ import annotations
+
+import mimetypes
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from treadle._tools.base import ToolResponse
+from treadle._types.events import Artifact
+from treadle._types.messages import ImagePart, TextPart
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+_BINARY = "application/octet-stream"
+
+
+def to_response(result: CallToolResult) -> ToolResponse:
+    """Texts and images for the model, audio and binary resources as artifacts."""
+    pieces: list[TextPart | ImagePart | Artifact] = []
+    for number, block in enumerate(result.content, 1):
+        pieces += _pieces(block, number)
+    texts = [piece.text for piece in pieces if isinstance(piece, TextPart)]
+    structured = _structured(result.structured_content, texts)
+    if structured:
+        pieces.append(TextPart(structured))
+    return ToolResponse(pieces if pieces else None, error=result.is_error)
+
+
+def _pieces(block: Any, number: int) -> list[TextPart | ImagePart | Artifact]:
+    match block.type:
+        case "text":
+            return [TextPart(block.text)]
+        case "image":
+            return [ImagePart(data=block.data, mime=block.mime_type)]
+        case "audio":
+            return [_artifact(f"audio-{number}", block.data, block.mime_type or "audio/wav")]
+        case "resource_link":
+            about = " ".join(
+                filter(None, (block.title or block.name, block.mime_type and f"({block.mime_type})", block.description))
+            )
+            return [TextPart(f"[resource {block.uri}: {about}]")]
+        case "resource":
+            return _resource(block.resource, number)
+        case other:
+            return [TextPart(f"[content of an unknown kind: {other}]")]
+
+
+def _resource(resource: Any, number: int) -> list[TextPart | ImagePart | Artifact]:
+    mime = resource.mime_type or ""
+    if (text := getattr(resource, "text", None)) is not None:
+        return [TextPart(f"[resource {resource.uri}]\n{text}")]
+    if mime.startswith("image/"):
+        return [TextPart(f"[resource {resource.uri}]"), ImagePart(data=resource.blob, mime=mime)]
+    name = str(resource.uri).rstrip("/").rpartition("/")[2] or f"resource-{number}"
+    return [_artifact(name, resource.blob, mime or _BINARY, summary=str(resource.uri))]
+
+
+def _artifact(name: str, data: str, mime: str, summary: str = "") -> Artifact:
+    if "." not in name:
+        name += mimetypes.guess_extension(mime) or ""
+    return Artifact(name[:128], data, mime, base64=True, summary=summary)
+
+
+def _structured(value: Any, texts: list[str]) -> str:
+    """As JSON, unless a text already says the same, as servers are asked to do for older clients."""
+    if value is None:
+        return ""
+    said: list[Any] = list(texts)
+    for text in texts:
+        with suppress(msgspec.DecodeError, RecursionError):
+            said.append(msgspec.json.decode(text))
+    wrapped = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    repeated = value in said or (list(wrapped) == ["result"] and wrapped["result"] in (*said, texts))
+    return "" if repeated else msgspec.json.encode(value).decode()

@@ -1,0 +1,135 @@
+"""A toolkit as an MCP server, over stdio or HTTP on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from treadle._tools.base import Limits, ToolOutcome
+from treadle._tools.runner import run_call
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import MissingExtraError
+from treadle._types.events import Artifact
+from treadle._types.messages import ImagePart, ToolCall
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolRequestParams, CallToolResult, ContentBlock
+
+    from mcp.server import Server
+
+LIMITS = Limits(error_detail="message")
+
+
+class _Served:
+    """The `ToolContext` of a call that comes from a client: what a tool shows meanwhile becomes progress."""
+
+    run_id = ""
+    run: Any = None
+
+    def __init__(self, call_id: str, session: Any) -> None:
+        self.call_id = self.idempotency_key = call_id
+        self._session = session
+        self._shown = 0
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def output(self, text: str) -> None:
+        self._shown += 1
+        task = asyncio.ensure_future(self._session.report_progress(self._shown, None, text))
+        self._sending.add(task)
+        task.add_done_callback(self._sent)
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        self._sending.discard(task)
+        if not task.cancelled():
+            task.exception()  # a client that does not listen is no failure of the tool
+
+    async def flush(self) -> None:
+        if self._sending:
+            await asyncio.wait(self._sending)
+
+
+def make_server(toolkit: Toolkit, name: str = "treadle") -> Server[Any]:
+    """Every tool that needs no approval; there is nobody here who could give one."""
+    try:
+        import mcp_types as types
+
+        from mcp.server import Server
+    except ImportError:
+        raise MissingExtraError("serving over MCP", "mcp") from None
+    open_to_all = toolkit.filtered(lambda tool: tool.approval == "allow")
+
+    async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=tool.name,
+                    description=tool.description,
+                    input_schema=dict(tool.parameters),
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=tool.effect == "pure", idempotent_hint=tool.effect in ("pure", "idempotent")
+                    ),
+                )
+                for tool in open_to_all
+            ]
+        )
+
+    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        call = ToolCall(str(context.request_id), params.name, dict(params.arguments or {}))
+        served = _Served(call.id, context.session)
+        tool = open_to_all.get(call.name)
+        outcome = await run_call(tool, call, limits=LIMITS, toolkit=open_to_all, extras={}, context=served)
+        await served.flush()
+        return types.CallToolResult(content=_blocks(outcome), is_error=bool(outcome.error))
+
+    return Server(name, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+async def serve_stdio(toolkit: Toolkit, name: str = "treadle") -> None:
+    """Until the client closes our standard input."""
+    server = make_server(toolkit, name)
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options())
+
+
+async def serve_http(
+    toolkit: Toolkit, port: int, name: str = "treadle", on_ready: Callable[[str], None] | None = None
+) -> None:
+    """On loopback only: whoever reaches the port may use the tools."""
+    app = make_server(toolkit, name).streamable_http_app(host="127.0.0.1")
+    import uvicorn
+
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        if on_ready is not None:
+            on_ready(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
+        await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listening])
+
+
+def _blocks(outcome: ToolOutcome) -> list[ContentBlock]:
+    from mcp_types import ImageContent, TextContent
+
+    parts = [outcome.content] if isinstance(outcome.content, str) else outcome.content
+    blocks: list[ContentBlock] = []
+    for part in parts:
+        if isinstance(part, ImagePart):
+            if part.data:
+                blocks.append(ImageContent(data=part.data, mime_type=part.mime))
+            else:
+                blocks.append(TextContent(text=part.url))
+        else:
+            blocks.append(TextContent(text=part if isinstance(part, str) else part.text))
+    return blocks + [_resource(artifact) for artifact in outcome.artifacts]
+
+
+def _resource(artifact: Artifact) -> ContentBlock:
+    from urllib.parse import quote
+
+    from mcp_types import BlobResourceContents, EmbeddedResource, TextResourceContents
+
+    uri = f"artifact:///{quote(artifact.name)}"
+    if artifact.base64:
+        return EmbeddedResource(resource=BlobResourceContents(uri=uri, blob=artifact.content, mime_type=artifact.mime))
+    return EmbeddedResource(resource=TextResourceContents(uri=uri, text=artifact.content, mime_type=artifact.mime))

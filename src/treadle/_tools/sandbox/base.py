@@ -1,0 +1,45 @@
+"""What the sandboxes have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle._tools.results import cut, to_text
+
+
+class SandboxLimits(Struct, frozen=True):
+    seconds: float = 10.0
+    """Of the code itself; waiting for tools does not count."""
+    memory: int = 256 * 1024 * 1024
+    output_chars: int = 50_000
+    code_chars: int = 100_000
+    processes: int = 32
+    """Only where code can start some at all."""
+
+
+class CodeResult(Struct, frozen=True):
+    """What became of a piece of code."""
+
+    stdout: str = ""
+    value: Any = None
+    """The value of the last expression."""
+    error: str = ""
+
+    def text(self, limit: int) -> str:
+        """As an observation: what was printed, then the last value or the error."""
+        pieces = [cut(self.stdout.rstrip("\n"), limit)] if self.stdout.strip() else []
+        if self.error:
+            pieces.append(cut(self.error, limit))
+        elif self.value is not None:
+            pieces.append(cut(self.value if isinstance(self.value, str) else _shown(self.value), limit))
+        return "\n".join(pieces) or "(no output)"
+
+
+def _shown(value: Any) -> str:
+    """As Python writes it, so that a list of texts looks like one."""
+    try:
+        return repr(value)
+    except Exception:
+        return to_text(value)

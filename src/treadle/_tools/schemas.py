@@ -1,0 +1,254 @@
+"""JSON Schema for Python annotations, and the way back: JSON values to what the annotations ask for.
+
+msgspec describes and converts all it knows; an annotation in which a pydantic type occurs is left to pydantic,
+which is there already when such a type exists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from treadle._types.errors import SchemaError
+
+_PLAIN = (str, int, bool, list, dict, None, type(None), Any, Literal, Union, types.UnionType)
+"""JSON already is what these annotations ask for."""
+_MAX_INLINED = 200
+_MAPS = ("properties", "patternProperties")
+_VALUES = ("default", "const", "enum", "examples")
+_DATE_TIME = Annotated[datetime, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+
+
+class Described(msgspec.Struct, frozen=True):
+    """What the annotations of some parameters come to."""
+
+    parameters: dict[str, Any]
+    convert: Callable[[dict[str, Any]], dict[str, Any]] | None
+    trusted: bool
+    """Nothing a user wrote by hand is in the schema."""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    name: str
+    annotation: Any
+    description: str = ""
+    required: bool = True
+    default: Any = msgspec.UNSET
+
+
+def describe(parameters: list[Parameter]) -> Described:
+    """The schema of an object with these parameters; `SchemaError` names the one that cannot be described."""
+    properties: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
+    for parameter in parameters:
+        schema, found = _schema_of(parameter)
+        for name, definition in found.items():
+            if definitions.setdefault(name, definition) != definition:
+                raise SchemaError(f"parameter {parameter.name!r}: two different types are called {name!r}; rename one")
+        properties[parameter.name] = schema
+    whole = _tidy({"type": "object", "properties": properties}, definitions)
+    required = [parameter.name for parameter in parameters if parameter.required]
+    if required:
+        whole["required"] = required
+    whole["additionalProperties"] = False
+    annotations = {parameter.name: parameter.annotation for parameter in parameters}
+    parts = {name: list(_parts(annotation, set())) for name, annotation in annotations.items()}
+    trusted = not any(
+        isinstance(part, msgspec.Meta) or _is_pydantic(part) for found in parts.values() for part in found
+    )
+    return Described(whole, _converter(annotations, parts), trusted)
+
+
+def _schema_of(parameter: Parameter) -> tuple[dict[str, Any], dict[str, Any]]:
+    annotation = parameter.annotation
+    try:
+        if any(_is_pydantic(part) for part in _parts(annotation, set())):
+            schema: dict[str, Any] = _adapter(annotation).json_schema(ref_template="#/$defs/{model}")
+            definitions = schema.pop("$defs", {})
+        else:
+            (schema,), definitions = msgspec.json.schema_components(
+                [_with_format(annotation)], schema_hook=_schema_hook, ref_template="#/$defs/{name}"
+            )
+    except Exception as error:  # whatever a type's own hooks raise: it cannot be described
+        raise SchemaError(_no_schema(parameter, error)) from error
+    if parameter.description:
+        schema = {**schema, "description": parameter.description}
+    if parameter.default is not msgspec.UNSET:
+        with contextlib.suppress(TypeError, ValueError, RecursionError):  # a default works without being shown
+            schema = {**schema, "default": msgspec.json.decode(msgspec.json.encode(parameter.default))}
+    return schema, definitions
+
+
+def _no_schema(parameter: Parameter, error: Exception) -> str:
+    kind = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    return (
+        f"parameter {parameter.name!r}: {kind} cannot be described as JSON Schema ({reason}). Annotate it with JSON types, a dataclass, "
+        f"TypedDict, Enum or pydantic model; or Annotated[{kind}, Extra] if only another tool fills it"
+    )
+
+
+def _schema_hook(kind: type[Any]) -> dict[str, Any]:
+    # Whoever annotates with a path has imported it; for all others it would only make our own import slower.
+    if "pathlib" in sys.modules and issubclass(kind, sys.modules["pathlib"].PurePath):
+        return {"type": "string"}
+    raise NotImplementedError
+
+
+def _with_format(annotation: Any) -> Any:
+    """msgspec names no format for date-times whose zone is open, and a model would write anything."""
+    if annotation is datetime:
+        return _DATE_TIME
+    if get_origin(annotation) in (Union, types.UnionType):
+        return Union[tuple(_with_format(member) for member in get_args(annotation))]  # noqa: UP007 - built at run time
+    return annotation
+
+
+def _parts(annotation: Any, seen: set[int]) -> Iterator[Any]:
+    """The annotation, everything it is made of, and the metadata on it."""
+    if id(annotation) in seen:
+        return
+    seen.add(id(annotation))
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *metadata = get_args(annotation)
+        yield from metadata
+        yield from _parts(inner, seen)
+    elif origin is not None:
+        yield origin
+        for argument in () if origin is Literal else get_args(annotation):
+            yield from _parts(argument, seen)
+    else:
+        yield annotation
+        yield from _fields(annotation, seen)
+
+
+def _fields(annotation: Any, seen: set[int]) -> Iterator[Any]:
+    if isinstance(annotation, type) and annotation.__module__ != "builtins" and not _is_pydantic(annotation):
+        try:
+            hints = get_type_hints(annotation, include_extras=True)
+        except Exception:  # a field that cannot be resolved is reported by who describes it
+            return
+        for hint in hints.values():
+            yield from _parts(hint, seen)
+
+
+def _is_pydantic(part: Any) -> bool:
+    """Told by module names, so that pydantic is never imported for it."""
+    if "pydantic" not in sys.modules:
+        return False
+    bases = part.__mro__ if isinstance(part, type) else type(part).__mro__
+    return any(base.__module__.partition(".")[0] == "pydantic" for base in bases)
+
+
+def _adapter(annotation: Any) -> Any:
+    return sys.modules["pydantic"].TypeAdapter(annotation)
+
+
+def _tidy(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """References inlined where possible, so that the schema still holds inside a larger one; titles, which say nothing, dropped."""
+    try:
+        return _Inliner(definitions).visit(schema, ())
+    except _CannotInline:
+        keep = _Inliner({})
+        return {**keep.visit(schema, ()), "$defs": {name: keep.visit(node, ()) for name, node in definitions.items()}}
+
+
+class _CannotInline(Exception):
+    pass
+
+
+class _Inliner:
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self.definitions = definitions
+        self.inlined = 0
+
+    def visit(self, node: Any, inside: tuple[str, ...]) -> Any:
+        if isinstance(node, list):
+            return [self.visit(item, inside) for item in cast(list[Any], node)]
+        if not isinstance(node, dict):
+            return node
+        clean: dict[str, Any] = {}
+        for key, value in cast(dict[str, Any], node).items():
+            if key in ("title", "discriminator"):
+                continue
+            if key in _MAPS:
+                clean[key] = {name: self.visit(schema, inside) for name, schema in value.items()}
+            else:
+                clean[key] = value if key in _VALUES else self.visit(value, inside)
+        if "type" not in clean and all(isinstance(option, str) for option in clean.get("enum", [0])):
+            clean["type"] = "string"
+        return self.resolve(clean, inside)
+
+    def resolve(self, node: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+        reference = node.get("$ref")
+        if not isinstance(reference, str) or not self.definitions:
+            return node
+        name = reference.removeprefix("#/$defs/")
+        self.inlined += 1
+        if name in inside or name not in self.definitions or self.inlined > _MAX_INLINED:
+            raise _CannotInline
+        return {
+            **self.visit(self.definitions[name], (*inside, name)),
+            **{key: value for key, value in node.items() if key != "$ref"},
+        }
+
+
+def _converter(
+    annotations: Mapping[str, Any], parts: Mapping[str, list[Any]]
+) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """One pass of msgspec for all it knows, one of pydantic for each of its own; None when JSON already is what is asked for."""
+    adapters = {
+        name: _adapter(annotations[name]) for name, found in parts.items() if any(_is_pydantic(part) for part in found)
+    }
+    needed = {
+        name: annotations[name]
+        for name, found in parts.items()
+        if name not in adapters
+        and not all(part in _PLAIN for part in found if not isinstance(part, (str, msgspec.Meta)))
+    }
+    if not needed and not adapters:
+        return None
+    shape: Any = TypedDict("shape", needed, total=False)  # pyright: ignore[reportArgumentType] - made at run time, as its fields are
+
+    def convert(args: dict[str, Any]) -> dict[str, Any]:
+        try:
+            converted = (
+                {**args, **msgspec.convert(args, shape, str_keys=True, dec_hook=_construct)} if needed else dict(args)
+            )
+        except msgspec.ValidationError as error:
+            raise ValueError(_conversion_problem(str(error))) from None
+        for name, adapter in adapters.items():
+            if name in args:
+                converted[name] = _validated(adapter, name, args[name])
+        return converted
+
+    return convert
+
+
+def _construct(kind: Any, value: Any) -> Any:
+    """A type msgspec does not know: a path, or one whose schema the user wrote."""
+    return kind(value)
+
+
+def _conversion_problem(message: str) -> str:
+    text, _, path = message.partition(" - at `$.")
+    return f"argument '{path.rstrip('`')}': {text}" if path else re.sub(r" - at `\$`$", "", text)
+
+
+def _validated(adapter: Any, name: str, value: Any) -> Any:
+    try:
+        return adapter.validate_python(value)
+    except ValueError as error:
+        details: list[dict[str, Any]] = (
+            cast(Any, error).errors(include_url=False, include_input=False) if hasattr(error, "errors") else []
+        )
+        texts = [f"argument '{'.'.join(map(str, (name, *detail['loc'])))}': {detail['msg']}" for detail in details[:8]]
+        raise ValueError("; ".join(texts) or str(error)) from None

@@ -1,0 +1,130 @@
+"""A set of tools under unique names. Wrapping gives a new one: `filtered`, `prefixed`, `approved`, `+`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, get_args
+
+from treadle._tools.base import Approval, Effect, Tool
+from treadle._tools.function import tool as make_tool
+from treadle._tools.validation import check_name, check_schema
+from treadle._types.errors import ConfigError, DuplicateToolError
+from treadle._types.request import ToolSchema
+
+_ACCEPTED = "a Tool, a BaseTool object, a function, or an object with as_tool() such as an agent"
+
+
+class Toolkit:
+    """The tools of an agent, in the order they were registered.
+
+    kit = Toolkit([read_file, write_file])
+    safe = kit.filtered(["read_file"]) + kit.filtered(["write_file"]).approved("ask")
+    """
+
+    def __init__(self, tools: Iterable[object] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._schemas: tuple[ToolSchema, ...] | None = None
+        for item in tools:
+            self.register(item)
+
+    def register(self, item: object) -> Tool:
+        """Add a tool, or what can be made one. Usable as a decorator."""
+        tool = _as_tool(item)
+        check_name(tool.name)
+        check_schema(tool.parameters, tool.name)
+        _check_policy(tool)
+        if tool.name in self._tools:
+            raise DuplicateToolError(
+                f"there is already a tool {tool.name!r}: rename one, or use toolkit.prefixed('...')"
+            )
+        self._tools[tool.name] = tool
+        self._schemas = None
+        return tool
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """What the model is told."""
+        if self._schemas is None:
+            self._schemas = tuple(tool.schema for tool in self)
+        return self._schemas
+
+    def nearest(self, name: str, count: int = 3) -> list[str]:
+        """Names that look like `name`, best first."""
+        folded = {known.casefold(): known for known in self._tools}
+        # Comparing is quadratic in the length, and the name may be anything.
+        return [folded[match] for match in difflib.get_close_matches(name[:64].casefold(), folded, count, 0.5)]
+
+    def filtered(self, keep: Iterable[str] | Callable[[Tool], bool]) -> Toolkit:
+        """Only the tools with these names, or those a predicate keeps."""
+        if callable(keep):
+            return Toolkit(tool for tool in self if keep(tool))
+        names = self._known(keep)
+        return Toolkit(tool for tool in self if tool.name in names)
+
+    def prefixed(self, prefix: str) -> Toolkit:
+        """The same tools, each name with `prefix` in front (`"github_"`)."""
+        return Toolkit(tool.replace(name=prefix + tool.name) for tool in self)
+
+    def approved(self, policy: Approval, names: Iterable[str] | None = None) -> Toolkit:
+        """The same tools, all or the named ones under this approval policy."""
+        chosen = set(self._tools) if names is None else self._known(names)
+        return Toolkit(tool.replace(approval=policy) if tool.name in chosen else tool for tool in self)
+
+    def _known(self, names: Iterable[str]) -> set[str]:
+        chosen = {names} if isinstance(names, str) else set(names)
+        for name in sorted(chosen - self._tools.keys()):
+            near = ", ".join(self.nearest(name) or self.names[:20])
+            raise ConfigError(f"there is no tool {name!r} in this toolkit; did you mean: {near}?")
+        return chosen
+
+    def __add__(self, other: Iterable[object]) -> Toolkit:
+        return Toolkit([*self, *other])
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(tuple(self._tools.values()))
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __repr__(self) -> str:
+        return f"Toolkit({', '.join(self._tools)})"
+
+
+def _as_tool(item: object) -> Tool:
+    if isinstance(item, Tool):
+        return item
+    if isinstance(item, type):
+        raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an object of it")
+    convert: Any = getattr(item, "as_tool", None)
+    made: Any = convert() if callable(convert) else make_tool(item) if callable(item) else None
+    if not isinstance(made, Tool):
+        raise TypeError(f"a tool must be {_ACCEPTED}, not {type(item).__name__}")
+    return made
+
+
+def _check_policy(tool: Tool) -> None:
+    """A `Tool` written by hand is not checked when it is made."""
+    if not callable(tool.execute):
+        raise ConfigError(f"tool {tool.name!r}: execute must be a function")
+    seconds: Any = tool.timeout
+    if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
+        raise ConfigError(f"tool {tool.name!r}: timeout must be seconds above 0, or None for no limit")
+    if tool.effect not in get_args(Effect):
+        raise ConfigError(
+            f"tool {tool.name!r}: effect must be one of {', '.join(get_args(Effect))}, not {tool.effect!r}"
+        )
+    if tool.approval not in get_args(Approval):
+        raise ConfigError(
+            f"tool {tool.name!r}: approval must be one of {', '.join(get_args(Approval))}, not {tool.approval!r}"
+        )

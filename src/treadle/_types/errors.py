@@ -1,0 +1,139 @@
+"""Everything Treadle raises, as one tree:
+
+TreadleError
+|- ConfigError                a setting, a tool, a file or a prompt that cannot be used; the message names the fix
+|  |- DuplicateToolError      two tools under one name
+|  |- SchemaError             a tool's schema cannot be checked
+|  |- MissingKeyError         a provider's key was not given
+|  |- MissingExtraError       an optional part of Treadle is not installed
+|  `- UnknownModelError       no such model or provider
+|- ModelError                 a model call failed
+|  |- TransientModelError     worth another attempt: 408, 409, 429, 5xx, a dropped or silent connection
+|  |- RequestRefusedError     the provider refuses this request: other 4xx
+|  |  `- ContextOverflowError the request does not fit the model's window
+|  |- BadReplyError           an answer that is not what the protocol says
+|  `- ContentFilteredError    the provider withheld the reply
+|- ToolError                  raise it in a tool to tell the model something
+|- StructuredCallError        no level of a structured call gave a readable value
+|- LimitError
+|  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
+|  `- BudgetExhaustedError    a budget is used up
+`- JournalError               the log cannot be written or read
+   |- RunNotFoundError
+   |- RunBusyError            another process drives this run
+   `- CorruptLogError
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle._types.usage import NO_USAGE, Usage
+
+
+class TreadleError(Exception):
+    """The root of every error Treadle raises on purpose."""
+
+
+class ConfigError(TreadleError):
+    """A setting, a tool, a file or a prompt that cannot be used. The message names the fix."""
+
+
+class DuplicateToolError(ConfigError):
+    pass
+
+
+class SchemaError(ConfigError):
+    pass
+
+
+class MissingKeyError(ConfigError):
+    pass
+
+
+class MissingExtraError(ConfigError):
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f'{what} needs an optional part of Treadle: pip install "treadle[{extra}]"')
+        self.extra = extra
+
+
+class UnknownModelError(ConfigError):
+    pass
+
+
+class ModelError(TreadleError):
+    """A model call failed. `usage` is what the failed attempt is known to have cost."""
+
+    def __init__(self, message: str, *, status: int | None = None, usage: Usage = NO_USAGE, provider: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.usage = usage
+        self.provider = provider
+
+
+class TransientModelError(ModelError):
+    """Worth another attempt; `retry_after` is the server's own wish in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.retry_after = retry_after
+
+
+class RequestRefusedError(ModelError):
+    pass
+
+
+class ContextOverflowError(RequestRefusedError):
+    pass
+
+
+class BadReplyError(ModelError):
+    pass
+
+
+class ContentFilteredError(ModelError):
+    pass
+
+
+class ToolError(TreadleError):
+    """Raise it in a tool: its text is always shown to the model."""
+
+
+class StructuredCallError(TreadleError):
+    def __init__(self, message: str, *, usage: Usage = NO_USAGE, calls: int = 0) -> None:
+        super().__init__(message)
+        self.usage = usage
+        self.calls = calls
+
+
+class LimitError(TreadleError):
+    """A bound was reached. `cost` and `metadata` say what was done up to then."""
+
+    def __init__(self, message: str, *, cost: Usage = NO_USAGE, metadata: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.cost = cost
+        self.metadata = metadata or {}
+
+
+class MaxIterationsError(LimitError):
+    pass
+
+
+class BudgetExhaustedError(LimitError):
+    pass
+
+
+class JournalError(TreadleError):
+    pass
+
+
+class RunNotFoundError(JournalError):
+    pass
+
+
+class RunBusyError(JournalError):
+    pass
+
+
+class CorruptLogError(JournalError):
+    pass

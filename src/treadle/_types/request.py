@@ -1,0 +1,108 @@
+"""One exchange with a model: what is sent, the parts that stream back, and the whole reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types.messages import Message
+from treadle._types.usage import NO_USAGE, Usage
+
+
+class ToolSchema(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a model is told of a tool."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class OutputFormat(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A constraint on the reply: any JSON object, one that fits a schema, or text of a grammar."""
+
+    kind: Literal["json", "schema", "grammar"]
+    schema: dict[str, Any] | None = None
+    grammar: str = ""
+    name: str = "reply"
+
+
+class WireCache:
+    """Room for an adapter to keep what it encoded for one conversation, so that a message is encoded once.
+
+    The engine makes one per run and component and hands it along with each request.
+    """
+
+    __slots__ = ("slots",)
+
+    def __init__(self) -> None:
+        self.slots: dict[str, Any] = {}
+
+
+class Request(Struct, frozen=True, omit_defaults=True):
+    """Everything one model call depends on. A pure function of the run's state builds it."""
+
+    messages: Sequence[Message]
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: str = "auto"
+    """auto | none | required | the name of the one tool that must be called."""
+    format: OutputFormat | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    stream: bool = False
+    """Whether the caller wants deltas; an adapter may use its plain endpoint when not."""
+    component: str = "loop"
+    cache: WireCache | None = None
+
+    def replace(self, **changes: Any) -> Request:
+        return msgspec.structs.replace(self, **changes)
+
+
+class RawCall(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A native tool call as the provider gave it: arguments are still text."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+Finish = Literal["stop", "calls", "length", "filter", "refusal", "pause", "error", "unknown"]
+
+
+class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
+    """One whole assistant message. Every stream of parts ends in exactly one."""
+
+    text: str = ""
+    calls: tuple[RawCall, ...] = ()
+    reasoning: str = ""
+    finish: Finish = "stop"
+    usage: Usage = NO_USAGE
+    model: str = ""
+    id: str = ""
+    opaque: dict[str, Any] | None = None
+
+
+class TextDelta(Struct, frozen=True, tag="text", gc=False):
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, tag="reasoning", gc=False):
+    text: str
+
+
+class CallDelta(Struct, frozen=True, tag="call", omit_defaults=True, gc=False):
+    """A fragment of a native call; `done` says that its arguments are complete."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    done: bool = False
+
+
+Delta = TextDelta | ReasoningDelta | CallDelta
+StreamPart = TextDelta | ReasoningDelta | CallDelta | Reply

@@ -1,0 +1,404 @@
+"""What a run's records fold to. `apply` is the only way the state changes, so a log can be loaded, compared and forked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage, text_of
+from treadle._types.profile import Profile
+from treadle._types.request import ToolSchema
+from treadle._types.usage import NO_USAGE, Usage
+
+CONVERSATION = ("loop", "repair")
+"""Components whose replies are part of the conversation; all others only advise."""
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """A message in the window, and the record and component that put it there."""
+
+    message: Message
+    seq: int
+    component: str
+
+
+class Step(Struct, frozen=True, gc=False):
+    """One tool call and what came of it."""
+
+    iteration: int
+    tool: str
+    args: dict[str, Any]
+    observation: str
+    error: str
+    elapsed: float
+    call_id: str
+    thought: str = ""
+    artifacts: tuple[ev.Artifact, ...] = ()
+
+
+class Spent(Struct, gc=False):
+    """What one component has cost so far."""
+
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    elapsed: float = 0.0
+
+
+class OpenCall(Struct, gc=False):
+    """A call of the last reply: asked for, perhaps under way, perhaps finished; not yet shown to the model."""
+
+    call: ToolCall
+    started: bool = False
+    effect: str = "unsafe"
+    """What its tool said, when it was started, about running it again."""
+    done: ev.ToolDone | None = None
+    seq: int = -1
+    """The record of `done`."""
+
+
+class Counters(Struct, gc=False):
+    tool_calls: int = 0
+    failed_calls: int = 0
+    truncated_responses: int = 0
+    truncated_observations: int = 0
+    trims: int = 0
+    compactions: int = 0
+    interrupts: int = 0
+    attempts_failed: int = 0
+
+
+class RunState:
+    """The fold of a run's records."""
+
+    def __init__(self) -> None:
+        self.seq = -1
+        self.created = 0.0
+        self.updated = 0.0
+        self.started: ev.RunStarted | None = None
+        self.finished: ev.RunFinished | None = None
+        self.paused: ev.Paused | None = None
+        self.phase = ""
+        self.phases: dict[str, dict[str, Any]] = {}
+        """The data each phase began with, the last time it did."""
+        self.model = ""
+        self.dialect = ""
+        self.profile = Profile()
+        self.tools: tuple[ToolSchema, ...] = ()
+        self._named: tuple[ToolSchema, ...] = ()
+        self._names: frozenset[str] = frozenset()
+        self.window: list[Entry] = []
+        self.transcript: list[Message] = []
+        self.epoch = 0
+        """Grows with every declared break: a request built after it need not extend the one before."""
+        self.breaks: list[tuple[int, str]] = []
+        self.iteration = 0
+        self.extra_iterations = 0
+        self.thinking = ""
+        """The component whose conversation call has started and not ended."""
+        self.open: dict[str, OpenCall] = {}
+        self.waiting: list[Entry] = []
+        """Messages that arrived while calls are open: they follow the results."""
+        self.thought = ""
+        self.candidate: str | None = None
+        """An answer the loop has proposed and nobody has objected to yet."""
+        self.problem = ""
+        self.parse_failures = 0
+        self.tool_failures = 0
+        self.round_failed = False
+        self.round_due = False
+        """Results are in the conversation and the model has not been asked about them yet."""
+        self.final_call: ev.ToolDone | None = None
+        self.extras_pending = False
+        self.task_successful: bool | None = None
+        self.answer_only = ""
+        """Why no tool may be called any more; empty while they may."""
+        self.must_act = False
+        self.barred: frozenset[str] = frozenset()
+        """What the next reply is held to, where the dialect can: that it is a tool call, and no call of these."""
+        self.answered: ev.AnswerDone | None = None
+        self.approvals: dict[str, ev.Approved] = {}
+        self.steps: list[Step] = []
+        self.plan: tuple[ev.PlanStep, ...] = ()
+        self.notes: dict[str, list[dict[str, Any]]] = {}
+        self.dag_steps: dict[str, ev.StepDone] = {}
+        self.usage = NO_USAGE
+        self.spent: dict[str, Spent] = {}
+        self.counters = Counters()
+        self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
+        """Advisers' replies of the current round, so that a resumed round does not ask for them again."""
+        self.read_ids: set[str] = set()
+
+    # ---- questions about the state
+
+    @property
+    def question(self) -> str:
+        return text_of(self.started.question) if self.started else ""
+
+    @property
+    def answer_pending(self) -> bool:
+        return self.candidate is not None or self.final_call is not None
+
+    def messages(self) -> list[Message]:
+        """The whole conversation, whatever has left the window."""
+        return list(self.transcript)
+
+    def pending_calls(self) -> list[OpenCall]:
+        return [call for call in self.open.values() if call.done is None]
+
+    def tool_names(self) -> frozenset[str]:
+        """The tools that may be called at this moment."""
+        if self._named is not self.tools:
+            self._named, self._names = self.tools, frozenset(tool.name for tool in self.tools)
+        return self._names
+
+    # ---- the fold
+
+    def apply(self, record: ev.Record) -> None:
+        self.seq = record.seq
+        self.updated = record.time
+        handler = _HANDLERS.get(type(record.event))
+        if handler is not None:
+            handler(self, record.event, record)
+
+    def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
+        self.started = event
+        self.created = record.time
+        self.model, self.dialect, self.tools = event.model, event.dialect, event.tools
+        self.profile = event.profile or Profile()
+        for place, message in enumerate(event.history):
+            # History has no records of its own: negative numbers keep each message addressable.
+            self._add(message, place - len(event.history) - 1, "history")
+        self._add(UserMessage(event.question, pinned=True), record.seq, "question")
+
+    def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
+        self.phase = event.phase
+        self.phases[event.phase] = event.data
+        if event.phase == "answer_only":
+            self.answer_only = str(event.data.get("reason", "")) or "told to answer"
+        self.must_act = bool(event.data.get("must_act"))
+        self.barred = frozenset(event.data.get("barred", ()))
+
+    def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
+        if event.component in CONVERSATION:
+            self.thinking = event.component
+            self.round_due = False
+            self.replies.clear()
+
+    def on_think_failed(self, event: ev.ThinkFailed, record: ev.Record) -> None:
+        self.counters.attempts_failed += 1
+        self._spend(event.component, event.usage, 0.0)
+
+    def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
+        self._spend(event.component, event.usage, event.elapsed, calls=1)
+        if event.finish == "length":
+            self.counters.truncated_responses += 1
+        if event.component not in CONVERSATION:
+            self.replies.setdefault((event.component, event.digest), []).append(event)
+            return
+        self.thinking = ""
+        self.must_act, self.barred = False, frozenset()
+        self.replies.clear()
+        self.iteration = max(self.iteration, event.iteration)
+        self.thought, self.problem = event.thought, event.problem
+        self.parse_failures = self.parse_failures + 1 if event.problem else 0
+        if event.task_successful is not None:
+            self.task_successful = event.task_successful
+        calls = event.message.calls
+        self.candidate = event.answer if not calls and not event.problem else None
+        self.round_failed = False
+        self._add(event.message, record.seq, event.component)
+        self.open = {call.id: OpenCall(call) for call in calls}
+
+    def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
+        # Whatever is said after a proposed answer or an unreadable reply is said to make the model go on.
+        self.candidate, self.problem = None, ""
+        entry = Entry(event.message, record.seq, event.component)
+        if self.open:
+            self.waiting.append(entry)
+        else:
+            self._put(entry)
+
+    def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
+        self.extras_pending = False
+        if event.call.id in self.open:
+            self.open[event.call.id].started = True
+            self.open[event.call.id].effect = event.effect
+
+    def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
+        call = self.open.get(event.call_id)
+        if call is None or call.done is not None:
+            return
+        call.done, call.seq = event, record.seq
+        counters = self.counters
+        counters.tool_calls += 1
+        counters.failed_calls += bool(event.error)
+        counters.truncated_observations += event.full is not None
+        self.extras_pending = (self.extras_pending and event.error != "lost_extras") or event.had_extras
+        if event.usage is not NO_USAGE:
+            self.usage += event.usage
+        if event.executed:
+            self.usage = msgspec.structs.replace(self.usage, tool_calls=self.usage.tool_calls + 1)
+        if event.final and self.final_call is None:
+            self.final_call = event
+        self.round_failed = self.round_failed or bool(event.error)
+        if all(other.done is not None for other in self.open.values()):
+            self._close_calls()
+
+    def _close_calls(self) -> None:
+        for call in self.open.values():
+            done = call.done
+            assert done is not None
+            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error))
+            self._add(message, call.seq, f"tool:{done.name}")
+            observation = done.content if isinstance(done.content, str) else _flat(done.content)
+            self.steps.append(
+                Step(
+                    done.iteration, done.name, call.call.args, observation, done.error, done.elapsed, done.call_id,
+                    self.thought, done.artifacts,
+                )
+            )  # fmt: skip
+        self.tool_failures = self.tool_failures + 1 if self.round_failed else 0
+        self.open = {}
+        self.round_due = True
+        for entry in self.waiting:
+            self._put(entry)
+        self.waiting = []
+
+    def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
+        self.counters.interrupts += 1
+        self.read_ids.update(event.ids)
+        if self.candidate is not None or self.final_call is not None:
+            self.extra_iterations += 1
+        self.candidate, self.problem, self.final_call = None, "", None
+        text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
+        entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
+        if self.open:
+            self.waiting.append(entry)
+        else:
+            self._put(entry)
+
+    def on_tools_changed(self, event: ev.ToolsChanged, record: ev.Record) -> None:
+        self.tools = event.tools
+        self._break(record.seq, f"tools changed: {event.reason}")
+
+    def on_context_compacted(self, event: ev.ContextCompacted, record: ev.Record) -> None:
+        covers, unpinned = set(event.covers), set(event.unpinned)
+        window: list[Entry] = []
+        summary_placed = not event.summary
+        for entry in self.window:
+            if entry.seq in covers and entry.component != "question":
+                if not summary_placed:
+                    window.append(Entry(UserMessage(event.summary, kind="summary"), record.seq, "summary"))
+                    summary_placed = True
+                continue
+            message = entry.message
+            if (
+                entry.seq in event.replaced
+                and not isinstance(message, AssistantMessage)
+                and hasattr(message, "content")
+            ):
+                message = msgspec.structs.replace(message, content=event.replaced[entry.seq])
+            if entry.seq in unpinned and isinstance(message, UserMessage) and entry.component != "question":
+                message = msgspec.structs.replace(message, pinned=False)
+            window.append(entry if message is entry.message else Entry(message, entry.seq, entry.component))
+        self.window = window
+        if event.reason == "trim":
+            self.counters.trims += 1
+        else:
+            self.counters.compactions += 1
+        self._break(record.seq, f"context {event.reason or 'compacted'}")
+
+    def on_plan_changed(self, event: ev.PlanChanged, record: ev.Record) -> None:
+        self.plan = event.steps
+
+    def on_model_switched(self, event: ev.ModelSwitched, record: ev.Record) -> None:
+        self.model = event.model
+        self.profile = event.profile or self.profile
+        self._break(record.seq, f"model switched to {event.model}")
+
+    def on_dialect_demoted(self, event: ev.DialectDemoted, record: ev.Record) -> None:
+        self.dialect = event.dialect
+        self._break(record.seq, f"dialect demoted to {event.dialect}")
+
+    def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> None:
+        self.answered = event
+
+    def on_paused(self, event: ev.Paused, record: ev.Record) -> None:
+        self.paused = event
+
+    def on_resumed(self, event: ev.Resumed, record: ev.Record) -> None:
+        self.paused = None
+
+    def on_approved(self, event: ev.Approved, record: ev.Record) -> None:
+        self.approvals[event.call_id] = event
+
+    def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
+        self.notes.setdefault(event.component, []).append(event.data)
+
+    def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
+        self.dag_steps[event.key or event.step] = event
+        self.usage += event.usage
+
+    def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
+        self.finished = event
+        self.paused = None
+
+    # ---- small helpers of the fold
+
+    def _add(self, message: Message, seq: int, component: str) -> None:
+        self._put(Entry(message, seq, component))
+
+    def _put(self, entry: Entry) -> None:
+        self.window.append(entry)
+        self.transcript.append(entry.message)
+
+    def _break(self, seq: int, why: str) -> None:
+        self.epoch += 1
+        self.breaks.append((seq, why))
+
+    def _spend(self, component: str, usage: Usage, elapsed: float, calls: int = 0) -> None:
+        spent = self.spent.get(component)
+        if spent is None:
+            spent = self.spent[component] = Spent()
+        spent.calls += calls
+        spent.usage += usage
+        spent.elapsed += elapsed
+        self.usage += usage
+
+
+def _flat(parts: Iterable[Any]) -> str:
+    return "\n".join(str(getattr(part, "text", "[image]")) for part in parts)
+
+
+def _handlers() -> dict[type, Callable[[RunState, Any, ev.Record], None]]:
+    stored = [event for event in get_args(ev.Event) if hasattr(RunState, f"on_{event.__struct_config__.tag}")]
+    return {event: getattr(RunState, f"on_{event.__struct_config__.tag}") for event in stored}
+
+
+_HANDLERS = _handlers()
+
+
+def fold(records: Iterable[ev.Record]) -> RunState:
+    """The state a log folds to."""
+    state = RunState()
+    for record in records:
+        state.apply(record)
+    return state
+
+
+def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """The window as units that must stay together: a reply with calls and its results, or a single message."""
+    group: list[Entry] = []
+    for entry in window:
+        if isinstance(entry.message, ToolMessage) and group:
+            group.append(entry)
+            continue
+        if group:
+            yield group
+        group = [entry]
+    if group:
+        yield group
