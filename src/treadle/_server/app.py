@@ -21,10 +21,10 @@ from treadle._journal import Journal, open_journal
 from treadle._server.api import facade
 from treadle._server.api import meta as house
 from treadle._server.api import runs as api
-from treadle._server.api.errors import ApiError, error_response
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Doorkeeper
+from treadle._server.errors import ApiError, error_response
 from treadle._server.live.hub import Hub
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from starlette.requests import Request
 
-from treadle._server.api.errors import ApiError
+from treadle._server.errors import ApiError
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
 

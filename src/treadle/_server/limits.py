@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from treadle._server.api.errors import too_many
+from treadle._server.errors import too_many
 
 _REMEMBERED = 10_000
 

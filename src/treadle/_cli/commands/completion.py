@@ -51,14 +51,14 @@ def run(args: argparse.Namespace) -> int:
 
 def walk() -> Iterator[Node]:
     """Every command and action of the program."""
-    from treadle._cli.main import COMMANDS, build_parser
+    from treadle._cli.command_table import COMMANDS, build_parser
 
     parser, _ = build_parser(list(COMMANDS))
     yield from _nodes(parser, ())
 
 
 def _nodes(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Node]:
-    from treadle._cli.main import COMMANDS
+    from treadle._cli.command_table import COMMANDS
 
     options: list[Option] = []
     children: dict[str, argparse.ArgumentParser] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +77,7 @@ def _count(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
+    from treadle._cli.driving.interrupts import run_async
     from treadle._evals.runner import chosen
     from treadle._evals.tasks import load_tasks
     from treadle._types.errors import ConfigError
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "results.jsonl").write_bytes(b"")
-    report = asyncio.run(_evaluate(args, tasks, out))
+    report = run_async(_evaluate(args, tasks, out))
     _print(report, out)
     return (
         exits.OK if all(100 * figures.shares["all"].value >= args.min for figures in report.figures) else exits.FAILED

@@ -16,9 +16,9 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._engine.run import Run
-from treadle._server.api.errors import ApiError, bad_request, not_found
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.live.following import Follower
+from treadle._server.errors import ApiError, bad_request, not_found
+from treadle._server.live.follower import Follower
 from treadle._server.live.sse import HEARTBEAT, EventStream
 from treadle._types.ids import fresh_id
 from treadle._types.usage import Usage

@@ -7,9 +7,9 @@ from starlette.responses import Response
 import treadle
 from treadle._flows.agent import Agent
 from treadle._server.api import bodies as b
-from treadle._server.api.errors import ApiError, too_many
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.authenticator import COOKIE
+from treadle._server.errors import ApiError, too_many
 
 _WEEK = 7 * 86400
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from treadle._server.api.errors import ApiError, bad_request, error_response, from_engine, too_many
 from treadle._server.authenticator import Doorkeeper, Principal
+from treadle._server.errors import ApiError, bad_request, error_response, from_engine, too_many
 from treadle._server.limits import Rate, Room
 from treadle._server.live.hub import Hub
 from treadle._server.metrics import Metrics

@@ -14,10 +14,10 @@ from treadle._flows.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._server.api import bodies as b
 from treadle._server.api.conversations import group
-from treadle._server.api.errors import ApiError, bad_request, conflict, not_found
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.api.views import find_artifact, info_of, record_body, request_body, run_body, waiting_calls
-from treadle._server.live.following import Follower, follow
+from treadle._server.errors import ApiError, bad_request, conflict, not_found
+from treadle._server.live.follower import Follower, follow
 from treadle._server.live.projection import START, Position, Projection, read_position
 from treadle._server.live.sse import EventStream
 from treadle._types.events import Record

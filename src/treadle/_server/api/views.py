@@ -19,7 +19,7 @@ from treadle._server.api.bodies import (
     WaitingCall,
     lines,
 )
-from treadle._server.api.errors import conflict, not_found
+from treadle._server.errors import conflict, not_found
 from treadle._server.live.projection import usage_fields
 from treadle._types.events import Artifact, Record, RunStarted, ThinkStarted, ToolDone
 from treadle._types.state import RunState, fold

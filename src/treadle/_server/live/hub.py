@@ -17,7 +17,7 @@ from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record
 from treadle._journal.base import InboxItem, Journal
-from treadle._server.api.errors import ApiError, conflict, not_found
+from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import Room
 from treadle._server.live.channel import Channel
 from treadle._server.metrics import Metrics
