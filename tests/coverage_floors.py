@@ -16,7 +16,7 @@ from coverage import Coverage
 from coverage.exceptions import CoverageException
 
 FLOORS = {"_types": 90, "_dialects": 90, "_engine": 90, "_plugins": 90, "_flows": 90}
-"""Percent of statements and branches together. Raise a floor when the figure has moved well above it; never lower one."""
+"""Percent of statements and branches together. Raise a floor when its figure has moved well above it; never lower one."""
 
 WORST_SHOWN = 5
 
@@ -58,7 +58,9 @@ def verdict(packages: dict[str, Package], floors: dict[str, int]) -> tuple[list[
         shown = f"{int(package.percent * 10) / 10:5.1f} %"
         table.append(f"  {name:<12} {shown}" + (f"   floor {floor} %" if floor is not None else ""))
         if floor is not None and package.percent < floor:
-            worst = [f"{path} ({count})" for count, path in sorted(package.missing, reverse=True)[:WORST_SHOWN] if count]
+            worst = [
+                f"{path} ({count})" for count, path in sorted(package.missing, reverse=True)[:WORST_SHOWN] if count
+            ]
             failures.append(
                 f"coverage: {name} is at {shown.strip()}, its floor is {floor} %; most is missing in {', '.join(worst)}"
             )
