@@ -59,8 +59,12 @@ def run(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     python = environment("test")
     install_system_programs()
+    if arguments:
+        return call(python, "-m", "pytest", *arguments)
     # The whole suite uses every core; files stay together, so that what a file sets up is set up once.
-    return call(python, "-m", "pytest", *(arguments or ["-n", "auto", "--dist", "loadfile"]))
+    suite = ["-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
+    failed = call(python, "-m", "pytest", *suite)
+    return call(python, "tests/coverage_floors.py") or failed
 
 
 def install_system_programs() -> None:
