@@ -12,6 +12,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
 MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "treadle.testing")
 OTHER_PAGES = {
     "_types.events": "events.md",
+    "_types.dag_events": "events.md",
     "_engine.settings": "settings.md",
     "_server.settings": "settings.md",
     "_models.transport.retry": "settings.md",
@@ -43,7 +44,7 @@ def public_names(module: str) -> dict[str, str]:
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("treadle._"):
             location = str(node.module).removeprefix("treadle.")
-            names |= {alias.name: location for alias in node.names if location != "_lazy"}
+            names |= {alias.name: location for alias in node.names if location not in ("_lazy", "_version")}
     return names
 
 

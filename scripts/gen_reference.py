@@ -27,6 +27,7 @@ from treadle._models.transport import retry as retry_module
 from treadle._server import settings as server_module
 from treadle._types import errors as errors_module
 from treadle._types import events as events_module
+from treadle._types.dag_events import PlannedStep
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -74,6 +75,10 @@ def table(kind: type[Any], module: ModuleType) -> str:
     return "\n".join(lines) + "\n"
 
 
+def own_table(kind: type[Any]) -> str:
+    return table(kind, sys.modules[kind.__module__])
+
+
 def doc(kind: type[Any]) -> str:
     text = (kind.__dict__.get("__doc__") or "").strip()
     return "" if not text or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text) + "\n\n"
@@ -96,10 +101,10 @@ def events_page() -> str:
         for kind in kinds:
             if (kind in events_module.TRANSIENT) is chosen:
                 tag = kind.__struct_config__.tag
-                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + table(kind, events_module))
+                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_table(kind))
     parts.append("\n## Values inside events\n")
-    inside = (events_module.Artifact, events_module.PlanStep, events_module.Sent)
-    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + table(kind, events_module) for kind in inside]
+    inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
+    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_table(kind) for kind in inside]
     return "".join(parts)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from treadle._lazy import lazy_getattr
+from treadle._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from treadle._config import load_agent as load_agent
@@ -92,11 +93,8 @@ if TYPE_CHECKING:
     from treadle._types.profile import Prices as Prices
     from treadle._types.profile import Profile as Profile
     from treadle._types.request import Reply as Reply
-    from treadle._types.state import Step as Step
+    from treadle._types.state_values import Step as Step
     from treadle._types.usage import Usage as Usage
-
-__version__ = "0.2.0"
-"""The one place of the version: pyproject.toml reads it from here."""
 
 _LAZY_IMPORTS = {
     "Agent": "_flows.agent",
@@ -146,7 +144,7 @@ _LAZY_IMPORTS = {
     "ScriptedModel": "_models.scripted",
     "ServerSettings": "_server.settings",
     "Settings": "_engine.settings",
-    "Step": "_types.state",
+    "Step": "_types.state_values",
     "StructuredCallError": "_types.errors",
     "Tool": "_tools.base",
     "ToolContext": "_tools.base",
