@@ -128,7 +128,11 @@ class Terminal:
     """The program on a pseudo-terminal: what a person sees and types."""
 
     def __init__(
-        self, home: Path, *arguments: str, signals: Callable[[], AbstractContextManager[None]] = interruptible, **env: str
+        self,
+        home: Path,
+        *arguments: str,
+        signals: Callable[[], AbstractContextManager[None]] = interruptible,
+        **env: str,
     ) -> None:
         import fcntl
         import pty

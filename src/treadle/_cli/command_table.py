@@ -6,8 +6,8 @@ import argparse
 from importlib import import_module
 from types import ModuleType
 
-from treadle import __version__
 from treadle._cli.setup import exit_codes
+from treadle._version import __version__
 
 COMMANDS = {
     "run": ("commands.run", "answer a question with tools; the steps are shown live"),
@@ -44,6 +44,7 @@ def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")
+    parser.set_defaults(every_command=_every_command)
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     modules: dict[str, ModuleType] = {}
     for name in COMMANDS:
@@ -54,3 +55,8 @@ def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
         else:
             commands.add_parser(name, help=line)
     return parser, modules
+
+
+def _every_command() -> tuple[argparse.ArgumentParser, dict[str, str]]:
+    """For commands that describe the program itself: the parser with all options, and a line about each command."""
+    return build_parser(list(COMMANDS))[0], {name: line for name, (_, line) in COMMANDS.items()}
