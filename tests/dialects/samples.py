@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from treadle._dialects import get_dialect
+from treadle._dialects.registry import get_dialect
 from treadle._dialects.base import Decision
 from treadle._types.request import Reply, ToolSchema
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dialects.samples import SEARCH, TOOLS
-from treadle._dialects import get_dialect
+from treadle._dialects.registry import get_dialect
 from treadle._dialects.base import Prompts
 from treadle._types.messages import ToolMessage, text_of
 from treadle._types.profile import Profile

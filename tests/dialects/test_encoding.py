@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 
 from dialects.samples import ADD, ARGS, NAMES, SEARCH, TOOLS, decode
-from treadle._dialects import choose_dialect, get_dialect
+from treadle._dialects.registry import choose_dialect, get_dialect
 from treadle._dialects.base import Encoding
 from treadle._types.errors import ConfigError
 from treadle._types.profile import Profile

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from dialects.samples import NAMES, SEARCH, TOOLS, decode
-from treadle._dialects import get_dialect
+from treadle._dialects.registry import get_dialect
 from treadle._dialects.reading.coerce import coerce
-from treadle._dialects.reading.lenient import Lenient, Unreadable
-from treadle._dialects.reading.reply import extract_json
+from treadle._dialects.reading.lenient import LenientParser
+from treadle._dialects.reading.parsed import UnreadableJson
+from treadle._dialects.reading.extract import extract_json
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._types.request import RawCall, Reply
 
@@ -80,19 +81,19 @@ def test_split_thinking(text: str, thinking: str, rest: str):
 
 
 def test_the_lenient_reader_says_what_is_open():
-    whole = Lenient('{"a": {"b": 1}').parse(0)
-    assert whole.value == {"a": {"b": 1}}
-    assert whole.whole
-    assert id(whole.value) in whole.open
-    assert id(whole.value["a"]) not in whole.open
+    unclosed = LenientParser('{"a": {"b": 1}').parse(0)
+    assert unclosed.value == {"a": {"b": 1}}
+    assert unclosed.all_values
+    assert id(unclosed.value) in unclosed.open
+    assert id(unclosed.value["a"]) not in unclosed.open
     for text in ('{"a": "x', '{"a": 1', '{"a": tru', '{"a": 1,', '{"a":', '{"a"', "{", '{"a": {', '{"a": "\\'):
-        parsed = Lenient(text).parse(0)
-        assert not parsed.whole, text
+        parsed = LenientParser(text).parse(0)
+        assert not parsed.all_values, text
         assert parsed.value in ({}, {"a": 1}, {"a": {}}), text
-    assert Lenient('{"a": "half').parse(0).partial == ("a", "half")
+    assert LenientParser('{"a": "half').parse(0).partial == ("a", "half")
     for text in ("{a}", "[x]", '{"a" 1}', '{"a": 1 "b": 2}', "{]", '{"a": 1e999}', "{" * 70, '{"a": NaN}'):
-        with pytest.raises(Unreadable):
-            Lenient(text).parse(0)
+        with pytest.raises(UnreadableJson):
+            LenientParser(text).parse(0)
 
 
 SCHEMA: dict[str, Any] = {

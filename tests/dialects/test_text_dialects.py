@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dialects.samples import ARGS, CALL, NOW, SEARCH, TEXT_NAMES, THOUGHTLESS, TOOLS, WORKED, decode, executable
-from treadle._dialects import get_dialect
+from treadle._dialects.registry import get_dialect, show_assistant
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.text import TextDialect
 from treadle._types.messages import AssistantMessage, ImagePart, TextPart, ToolCall, ToolMessage, UserMessage
@@ -50,17 +50,17 @@ def test_the_examples_in_the_prompt_are_readable_in_the_dialect(name: str):
     text = dialect.system("", TOOLS, Prompts())
     shown = text.split("Examples (the tools in them are not yours):\n")[1].split("\n\nYour tools:")[0]
     decisions: list[Decision] = []
-    for given, *_ in reversed(dialect.worked):
+    for given, *_ in reversed(dialect.worked_examples):
         shown, _, reply = shown.rpartition(f"{given} -> ")
         decisions.insert(0, decode(name, reply.strip()))
     assert [[(call.name, call.args) for call in decision.calls] for decision in decisions] == [
-        [(tool, made)] if tool else [] for _, _, tool, made in dialect.worked
+        [(tool, made)] if tool else [] for _, _, tool, made in dialect.worked_examples
     ]
     assert [decision.answer for decision in decisions] == [
-        None if tool else made for _, _, tool, made in dialect.worked
+        None if tool else made for _, _, tool, made in dialect.worked_examples
     ]
     if name not in THOUGHTLESS:
-        assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in dialect.worked]
+        assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in dialect.worked_examples]
 
 
 @pytest.mark.parametrize("name", WORKED)
@@ -279,11 +279,11 @@ def test_action_labels_in_the_wild():
 @pytest.mark.parametrize("name", TEXT_NAMES)
 def test_a_message_of_its_own_is_sent_unchanged(name: str):
     message = AssistantMessage(OWN_CALL[name] + " ", (ToolCall("call_0", "search", {"query": "x"}),), dialect=name)
-    sent = get_dialect(name).assistant(message)
+    sent = show_assistant(message, get_dialect(name))
     assert sent.text == message.text
     assert sent.calls == ()
     plain = AssistantMessage("anything", dialect=name)
-    assert get_dialect(name).assistant(plain) is plain
+    assert show_assistant(plain, get_dialect(name)) is plain
 
 
 @pytest.mark.parametrize("name", TEXT_NAMES)
@@ -291,25 +291,23 @@ def test_a_message_of_its_own_is_sent_unchanged(name: str):
 def test_messages_of_another_dialect_are_rewritten(name: str, source: str):
     call = (ToolCall("a", "search", {"query": "red pandas", "limit": 3}),)
     text = "look" if source == "native" else OWN_CALL[source]
-    sent = get_dialect(name).assistant(AssistantMessage(text, call, "deep", source))
+    sent = show_assistant(AssistantMessage(text, call, "deep", source), get_dialect(name))
     assert executable(decode(name, sent.text)) == CALL
     assert (sent.calls, sent.dialect, sent.reasoning) == ((), name, "deep")
-    said = get_dialect(name).assistant(
-        AssistantMessage("Paris" if source == "native" else OWN_ANSWER[source], dialect=source)
-    )
-    assert decode(name, said.text).answer == "Paris"
+    answer = AssistantMessage("Paris" if source == "native" else OWN_ANSWER[source], dialect=source)
+    assert decode(name, show_assistant(answer, get_dialect(name)).text).answer == "Paris"
 
 
 @pytest.mark.parametrize("source", TEXT_NAMES)
 def test_text_messages_become_native_ones(source: str):
     native = get_dialect("native")
     call = (ToolCall("a", "search", {"query": "x"}),)
-    sent = native.assistant(AssistantMessage(OWN_CALL[source], call, dialect=source))
+    sent = show_assistant(AssistantMessage(OWN_CALL[source], call, dialect=source), native)
     assert (sent.calls, sent.dialect) == (call, "native")
     assert sent.text == ("" if source in THOUGHTLESS else "look")
-    assert native.assistant(AssistantMessage(OWN_ANSWER[source], dialect=source)).text == "Paris"
+    assert show_assistant(AssistantMessage(OWN_ANSWER[source], dialect=source), native).text == "Paris"
     unreadable = AssistantMessage("{hm", dialect="json")
-    assert native.assistant(unreadable).text == "{hm"
+    assert show_assistant(unreadable, native).text == "{hm"
 
 
 @pytest.mark.parametrize("name", WORKED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle._dialects import choose_dialect
+from treadle._dialects.registry import choose_dialect
 from treadle._dialects.base import Decision
 from treadle._engine.acting.calls import run_tools
 from treadle._engine.answering.answer import progress
