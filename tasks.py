@@ -3,8 +3,8 @@
     python3 tasks.py run "question"   answers a question with tools, on a model that runs on this machine
     python3 tasks.py test             installs what the tests need and passes them all
 
-Each makes its own virtual environment under `.venv/` first. Other tasks: page (build it), docs (build them), bench (measure),
-lock (write the lock files again).
+Each makes its own virtual environment under `.venv/` first. Other tasks: page (build the web page), docs (build the
+documentation), bench (measure the overhead), lock (write the lock files again).
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
+SYSTEM_PROGRAMS = {"chromium": "chromium", "bwrap": "bubblewrap", "zsh": "zsh", "fish": "fish"}
+"""What the tests run that pip cannot install: each program and the Debian package it comes in."""
 
 
 def environment(name: str) -> Path:
-    """The interpreter of a virtual environment that holds what `requirements/<name>.lock` says, made or renewed if need be."""
+    """The interpreter of a virtual environment with the packages of `requirements/<name>.lock`.
+
+    It is created when it is missing, and again when the lock file or pyproject.toml has changed.
+    """
     folder = ROOT / ".venv" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     lock = LOCKS / f"{name}.lock"
@@ -53,20 +58,29 @@ def run(arguments: list[str]) -> int:
 
 def test(arguments: list[str]) -> int:
     python = environment("test")
-    find_browser()
+    install_system_programs()
+    if arguments:
+        return call(python, "-m", "pytest", *arguments)
     # The whole suite uses every core; files stay together, so that what a file sets up is set up once.
-    return call(python, "-m", "pytest", *(arguments or ["-n", "auto", "--dist", "loadfile"]))
+    suite = ["-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
+    failed = call(python, "-m", "pytest", *suite)
+    return call(python, "tests/coverage_floors.py") or failed
 
 
-def find_browser() -> None:
-    """The page is tested in a real browser. On a build machine that is Debian and ours alone, fetch one; elsewhere those tests
-    say what they miss."""
-    if shutil.which("chromium") or os.environ.get("CI") != "true" or not shutil.which("apt-get") or os.geteuid() != 0:
+def install_system_programs() -> None:
+    """Install the programs outside Python that the tests use, on a build machine: CI=true, Debian, and we are root.
+
+    On any other machine nothing is installed; the tests that need a program say which one is missing.
+    """
+    missing = [package for program, package in SYSTEM_PROGRAMS.items() if shutil.which(program) is None]
+    if not missing or os.environ.get("CI") != "true" or not shutil.which("apt-get") or os.geteuid() != 0:
         return
-    say("installing chromium for the tests of the page")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
-        subprocess.run(command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, **quiet)
+    say(f"installing what the tests need: {', '.join(missing)}")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]):
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            say(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}")
 
 
 def page(arguments: list[str]) -> int:

@@ -1,15 +1,64 @@
-"""Shared by all tests."""
+"""Shared by all tests: a state folder of their own, and no unnoticed skips on a build machine."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
+ALLOWED_SKIPS = {
+    "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "takes half an hour; TREADLE_LONG_TESTS=1 asks for it",
+    "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
+    "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
+}
+"""The tests that may be skipped where skips are errors, by function name, and why. tests/test_skips.py checks that each exists."""
+
+
+def skips_are_errors() -> bool:
+    """On a build machine everything can be installed, so a skip means that the set-up is broken."""
+    return os.environ.get("CI") == "true" or os.environ.get("TREADLE_NO_SKIPS") == "1"
+
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Neither the journal nor the stored profiles of whoever runs the tests are any of their business."""
+    """Keeps the tests away from the journal and the stored profiles of whoever runs them."""
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("TREADLE_STATE", str(folder))
     return folder
+
+
+# The reports themselves are changed, in the process that makes them: so it is the same with and without pytest-xdist.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and skips_are_errors():
+        name = getattr(item, "originalname", item.name)
+        if name not in ALLOWED_SKIPS:
+            report.outcome = "failed"
+            report.longrepr = skip_error(item.nodeid, report.longrepr)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A file that skips itself hides all of its tests: never allowed."""
+    report = yield
+    if report.skipped and skips_are_errors():
+        report.outcome = "failed"
+        report.longrepr = skip_error(collector.nodeid, report.longrepr)
+    return report
+
+
+def skip_error(nodeid: str, longrepr: object) -> str:
+    reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+    reason = reason.removeprefix("Skipped: ")
+    return (
+        f"{nodeid} was skipped: {reason}\nWith CI=true or TREADLE_NO_SKIPS=1 a skip is an error: install what is missing "
+        "(tasks.py: SYSTEM_PROGRAMS, pyproject.toml: test), or list the test with a reason in tests/conftest.py."
+    )

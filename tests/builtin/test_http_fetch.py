@@ -193,6 +193,7 @@ def test_a_page_larger_than_the_limit():
         "</p><b>",
     ],
 )
+@pytest.mark.no_cover  # its time is measured
 def test_broken_markup_takes_bounded_time(unit: str):
     begun = time.process_time()
     page = read_html(unit * (100_000 // len(unit)) + "the end", "http://x/")

@@ -155,6 +155,7 @@ def test_the_gate_is_bounded():
     assert limiter._gate <= time.monotonic() + MAX_GATE
 
 
+@pytest.mark.no_cover  # its time is measured
 def test_idle_it_costs_next_to_nothing():
     async def main() -> float:
         limiter = Limiter()

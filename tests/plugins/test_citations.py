@@ -88,6 +88,7 @@ def test_checked_leaves_only_what_exists_and_every_other_word(parts: list[str]):
     [" " * 200_000, "\n" * 200_000, "[ID:" * 50_000 + "]" * 50_000, "." * 200_000, "[ID:" + "1," * 100_000 + "]"],
     ids=["blanks", "lines", "nested", "stops", "many"],
 )
+@pytest.mark.no_cover  # its time is measured
 def test_a_hostile_answer_is_read_in_no_time(text: str):
     began = time.process_time()
     fine, cited, _ = checked(text + " word [ID:1]", {1}, 4)

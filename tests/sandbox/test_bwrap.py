@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import time
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kit import call, go
@@ -18,16 +18,18 @@ from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox
 from treadle._types.errors import ConfigError, ToolError
 
-SMALL = SandboxLimits(seconds=2.0, memory=200 * 2**20, output_chars=5_000, processes=16)
+SMALL = SandboxLimits(seconds=60.0, memory=200 * 2**20, output_chars=5_000, processes=16)
+"""The time limit is far away: on a busy machine the other limits must be what stops the code."""
+SHORT = msgspec.structs.replace(SMALL, seconds=2.0)
 
 
-def run(code: str, language: Any = "python", **options: Any) -> CodeResult:
+def run(code: str, language: Any = "python", limits: SandboxLimits = SMALL, **options: Any) -> CodeResult:
     async def main() -> CodeResult:
         if why := await bwrap.unfit():
-            pytest.skip(f"this machine cannot isolate: {why}")
-        return await BwrapSandbox(SMALL, **options).run(code, language)
+            pytest.skip(f"this machine cannot isolate code: {why} (Debian: apt-get install bubblewrap)")
+        return await BwrapSandbox(limits, **options).run(code, language)
 
-    return go(main())
+    return go(main(), limit=100)
 
 
 def test_output_last_value_and_errors_with_their_line():
@@ -68,7 +70,6 @@ def test_the_environment_and_other_processes_are_not_seen(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("while True: pass", "longer than 2 s"),
         ("x = 'a' * 10**10", "MemoryError"),
         ("while True: print('x' * 1000)", "more than 5000 characters"),
         ("import os, time\nwhile True:\n    os.fork()", ("stopped", "BlockingIOError")),
@@ -77,15 +78,17 @@ def test_the_environment_and_other_processes_are_not_seen(monkeypatch: pytest.Mo
             "BlockingIOError",
         ),
         ("open('/work/big', 'wb').truncate(10**12)", "File too large"),
-        ("import re\nre.match('(a+)+$', 'a' * 40 + 'b')", "longer than 2 s"),
         ("import ctypes\nctypes.string_at(0)", "status"),
     ],
 )
 def test_bombs_are_stopped(code: str, says: str | tuple[str, ...]):
-    started = time.monotonic()
     result = run(code)
-    assert any(word in result.error for word in ([says] if isinstance(says, str) else says)), result.error[-500:]
-    assert time.monotonic() - started < 15
+    assert any(text in result.error for text in ([says] if isinstance(says, str) else says)), result.error[-500:]
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "import re\nre.match('(a+)+$', 'a' * 40 + 'b')"])
+def test_code_that_never_ends_is_stopped(code: str):
+    assert "longer than 2 s" in run(code, limits=SHORT).error
 
 
 def test_javascript():
@@ -93,18 +96,16 @@ def test_javascript():
         pytest.skip("there is no node here")
     assert run("console.log([1, 2].map(x => x * 2))", "javascript").stdout == "[ 2, 4 ]\n"
     assert "Error: x" in run("throw new Error('x')", "javascript").error
-    assert "longer than" in run("while (true) {}", "javascript").error
+    assert "longer than" in run("while (true) {}", "javascript", limits=SHORT).error
     assert run("require('fs').readFileSync('/etc/passwd')", "javascript").error
 
 
-def test_a_work_folder_of_ones_own(tmp_path: Path):
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        tmp_path.chmod(0o777)
-        for parent in list(tmp_path.parents)[:-2]:
-            if not os.access(parent, os.X_OK) or not parent.stat().st_mode & 0o001:
-                pytest.skip("the unprivileged user does not reach this folder")
-    (tmp_path / "data.txt").write_text("7")
-    assert run("open('/work/data.txt').read()", folder=str(tmp_path)).stdout.strip() == "7"
+def test_a_given_work_folder():
+    # Not `tmp_path`: pytest keeps that in a folder for its owner only, and as root the code runs as another user.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        (Path(folder) / "data.txt").write_text("7")
+        assert run("open('/work/data.txt').read()", folder=folder).stdout.strip() == "7"
 
 
 def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

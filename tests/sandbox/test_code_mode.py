@@ -231,6 +231,7 @@ def test_other_dialects_messages_and_names():
     ],
     ids=["tags", "fences", "ticks", "word", "spaces", "mixed"],
 )
+@pytest.mark.no_cover  # its time is measured
 def test_hostile_replies_are_read_soon(text: str):
     started = time.process_time()
     get_dialect("code").decode(Reply(text=text), ())

@@ -141,6 +141,7 @@ def test_wrapping_refuses_what_makes_no_sense() -> None:
         kit.prefixed("x" * 60)
 
 
+@pytest.mark.no_cover  # its time is measured
 def test_nearest_names() -> None:
     kit = Toolkit([read_file, write_file, plain])
     assert kit.nearest("ReadFile")[0] == "read_file"
@@ -150,6 +151,7 @@ def test_nearest_names() -> None:
     assert time.perf_counter() - started < 0.5
 
 
+@pytest.mark.no_cover  # its time is measured
 def test_a_toolkit_of_ready_tools_is_made_in_microseconds() -> None:
     tools = [raw(), read_file]
     Toolkit(tools)

@@ -1,0 +1,88 @@
+"""Where skips are errors (CI=true or TREADLE_NO_SKIPS=1), a skipped test fails and says what is missing."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ALLOWED_SKIPS
+
+TESTS = Path(__file__).resolve().parent
+SKIPPING = """
+import pytest
+
+@pytest.fixture
+def browser():
+    pytest.skip("there is no browser")
+
+def test_with_a_fixture(browser): ...
+
+@pytest.mark.skipif(True, reason="there is no compiler")
+@pytest.mark.parametrize("n", [1, 2])
+def test_marked(n): ...
+
+@pytest.mark.xfail(strict=True)
+def test_that_fails_as_expected():
+    assert 0
+
+@pytest.mark.skip(reason="half an hour")
+def test_a_fact_from_40_steps_ago_is_answered_after_compaction(): ...
+
+def test_that_passes(): ...
+"""
+WHOLE_FILE = """
+import pytest
+pytest.importorskip("no_such_package")
+def test_never_seen(): ...
+"""
+
+
+def run_pytest(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+    shutil.copy(TESTS / "conftest.py", folder)
+    clean = {name: value for name, value in os.environ.items() if name not in ("CI", "TREADLE_NO_SKIPS")}
+    clean = {name: value for name, value in clean.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), *options]
+    return subprocess.run(command, cwd=folder, env={**clean, **env}, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("variable", [{"CI": "true"}, {"TREADLE_NO_SKIPS": "1"}], ids=lambda env: next(iter(env)))
+def test_a_skipped_test_fails_and_says_what_is_missing(tmp_path: Path, workers: int, variable: dict[str, str]):
+    (tmp_path / "test_skipping.py").write_text(SKIPPING)
+    done = run_pytest(tmp_path, "-n", str(workers), **variable)
+    assert done.returncode == 1, done.stdout
+    assert "test_skipping.py::test_with_a_fixture was skipped: there is no browser" in done.stdout
+    assert "test_skipping.py::test_marked[2] was skipped: there is no compiler" in done.stdout
+    assert "1 passed, 1 skipped, 1 xfailed, 3 errors" in done.stdout
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_skipped_file_fails(tmp_path: Path, workers: int):
+    (tmp_path / "test_whole_file.py").write_text(WHOLE_FILE)
+    done = run_pytest(tmp_path, "-n", str(workers), CI="true")
+    assert done.returncode != 0
+    assert "test_whole_file.py was skipped: could not import 'no_such_package'" in done.stdout
+
+
+def test_elsewhere_a_skip_stays_a_skip(tmp_path: Path):
+    (tmp_path / "test_skipping.py").write_text(SKIPPING)
+    (tmp_path / "test_whole_file.py").write_text(WHOLE_FILE)
+    done = run_pytest(tmp_path, "-n", "0")
+    assert done.returncode == 0, done.stdout
+    assert "1 passed, 5 skipped, 1 xfailed" in done.stdout
+
+
+def test_the_allow_list_names_tests_that_exist():
+    functions = {
+        node.name
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert set(ALLOWED_SKIPS) <= functions
