@@ -27,7 +27,7 @@ def parse_all(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     parsed = LenientParser(text).parse(0)
-    if not parsed.closed or text[parsed.end :].strip():
+    if parsed.value is CUT or not parsed.closed or text[parsed.end :].strip():
         raise UnreadableJson(parsed.end, parsed.has_keys)
     return parsed.value
 

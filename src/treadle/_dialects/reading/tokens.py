@@ -51,7 +51,7 @@ class TokenReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._budget = MAX_TOKENS
-        self._pos = 0
+        self._pos: int = 0
         self._keys = 0
         self._cut_text: str | None = None
         """The part of a string that is there, when the text ended inside it."""
