@@ -6,10 +6,7 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
-from treadle import ScriptedModel, tool
-from treadle._evals.load import load_tasks
-from treadle._evals.report import make_report, markdown
-from treadle._evals.runner import Variant, run_tasks
+from treadle import ScriptedModel, Variant, evaluation_report, load_tasks, run_tasks, tool
 
 
 @tool(effect="pure")
@@ -27,8 +24,8 @@ def days_between(start: str, end: str) -> int:
 TASKS = [
     {"id": "day", "kind": "single", "question": "Which day of the week is 2026-03-05?", "tools": ["weekday"],
      "check": {"answer_contains": "Thursday", "tools_called": {"at_least": {"weekday": 1}}}},
-    {"id": "days", "kind": "single", "question": "How many days are there from 2026-01-15 to 2026-03-01?", "tools": ["days_between"],
-     "check": {"answer_contains": 45}},
+    {"id": "days", "kind": "single", "question": "How many days are there from 2026-01-15 to 2026-03-01?",
+     "tools": ["days_between"], "check": {"answer_contains": 45}},
 ]  # fmt: skip
 
 
@@ -48,5 +45,5 @@ with tempfile.TemporaryDirectory() as folder:
     variants = [Variant("careful", ScriptedModel(careful)), Variant("guesses", guess)]
     trials = asyncio.run(run_tasks(load_tasks(file, [weekday, days_between]), variants))
 
-print(markdown(make_report("dates", trials)))
+print(evaluation_report("dates", trials))
 assert [trial.passed for trial in trials] == [True, True, False, False]

@@ -168,7 +168,7 @@ def _model(spec: str, dialect: str) -> Any:
 
 
 def _describe(args: argparse.Namespace, tasks: TaskSet) -> dict[str, str]:
-    from treadle import __version__
+    from treadle._version import __version__
 
     description = {"tasks": f"{len(tasks.tasks)} of {Path(args.tasks).name}" + f" ({args.split})" * bool(args.split)}
     if args.tools:

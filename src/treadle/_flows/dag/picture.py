@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Literal
 
 from msgspec import Struct
 
 from treadle._flows.dag.plan import Plan
-from treadle._types.events import PhaseChanged, Record, StepDone, StepStarted
+from treadle._types.events import DagPlanned, Record, StepDone, StepStarted
 
 COLOURS = {
     "waiting": ("#f3f4f6", "#9ca3af"),
@@ -32,8 +33,8 @@ def read(records: Sequence[Record]) -> Pictured | None:
     picture: Pictured | None = None
     for record in records:
         event = record.event
-        if isinstance(event, PhaseChanged) and event.phase == "plan":
-            plan = Plan.parse(event.data)
+        if isinstance(event, DagPlanned):
+            plan = Plan.of_record(event)
             picture = Pictured(plan, {step.id: "waiting" for step in plan.steps}, {})
         elif picture is not None and isinstance(event, StepStarted):
             picture.status[event.step] = "running"
@@ -41,6 +42,11 @@ def read(records: Sequence[Record]) -> Pictured | None:
             picture.status[event.step] = event.status
             picture.seconds[event.step] = event.elapsed
     return picture
+
+
+def plan_diagram(records: Sequence[Record], format: Literal["mermaid", "svg"] = "mermaid") -> str:
+    """The last plan of a DAG run and the state of each step, drawn from the run's records."""
+    return svg(records) if format == "svg" else mermaid(records)
 
 
 def mermaid(records: Sequence[Record]) -> str:
