@@ -6,7 +6,7 @@ Everything else has a leading underscore and may change in any release.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle._lazy import lazy_getattr
 from treadle._version import __version__ as __version__
@@ -186,11 +186,8 @@ _NEEDS_EXTRA = {
 """Not in `__all__`: `from treadle import *` works without the extras `server` and `temporal`."""
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
-_get = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA)
-
-
-def __getattr__(name: str) -> Any:
-    return _get(name)
+if not TYPE_CHECKING:  # to a type checker, a module with `__getattr__` has every name
+    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA)
 
 
 def __dir__() -> list[str]:
