@@ -34,12 +34,6 @@ CIRCLES: list[frozenset[str]] = [
     ),
     frozenset(
         {
-            "treadle._evals.hotpot",
-            "treadle._evals.tasks",
-        }
-    ),
-    frozenset(
-        {
             "treadle._flows.agent",
             "treadle._flows.agent_tool",
         }
@@ -155,7 +149,6 @@ MISSING_TEST_FILES: set[str] = {
 
 MISSING_TEST_FOLDERS: set[str] = {
     "tests/cli/chat",
-    "tests/cli/commands",
     "tests/cli/display",
     "tests/cli/runs",
     "tests/cli/setup",
