@@ -114,19 +114,6 @@ MISSING_TEST_FILES: set[str] = {
     "tests/plugins/thinking/test_reflection.py",
     "tests/plugins/thinking/test_rewrite.py",
     "tests/plugins/thinking/test_thread.py",
-    # tests/types
-    "tests/types/test_dag_events.py",
-    "tests/types/test_errors.py",
-    "tests/types/test_event_base.py",
-    "tests/types/test_events.py",
-    "tests/types/test_ids.py",
-    "tests/types/test_messages.py",
-    "tests/types/test_paths.py",
-    "tests/types/test_profile.py",
-    "tests/types/test_request.py",
-    "tests/types/test_state.py",
-    "tests/types/test_state_values.py",
-    "tests/types/test_usage.py",
 }
 
 MISSING_TEST_FOLDERS: set[str] = {
