@@ -1,7 +1,8 @@
 """An event loop whose clock does not wait: when nothing is ready, it jumps to the next timer.
 
-So a test says what overlaps and what times out by the clock of the loop, exactly and at once, however busy the machine is.
-Not for work in threads, other processes or over the network: they take real time, and the clock would run ahead of them.
+So a test says what overlaps and what times out by the clock of the loop, exactly and at once, however busy the machine
+is. Not for work in threads, other processes or over the network: they take real time, and the clock would run ahead of
+them.
 """
 
 from __future__ import annotations
