@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from treadle._plugins.memory.citations import Citations as Citations
     from treadle._plugins.memory.plugin import Memory as Memory
     from treadle._plugins.memory.store import MemoryStore as MemoryStore
-    from treadle._plugins.small_models.borrowed import Borrowed as Borrowed
-    from treadle._plugins.small_models.insist import Insist as Insist
-    from treadle._plugins.small_models.invented import Invented as Invented
+    from treadle._plugins.small_models.example_value_guard import ExampleValueGuard as ExampleValueGuard
+    from treadle._plugins.small_models.give_up_guard import GiveUpGuard as GiveUpGuard
+    from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
     from treadle._plugins.telemetry import Telemetry as Telemetry
     from treadle._plugins.thinking.analysis import TaskAnalysis as TaskAnalysis
     from treadle._plugins.thinking.observer import Observer as Observer
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
 
 _LAZY_IMPORTS = {
     "Approval": "guards.approval",
-    "Borrowed": "small_models.borrowed",
     "Citations": "memory.citations",
     "CodeMode": "code",
     "ContextGuard": "guards.context_guard",
+    "ExampleValueGuard": "small_models.example_value_guard",
+    "GiveUpGuard": "small_models.give_up_guard",
     "HistoryTrim": "guards.history_trim",
-    "Insist": "small_models.insist",
-    "Invented": "small_models.invented",
     "LoopGuard": "guards.loop_guard",
     "McpTools": "mcp",
     "Memory": "memory.plugin",
@@ -52,6 +51,7 @@ _LAZY_IMPORTS = {
     "TaskAnalysis": "thinking.analysis",
     "Telemetry": "telemetry",
     "ToolSelection": "guards.tool_selection",
+    "UnsourcedValueGuard": "small_models.unsourced_value_guard",
 }
 
 __all__ = [*sorted(_LAZY_IMPORTS), "Plugin"]  # pyright: ignore[reportUnsupportedDunderAll] - imported on use
