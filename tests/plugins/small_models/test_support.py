@@ -8,7 +8,7 @@ import pytest
 
 from kit import add, echo, fail, go
 from plugins.scenes import answer_in, in_dialect
-from treadle import Agent, Plugin, ScriptedModel, ToolError, tool
+from treadle import Agent, Plugin, ScriptedModel
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, UserMessage
@@ -25,12 +25,6 @@ class Probe(Plugin):
     async def before_finish(self, run: Any, answer: str) -> str:
         await self.look(run)
         return answer
-
-
-@tool(effect="pure")
-def refuse(text: str) -> str:
-    """Refuse."""
-    raise ToolError(text)
 
 
 def run(look: Any, *, tools: Any = (echo, add), replies: Any = (), **options: Any) -> None:
@@ -56,7 +50,7 @@ def test_values_come_from_the_user_and_the_tools_not_from_the_model():
     assert "done" not in together
 
 
-@pytest.mark.parametrize(("tools", "harmless"), [((echo, add), True), ((echo, fail), False), ((), True)])
+@pytest.mark.parametrize(("tools", "harmless"), [((echo, add), True), ((echo, fail), False)])
 def test_harmless_is_when_every_tool_on_offer_can_be_run_again(tools: Any, harmless: bool):
     seen: list[bool] = []
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from treadle._dialects.reading.shapes import about_parameter
+from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.plugin import Plugin
 from treadle._engine.run import Run
 from treadle._plugins.small_models.numbers_and_ids import mentions
@@ -44,11 +44,11 @@ class ExampleValueGuard(Plugin):
 def _examples(args: dict[str, Any], tool: ToolSchema) -> Iterator[tuple[str, str]]:
     """The arguments, by name, whose value is in the description of their parameter."""
     for name, value in args.items():
-        about = about_parameter(tool, name)
+        schema = parameter_schema(tool, name)
         if (
             isinstance(value, str)
             and re.search(r"\d", value)
-            and "enum" not in about
-            and mentions(str(about.get("description", "")), value)
+            and "enum" not in schema
+            and mentions(str(schema.get("description", "")), value)
         ):
             yield name, value
