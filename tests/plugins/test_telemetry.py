@@ -139,10 +139,13 @@ def test_failures_and_attempts(traced: Any):
 def test_a_cancelled_run_leaves_no_open_span(traced: Any):
     provider, exporter = traced
 
+    running = asyncio.Event()
+
     @tool
     async def wait() -> str:
         """Waits."""
-        await asyncio.sleep(30)
+        running.set()
+        await asyncio.Event().wait()
         return ""
 
     async def main() -> None:
