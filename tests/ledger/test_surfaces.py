@@ -15,7 +15,7 @@ from treadle import Agent, ScriptedModel, tool
 from treadle._config.graph import GraphAgent
 from treadle._flows.replay import fork, replay
 from treadle._journal.memory import MemoryJournal
-from treadle._journal.portable import export_run, import_run
+from treadle._journal.export import export_run, import_run
 from treadle._journal.sqlite import SqliteJournal
 from treadle._journal.upcast import decode_stored
 from treadle._models.catalog.probe import probe
