@@ -1,4 +1,4 @@
-"""The loop guard (L60)."""
+"""The loop guard."""
 
 from __future__ import annotations
 

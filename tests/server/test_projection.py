@@ -1,4 +1,4 @@
-"""Records become the events of L120, each with an id from which a client can go on (L121)."""
+"""Records become the events of the stream, each with an id from which a client can continue."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle._dialects import choose_dialect
+from treadle._dialects.registry import choose_dialect
 from treadle._engine.result import RunResult
 from treadle._evals.checks import RecordedCall, evaluate_check
 from treadle._evals.tasks import Task, TaskSet

@@ -1,4 +1,4 @@
-"""The ledger's lines about models (L2, L4, L6, L7 stand with the loop)."""
+"""What is known about models, models by name and role, reasoning. Retries and fallbacks are in test_loop.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle._types.events import ThinkDone
 from treadle._types.profile import Profile
 
 
-def test_L1_abilities_come_from_a_profile_or_an_override_never_from_a_guess():
+def test_abilities_come_from_a_profile_or_an_override_never_from_a_guess():
     model = OpenAIModel("gpt-4o", api_key="k-not-real")
     assert model.profile.tool_call
     assert model.profile.window
@@ -29,7 +29,7 @@ def test_L1_abilities_come_from_a_profile_or_an_override_never_from_a_guess():
     assert plain.requests[0].tools == ()
 
 
-def test_L3_model_registry():
+def test_model_registry():
     registry = ModelRegistry()
     with pytest.raises(ConfigError):
         _ = registry.default
@@ -49,7 +49,7 @@ def test_L3_model_registry():
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_L5_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: bool):
+def test_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: bool):
     opaque = {"signature": "s1"}
     if native:
         script = [Reply(calls=(), reasoning="deep thought", text="", finish="stop"), "x"]
@@ -84,7 +84,7 @@ def _calls():
     return (RawCall("c1", "echo", '{"text": "a"}'),)
 
 
-def test_L7_a_profile_maps_parameters():
+def test_a_profile_maps_parameters():
     profile = Profile(tool_call=True, accepts_temperature=False, token_cap_name="max_completion_tokens")
     assert profile.with_abilities({"tool_call": False}).forced_tool is False
     result = go(

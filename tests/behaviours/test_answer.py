@@ -1,9 +1,10 @@
-"""The ledger's lines about structured calls and the answer."""
+"""Structured calls, and how the answer is written, streamed and typed."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import re
 from typing import Any, TypedDict
 
@@ -22,14 +23,14 @@ PLAIN = {"tool_call": False, "json_mode": False, "json_schema": False}
 
 
 @pytest.mark.parametrize(("abilities", "worst"), [(ALL, 5), (JSON_ONLY, 4), (PLAIN, 2)])
-def test_L65_worst_case_number_of_calls(abilities: dict[str, bool], worst: int):
+def test_worst_case_number_of_calls(abilities: dict[str, bool], worst: int):
     model = ScriptedModel(["no data here"], repeat_last=True, abilities=abilities)
     with pytest.raises(StructuredCallError) as caught:
         go(structured_llm_call(model, "give n", SCHEMA))
     assert caught.value.calls == worst == len(model.requests)
 
 
-def test_L65_levels_in_order():
+def test_levels_in_order():
     model = ScriptedModel(["bad", "bad", "bad", "bad", "n is 7"], abilities=ALL)
     result = go(
         structured_llm_call(
@@ -46,7 +47,7 @@ def test_L65_levels_in_order():
     assert model.requests[3].format is None
 
 
-def test_L66_result_usage_parse_fn_and_default():
+def test_result_usage_parse_fn_and_default():
     model = ScriptedModel([call("reply", n=-1), '{"n": 5}'], abilities=ALL)
 
     def positive(raw: dict[str, Any]) -> int:
@@ -72,7 +73,7 @@ class Row(TypedDict):
     people: int
 
 
-def test_L67_typed_answers():
+def test_typed_answers():
     direct = ScriptedModel(['{"name": "Paris", "people": 2}'])
     result = go(Agent(direct, [echo], output_type=City).run("q"))
     assert result.output == City("Paris", 2)
@@ -91,7 +92,7 @@ def test_L67_typed_answers():
     assert result.answer == "never"
 
 
-def test_L70_synthesis_reads_question_and_trace_and_falls_back():
+def test_synthesis_reads_question_and_trace_and_falls_back():
     long = "z" * 5000
     model = ScriptedModel([call("echo", text=long), "brief", "The answer."])
     agent = Agent(model, [echo], answer="synthesize")
@@ -111,7 +112,7 @@ def test_L70_synthesis_reads_question_and_trace_and_falls_back():
     assert result.success
 
 
-def test_L70_complete_and_stream_answer_on_its_own():
+def test_complete_and_stream_answer_on_its_own():
     model = ScriptedModel([call("echo", text="x"), "brief", "over everything", "written afterwards"])
     agent = Agent(model, [echo], answer="complete")
 
@@ -134,7 +135,7 @@ def text_view(agent: Agent, **options: Any) -> tuple[str, str]:
             return "".join(pieces), stop.value
 
 
-def test_L71_text_view_with_and_without_markers():
+def test_text_view_with_and_without_markers():
     def script():
         return ScriptedModel(
             ['I look it up.\nAction: {"tool": "echo", "inputs": {"text": "found"}, "final_answer": false}',
@@ -155,7 +156,7 @@ def test_L71_text_view_with_and_without_markers():
     assert answer == "It is here."
 
 
-def test_L71_a_marker_never_leaks_in_part():
+def test_a_marker_never_leaks_in_part():
     for chunk in range(1, 12):
         model = ScriptedModel(
             ["a <__fin b <__final_answer__>x</__fi y</__final_answer__>"], abilities={"tool_call": False}, chunk=chunk
@@ -165,7 +166,7 @@ def test_L71_a_marker_never_leaks_in_part():
         assert answer == "x</__fi y"
 
 
-def test_L71_and_run_sync_work_inside_a_running_loop():
+def test_text_and_run_sync_work_inside_a_running_loop():
     async def main() -> None:
         assert Agent(ScriptedModel(["sync"]), [echo]).run_sync("q").answer == "sync"
         text, answer = text_view(Agent(ScriptedModel(["sync"]), [echo]))
@@ -175,20 +176,16 @@ def test_L71_and_run_sync_work_inside_a_running_loop():
     asyncio.run(main())
 
 
-def test_L73_task_successful_is_on_the_result():
-    model = ScriptedModel(
-        [
-            '{"thought": "no way", "action": "final_answer", "args": {}, "final_answer": "could not", "task_successful": false}'
-        ],
-        abilities={"tool_call": False},
-    )
+def test_task_successful_is_on_the_result():
+    reply = {"thought": "no way", "action": "final_answer", "args": {}, "final_answer": "could not"}
+    model = ScriptedModel([json.dumps({**reply, "task_successful": False})], abilities={"tool_call": False})
     result = go(Agent(model, [echo], dialect="schema").run("q"))
     assert result.task_successful is False
     assert result.answer == "could not"
     assert not result.success
 
 
-def test_L37_a_tool_can_end_the_run():
+def test_a_tool_can_end_the_run():
     @tool
     async def report() -> ToolResponse:
         """Report."""

@@ -1,4 +1,4 @@
-"""The ledger's lines about tools, seen from a run."""
+"""Tools, seen from a run: definition, validation, failures, observations, extras, parallel calls, selection."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(tools: list[Any], *script: Any, **options: Any) -> Any:
     return go(Agent(ScriptedModel([*script, "done"]), tools, **options).run("q"))
 
 
-def test_L30_a_tool_from_everything():
+def test_a_tool_from_everything():
     async def execute(text: str) -> str:
         return text.upper()
 
@@ -73,7 +73,7 @@ def test_L30_a_tool_from_everything():
     assert [step.observation for step in result.steps] == ["A", "bb", "c!"]
 
 
-def test_L31_arguments_are_validated_with_words():
+def test_arguments_are_validated_with_words():
     result = run([add], call("add", a="one", b=True), call("add", a=1))
     first, second = (step.observation for step in result.steps)
     assert "'a'" in first
@@ -89,12 +89,12 @@ def test_L31_arguments_are_validated_with_words():
 
 
 @pytest.mark.parametrize(("policy", "error"), [("prune", ""), ("reject", "invalid_args")])
-def test_L32_unknown_arguments(policy: str, error: str):
+def test_unknown_arguments(policy: str, error: str):
     result = run([add], call("add", a=1, b=2, c=3), unknown_args=policy)
     assert result.steps[0].error == error
 
 
-def test_L32_unknown_arguments_can_be_repaired_by_the_model():
+def test_unknown_arguments_can_be_repaired_by_the_model():
     from treadle import RepairPolicy
 
     model = ScriptedModel([call("add", a=1, b=2, c=3), call("add", a=1, b=2), "done"])
@@ -103,7 +103,7 @@ def test_L32_unknown_arguments_can_be_repaired_by_the_model():
     assert [step.error for step in result.steps] == ["invalid_args", ""]
 
 
-def test_L33_every_failure_is_an_observation():
+def test_every_failure_is_an_observation():
     @tool(timeout=0.05)
     async def slow() -> str:
         """Slow."""
@@ -135,7 +135,7 @@ def test_L33_every_failure_is_an_observation():
     assert result.answer == "done"
 
 
-def test_L34_error_detail():
+def test_error_detail():
     @tool
     async def broken(kind: str) -> str:
         """Broken."""
@@ -148,7 +148,7 @@ def test_L34_error_detail():
         assert "ValueError" in result.steps[1].observation
 
 
-def test_L35_a_failed_call_is_repaired_up_to_a_bound():
+def test_a_failed_call_is_repaired_up_to_a_bound():
     from treadle import RepairPolicy
 
     attempts: list[int] = []
@@ -168,7 +168,7 @@ def test_L35_a_failed_call_is_repaired_up_to_a_bound():
     assert result.steps[-1].observation == "ok"
 
 
-def test_L36_observations_are_cut_with_the_marker_inside_the_limit():
+def test_observations_are_cut_with_the_marker_inside_the_limit():
     model = ScriptedModel([call("echo", text="x" * 5000), "done"])
 
     async def main() -> None:
@@ -182,7 +182,7 @@ def test_L36_observations_are_cut_with_the_marker_inside_the_limit():
     go(main())
 
 
-def test_L38_extras_go_to_the_next_call_only_and_win():
+def test_extras_go_to_the_next_call_only_and_win():
     seen: list[Any] = []
 
     @tool
@@ -209,7 +209,7 @@ def test_L38_extras_go_to_the_next_call_only_and_win():
     go(main())
 
 
-def test_L38_after_a_crash_the_next_call_is_told_that_they_are_gone():
+def test_after_a_crash_the_next_call_is_told_that_they_are_gone():
     from treadle._engine.run import Run
 
     @tool
@@ -232,7 +232,7 @@ def test_L38_after_a_crash_the_next_call_is_told_that_they_are_gone():
     go(main())
 
 
-def test_L39_generators_stream_live():
+def test_generators_stream_live():
     @tool
     def sync_pieces() -> Iterator[str]:
         """Pieces."""
@@ -254,7 +254,7 @@ def test_L39_generators_stream_live():
     go(main())
 
 
-def test_L40_parallel_with_order_and_a_tool_that_runs_alone():
+def test_parallel_with_order_and_a_tool_that_runs_alone():
     log: list[str] = []
 
     async def note(name: str) -> str:
@@ -274,7 +274,7 @@ def test_L40_parallel_with_order_and_a_tool_that_runs_alone():
     assert [step.error for step in single.steps] == ["", "rejected"]
 
 
-def test_L41_artifacts_are_named_not_shown():
+def test_artifacts_are_named_not_shown():
     @tool
     async def draw() -> Artifact:
         """Draw."""
@@ -287,7 +287,7 @@ def test_L41_artifacts_are_named_not_shown():
     assert result.artifacts[0].name == "pic.svg"
 
 
-def test_L42_toolkit_swap_stop_and_a_domain_agent():
+def test_toolkit_swap_stop_and_a_domain_agent():
     with pytest.raises(DuplicateToolError):
         Toolkit([echo]).register(echo)
     with pytest.raises(TypeError):
@@ -333,7 +333,7 @@ def many_tools(count: int) -> list[Tool]:
     return [Tool(f"tool_{n}", f"Does thing number {n}. " + "x" * 200, schema, work) for n in range(count)]
 
 
-def test_L43_selection_above_the_threshold():
+def test_selection_above_the_threshold():
     chosen = {"name": "select_tools", "args": {"tools": ["tool_3", "nonsense", "tool_5"]}}
     model = ScriptedModel(
         [chosen, call("tool_3"), call("tool_7"), call("more_tools", names=["tool_7"]), call("tool_7"), "done"]
@@ -356,7 +356,7 @@ def test_L43_selection_above_the_threshold():
     go(main())
 
 
-def test_L43_any_failure_means_the_full_set_and_strict_never_selects():
+def test_any_failure_means_the_full_set_and_strict_never_selects():
     model = ScriptedModel(["garbage"] * 5 + [call("tool_1"), "done"])
     result = go(Agent(model, many_tools(13)).run("q"))
     assert result.answer == "done"

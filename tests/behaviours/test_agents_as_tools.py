@@ -1,4 +1,4 @@
-"""L46 agents as tools, L47 approval."""
+"""Agents as tools of other agents; calls that wait for a person's approval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def worker(script, **options) -> Agent:
     return Agent(ScriptedModel(script), [echo], name="Research-->worker", description="Finds things.", **options)
 
 
-def test_L46_an_agent_is_a_tool_for_a_supervisor():
+def test_an_agent_is_a_tool_for_a_supervisor():
     child = worker([call("echo", text="deep"), "child answer"])
     made = child.as_tool()
     assert made.name == "worker"
@@ -47,7 +47,7 @@ def test_L46_an_agent_is_a_tool_for_a_supervisor():
     go(main())
 
 
-def test_L46_one_budget_for_fifty_parallel_children():
+def test_one_budget_for_fifty_parallel_children():
     child = Agent(ScriptedModel(lambda request: "x" * 40), [echo], name="worker", max_tokens=20)
     budget = Budget(requests=20)
     model = ScriptedModel([[call("worker", **ORDER) for _ in range(50)], "never"])
@@ -58,7 +58,7 @@ def test_L46_one_budget_for_fifty_parallel_children():
     assert_paired(result.messages)
 
 
-def test_L46_cancel_reaches_every_leaf_and_depth_is_bounded():
+def test_cancel_reaches_every_leaf_and_depth_is_bounded():
     stopped = []
 
     @tool
@@ -102,7 +102,7 @@ def test_L46_cancel_reaches_every_leaf_and_depth_is_bounded():
 
 
 @pytest.mark.parametrize("allow", [True, False])
-def test_L47_ask_pauses_durably_until_a_person_answers(allow: bool, tmp_path: Path):
+def test_ask_pauses_durably_until_a_person_answers(allow: bool, tmp_path: Path):
     ran = []
 
     @tool(approval="ask")
@@ -135,7 +135,7 @@ def test_L47_ask_pauses_durably_until_a_person_answers(allow: bool, tmp_path: Pa
     go(main())
 
 
-def test_L47_a_childs_question_pauses_the_parent_too():
+def test_a_childs_question_pauses_the_parent_too():
     ran = []
 
     @tool(approval="ask")
@@ -160,7 +160,7 @@ def test_L47_a_childs_question_pauses_the_parent_too():
     go(main())
 
 
-def test_L47_deny_and_an_inline_answer():
+def test_deny_and_an_inline_answer():
     from treadle._plugins.guards.approval import Approval
 
     async def yes(asked) -> bool:

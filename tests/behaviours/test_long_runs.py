@@ -1,4 +1,4 @@
-"""L59, L60, L72, L80 to L85, L90 to L94: context, loops, citations and thinking aids, one test a line. More in tests/plugins."""
+"""Context, loops, citations and thinking aids: one test for each behaviour. More of them are in tests/plugins."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def history(count: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("messages", "rewritten"), [(2, False), (4, True)])
-def test_L59_the_question_is_rewritten_to_stand_alone(messages: int, rewritten: bool):
+def test_the_question_is_rewritten_to_stand_alone(messages: int, rewritten: bool):
     model = ScriptedModel(worker(0, rewrite="a question that stands alone"))
     run_of(Agent(model, [look], plugins=[QuestionRewrite()]), history=history(messages))
     assert components(model) == (["rewrite", "loop"] if rewritten else ["loop"])
@@ -75,7 +75,7 @@ def test_L59_the_question_is_rewritten_to_stand_alone(messages: int, rewritten: 
     assert user_texts(failing.requests[-1].messages)[-1] == QUESTION
 
 
-def test_L60_the_same_call_over_and_over_ends_as_stuck():
+def test_the_same_call_over_and_over_ends_as_stuck():
     model = ScriptedModel([call("look", number=1)], repeat_last=True)
     result, _ = run_of(Agent(model, [look]))
     assert result.stop_reason == "stuck"
@@ -84,7 +84,7 @@ def test_L60_the_same_call_over_and_over_ends_as_stuck():
     assert any("nothing new" in text for text in user_texts(model.requests[4].messages))
 
 
-def test_L72_citations_exist_and_are_resolved():
+def test_citations_exist_and_are_resolved():
     @tool
     async def search(query: str) -> Any:
         """Search."""
@@ -100,7 +100,7 @@ def test_L72_citations_exist_and_are_resolved():
     assert report["removed"] == ["6"]
 
 
-def test_L80_messages_are_cut_then_compacted_and_the_latest_four_stay():
+def test_messages_are_cut_then_compacted_and_the_latest_four_stay():
     model = CountingModel(worker(60))
     result, run = run_of(Agent(model, [look], max_iterations=80, context_budget=3_000))
     assert result.answer == "done"
@@ -115,7 +115,7 @@ def test_L80_messages_are_cut_then_compacted_and_the_latest_four_stay():
     }
 
 
-def test_L81_pins_survive_in_order_and_the_question_always():
+def test_pins_survive_in_order_and_the_question_always():
     work = worker(60)
     sent = False
 
@@ -138,7 +138,7 @@ def test_L81_pins_survive_in_order_and_the_question_always():
     assert pinned == [QUESTION, "[USER INTERRUPT]\nand in euros, please"]
 
 
-def test_L82_trimming_keeps_the_prompt_and_whole_groups():
+def test_trimming_keeps_the_prompt_and_whole_groups():
     model = CountingModel(worker(40))
     run_of(Agent(model, [look], system="S", max_iterations=60, max_history_messages=10))
     for request in model.requests:
@@ -148,7 +148,7 @@ def test_L82_trimming_keeps_the_prompt_and_whole_groups():
         assert len(request.messages) <= 10 + 3
 
 
-def test_L83_the_estimate_counts_everything_and_learns():
+def test_the_estimate_counts_everything_and_learns():
     from treadle._engine.requests.estimate import Estimator, size_of
     from treadle._types.usage import Usage
 
@@ -165,7 +165,7 @@ def test_L83_the_estimate_counts_everything_and_learns():
     assert 1_090 < estimator.tokens(plain) < 1_250
 
 
-def test_L84_an_overflow_is_one_compaction_and_one_retry():
+def test_an_overflow_is_one_compaction_and_one_retry():
     work = worker(50)
     model = CountingModel(
         lambda request: ContextOverflowError("long", status=400) if count(request) > 2_500 else work(request)
@@ -175,7 +175,7 @@ def test_L84_an_overflow_is_one_compaction_and_one_retry():
     assert result.metadata["attempts_failed"] == 1
 
 
-def test_L85_requests_extend_each_other_between_declared_breaks():
+def test_requests_extend_each_other_between_declared_breaks():
     plan = {"steps": [{"text": "look", "done": False}]}
     model = CountingModel(worker(40, planner=lambda request: structured(request, plan)))
     result, run = run_of(
@@ -187,21 +187,21 @@ def test_L85_requests_extend_each_other_between_declared_breaks():
     assert "cached_share" in result.metadata
 
 
-def test_L90_the_task_is_analysed_before_the_loop():
+def test_the_task_is_analysed_before_the_loop():
     model = ScriptedModel(worker(1))
     run_of(Agent(model, [look], plugins=[TaskAnalysis()]))
     assert components(model) == ["analysis", "loop", "loop"]
     assert "analysis: so it is" in said(model.requests[1])
 
 
-def test_L91_reflection_after_each_rounds_results():
+def test_reflection_after_each_rounds_results():
     model = ScriptedModel(worker(2))
     run_of(Agent(model, [look], plugins=[Reflection()]))
     assert components(model) == ["loop", "reflection", "loop", "reflection", "loop"]
     assert "reflection: so it is" in said(model.requests[2])
 
 
-def test_L92_the_plan_is_made_shown_and_kept_up_to_date():
+def test_the_plan_is_made_shown_and_kept_up_to_date():
     def planner(request: Request) -> Any:
         done = components(model).count("loop")
         return structured(request, {"steps": [{"text": f"step {n}", "done": n <= done} for n in (1, 2)]})
@@ -215,7 +215,7 @@ def test_L92_the_plan_is_made_shown_and_kept_up_to_date():
     assert all(step.done for step in run.state.plan)
 
 
-def test_L93_the_observer_from_iteration_two_every_three_after_a_correction():
+def test_the_observer_from_iteration_two_every_three_after_a_correction():
     def observer(request: Request) -> Any:
         return structured(
             request,
@@ -228,7 +228,7 @@ def test_L93_the_observer_from_iteration_two_every_three_after_a_correction():
     assert user_texts(model.requests[-1].messages).count("Turn round.\nTools: echo, look.") == 2
 
 
-def test_L94_memory_is_persistent_and_per_user(tmp_path: Path):
+def test_memory_is_persistent_and_per_user(tmp_path: Path):
     store = tmp_path / "memory.db"
     go(Agent(ScriptedModel(worker(1)), [look], plugins=[Memory(MemoryStore(store))]).run(QUESTION, user="ann"))
     for user, knows in (("ann", True), ("bob", False)):

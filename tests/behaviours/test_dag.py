@@ -1,4 +1,4 @@
-"""L100 to L104: DAG mode."""
+"""DAG mode: planning, execution, judgement, interrupts, the choice between a plan and a loop."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def components(model: ScriptedModel) -> list[str]:
     return [request.component for request in model.requests]
 
 
-def test_L100_dangling_pruned_circles_rejected():
+def test_dangling_pruned_circles_rejected():
     plan = Plan.parse({"steps": [step("a", "x", "ghost"), step("b", "use $a", "a")]})
     assert plan.steps[0].dependencies == ()
     assert "ghost" in plan.notes[0]
@@ -66,7 +66,7 @@ def test_L100_dangling_pruned_circles_rejected():
     assert "itself" in alone.notes[0]
 
 
-def test_L100_a_circular_plan_is_asked_for_again():
+def test_a_circular_plan_is_asked_for_again():
     circular, fine = [step("a", "", "b"), step("b", "", "a")], [step("a"), step("b", "", "a")]
     model = brain([circular, fine], [GOOD])
     result = go(DagAgent(model, [echo]).run("q"))
@@ -81,7 +81,7 @@ def test_references_to_earlier_results_by_field():
     assert resolve(one, {"a": "plain"}).startswith("Look up plain in plain")
 
 
-def test_L101_steps_get_their_model_and_tools_by_hint_and_only_their_dependencies():
+def test_steps_get_their_model_and_tools_by_hint_and_only_their_dependencies():
     fast, general = (
         brain([], [GOOD]),
         brain([[step("a", "", model_hint="fast", tool_hint="echo"), step("b", "", "a"), step("c")]], [GOOD]),
@@ -108,7 +108,7 @@ def test_L101_steps_get_their_model_and_tools_by_hint_and_only_their_dependencie
     assert go(DagAgent(unknown, [echo]).run("q")).success
 
 
-def test_L101_failures_skip_dependants_only_and_running_out_is_a_failure():
+def test_failures_skip_dependants_only_and_running_out_is_a_failure():
     def steps(request, question):
         return (
             call("echo", text=str(len(request.messages))) if "do a" in text_of(request.messages[0].content) else "fine"
@@ -122,7 +122,7 @@ def test_L101_failures_skip_dependants_only_and_running_out_is_a_failure():
     assert "fine" in result.answer  # the best answer from completed steps
 
 
-def test_L101_a_step_that_times_out_fails_alone():
+def test_a_step_that_times_out_fails_alone():
     @tool(timeout=None)
     async def hang() -> str:
         """Hang."""
@@ -137,7 +137,7 @@ def test_L101_a_step_that_times_out_fails_alone():
     assert status == {"a": "failed", "b": "completed"}
 
 
-def test_L102_three_rounds_when_asked_for_three_and_finished_work_is_kept():
+def test_three_rounds_when_asked_for_three_and_finished_work_is_kept():
     ran: list[str] = []
 
     def steps(request, question):
@@ -156,7 +156,7 @@ def test_L102_three_rounds_when_asked_for_three_and_finished_work_is_kept():
     assert "too little" in text_of(second.messages[-1].content)
 
 
-def test_L102_confidence_is_clamped_and_an_unreadable_judgement_means_no():
+def test_confidence_is_clamped_and_an_unreadable_judgement_means_no():
     sure = brain([[step("a"), step("b")]], [{**BAD, "confidence": 7.5, "final_answer": "sure"}])
     result = go(DagAgent(sure, [echo]).run("q"))
     assert result.metadata["dag"]["verdict"]["confidence"] == 1.0
@@ -168,7 +168,7 @@ def test_L102_confidence_is_clamped_and_an_unreadable_judgement_means_no():
     assert "result of: do a" in result.answer
 
 
-def test_L103_an_interrupt_replans_for_free_and_cancel_stops_steps():
+def test_an_interrupt_replans_for_free_and_cancel_stops_steps():
     async def main() -> None:
         dag_run = None
 
@@ -201,7 +201,7 @@ def test_L103_an_interrupt_replans_for_free_and_cancel_stops_steps():
     go(main())
 
 
-def test_L104_auto_mode_chooses():
+def test_auto_mode_chooses():
     loop = brain([[step("a"), step("b")]], [GOOD], mode="loop")
     result = go(DagAgent(loop, [echo], mode="auto").run("simple?"))
     assert components(loop) == ["mode", "loop"]

@@ -1,4 +1,4 @@
-"""The ledger's lines about the loop, one test each."""
+"""The loop: limits, streaming, interrupts, cancellation, budgets, results, failing models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from treadle._types.profile import Prices, Profile
 TEXT_MODEL = {"tool_call": False, "json_schema": False, "json_mode": False}
 
 
-def test_L50_default_iterations_by_preset():
+def test_default_iterations_by_preset():
     limits = {name: presets.get(name).settings.max_iterations for name in presets.names()}
     assert limits["default"] == limits["two_phase"] == limits["streaming"] == 50
     assert (limits["strict"], limits["reflective"], limits["planned"]) == (8, 6, 20)
@@ -42,7 +42,7 @@ def endless() -> ScriptedModel:
 
 
 @pytest.mark.parametrize("on_limit", ["fallback", "raise", "force_answer", "salvage"])
-def test_L51_limit_reached(on_limit: str):
+def test_limit_reached(on_limit: str):
     model = endless()
     agent = Agent(model, [echo, fail], max_iterations=3, on_limit=on_limit, summarize_progress=True)
     if on_limit == "raise":
@@ -67,7 +67,7 @@ def test_L51_limit_reached(on_limit: str):
         assert model.requests[-1].tool_choice == "none"
 
 
-def test_L52_thoughts_stream_only_when_asked():
+def test_thoughts_stream_only_when_asked():
     async def main(stream: bool) -> list[str]:
         model = ScriptedModel(["some words that are long enough to come in pieces"])
         texts = [
@@ -85,7 +85,7 @@ def test_L52_thoughts_stream_only_when_asked():
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_L53_interrupts_are_one_pinned_message_after_the_results(native: bool):
+def test_interrupts_are_one_pinned_message_after_the_results(native: bool):
     async def main() -> None:
         run = None
 
@@ -118,7 +118,7 @@ def test_L53_interrupts_are_one_pinned_message_after_the_results(native: bool):
     go(main())
 
 
-def test_L53_a_pending_answer_is_suppressed_and_leftovers_are_reported():
+def test_a_pending_answer_is_suppressed_and_leftovers_are_reported():
     async def main() -> None:
         run = None
 
@@ -136,7 +136,7 @@ def test_L53_a_pending_answer_is_suppressed_and_leftovers_are_reported():
     go(main())
 
 
-def test_L54_cancel_stops_model_and_tools_and_leaves_the_log_whole():
+def test_cancel_stops_model_and_tools_and_leaves_the_log_whole():
     released = []
 
     @tool
@@ -162,7 +162,7 @@ def test_L54_cancel_stops_model_and_tools_and_leaves_the_log_whole():
     go(main())
 
 
-def test_L54_cancel_reaches_a_stream_and_works_from_another_thread():
+def test_cancel_reaches_a_stream_and_works_from_another_thread():
     class Slow(ScriptedModel):
         closed = False
 
@@ -198,7 +198,7 @@ PRICED = Profile(tool_call=True, prices=Prices(1.0, 2.0))
         Budget(output_tokens=100),
     ],
 )
-def test_L55_budgets_are_never_overshot(budget: Budget):
+def test_budgets_are_never_overshot(budget: Budget):
     async def slow_echo(text: str) -> str:
         """Say it."""
         await asyncio.sleep(0.05)
@@ -216,7 +216,7 @@ def test_L55_budgets_are_never_overshot(budget: Budget):
     assert (used.cost or 0) <= (budget.cost or 10**9)
 
 
-def test_L55_budget_by_forced_answer_keeps_a_share_and_money_needs_prices():
+def test_budget_by_forced_answer_keeps_a_share_and_money_needs_prices():
     count = iter(range(1000))
     model = ScriptedModel(
         lambda r: call("echo", text=f"{next(count)}") if r.component == "loop" else "best effort", profile=PRICED
@@ -229,7 +229,7 @@ def test_L55_budget_by_forced_answer_keeps_a_share_and_money_needs_prices():
         go(Agent(ScriptedModel(["x"]), [echo], budget=Budget(cost=1.0)).run("q"))
 
 
-def test_L56_react_loop():
+def test_react_loop():
     @tool(timeout=30)
     async def nap() -> str:
         """Sleep."""
@@ -260,14 +260,14 @@ def test_L56_react_loop():
         go(react_loop(endless(), "q", []))
 
 
-def test_L56_trimming_counts_rounds():
+def test_trimming_counts_rounds():
     model = ScriptedModel([call("echo", text=str(i)) for i in range(6)] + ["done"])
     result = go(react_loop(model, "THE PROMPT", [echo], max_history_messages=5))
     assert result.metadata["messages_trimmed"] >= 1
     assert all(any(getattr(m, "content", "") == "THE PROMPT" for m in r.messages) for r in model.requests)
 
 
-def test_L57_outputs_view_and_delta_stream():
+def test_outputs_view_and_delta_stream():
     result = go(Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add]).run("q"))
     view = result.outputs()
     assert view["content"] == "3"
@@ -283,7 +283,7 @@ def test_L57_outputs_view_and_delta_stream():
     assert pairs[-1][1] > 0
 
 
-def test_L58_the_result_holds_the_whole_conversation():
+def test_the_result_holds_the_whole_conversation():
     model = ScriptedModel([call("add", a=1, b=2), "3"])
     result = go(
         Agent(model, [add], system="SYS").run(
@@ -305,7 +305,7 @@ def test_L58_the_result_holds_the_whole_conversation():
     assert result.usage.requests == 2
 
 
-def test_L61_a_model_that_fails_for_good_ends_the_run_with_what_was_found():
+def test_a_model_that_fails_for_good_ends_the_run_with_what_was_found():
     script = [call("echo", text="found this"), RequestRefusedError("bad key", status=401)]
     result = go(Agent(ScriptedModel(script), [echo]).run("q"))
     assert result.stop_reason == "error"
@@ -316,7 +316,7 @@ def test_L61_a_model_that_fails_for_good_ends_the_run_with_what_was_found():
         go(Agent(ScriptedModel(script), [echo], preset="strict").run("q"))
 
 
-def test_L4_transient_failures_are_retried_and_counted():
+def test_transient_failures_are_retried_and_counted():
     model = ScriptedModel([TransientModelError("busy", status=503, usage=Usage(input_tokens=5, requests=1)), "ok"])
     result = go(Agent(model, [echo], retry=RetryPolicy(base=0.0)).run("q"))
     assert result.answer == "ok"
@@ -331,7 +331,7 @@ def test_L4_transient_failures_are_retried_and_counted():
     assert len(refused.requests) == 1
 
 
-def test_L6_a_fallback_model_takes_over_and_the_log_says_so():
+def test_a_fallback_model_takes_over_and_the_log_says_so():
     first = ScriptedModel([call("echo", text="x"), RequestRefusedError("quota", status=402)], name="first")
     second = ScriptedModel(["from the second"], name="second")
     agent = Agent(first, [echo], fallbacks=[second])
@@ -341,14 +341,14 @@ def test_L6_a_fallback_model_takes_over_and_the_log_says_so():
     assert any("model switched" in why for why in result.metadata["breaks"])
 
 
-def test_L2_one_bound_model_serves_loop_and_synthesis():
+def test_one_bound_model_serves_loop_and_synthesis():
     model = ScriptedModel([call("echo", text="x"), "brief", "long"])
     result = go(Agent(model, [echo], answer="synthesize").run("q"))
     assert [r.component for r in model.requests] == ["loop", "loop", "synthesis"]
     assert result.answer == "long"
 
 
-def test_L7_settings_can_be_overridden_per_run():
+def test_settings_can_be_overridden_per_run():
     model = ScriptedModel(["a", "b"])
     agent = Agent(model, [echo], temperature=0.9)
     go(agent.run("q", temperature=0.1, max_tokens=77))

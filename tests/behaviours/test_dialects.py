@@ -1,4 +1,4 @@
-"""The ledger's lines about dialects, seen from the loop: whatever was written, the run is the same."""
+"""Dialects, seen from the loop: whatever a model wrote, the run is the same."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(dialect: str, script: list[Any], **options: Any) -> tuple[Any, ScriptedM
     return go(Agent(model, [add, echo], dialect=dialect, **options).run("What is 1+2?")), model
 
 
-def test_L10_native_when_allowed_and_able_else_json():
+def test_native_when_allowed_and_able_else_json():
     able, unable = ScriptedModel(["x"]), ScriptedModel(['{"type": "final_answer", "answer": "x"}'] * 2, abilities=PLAIN)
     go(Agent(able, [add], dialect="auto:json").run("q"))
     assert able.requests[0].tools
@@ -60,14 +60,14 @@ def test_L10_native_when_allowed_and_able_else_json():
     ids=lambda shape: "/".join(shape),
 )
 @pytest.mark.parametrize("dialect", ["json", "action", "array", "schema"])
-def test_L11_every_common_shape_of_a_call_is_read_in_every_dialect(shape: dict[str, Any], dialect: str):
+def test_every_common_shape_of_a_call_is_read_in_every_dialect(shape: dict[str, Any], dialect: str):
     text = json.dumps(shape)
     result, _ = run(dialect, [f"Action: {text}" if dialect == "action" else text, WRITTEN[dialect][1]])
     assert [step.observation for step in result.steps] == ["3"]
     assert result.answer == "3"
 
 
-def test_L11_observations_go_back_as_user_messages():
+def test_observations_go_back_as_user_messages():
     _, model = run("json", list(WRITTEN["json"]))
     last = model.requests[1].messages[-1]
     assert isinstance(last, UserMessage)
@@ -75,7 +75,7 @@ def test_L11_observations_go_back_as_user_messages():
     assert "3" in text_of(last.content)
 
 
-def test_L12_the_final_answer_flag_of_an_action_never_ends_the_run():
+def test_the_final_answer_flag_of_an_action_never_ends_the_run():
     result, model = run(
         "action", ['Action: {"tool": "echo", "inputs": {"text": "x"}, "final_answer": true}', "All done, no action."]
     )
@@ -85,7 +85,7 @@ def test_L12_the_final_answer_flag_of_an_action_never_ends_the_run():
     assert nothing.stop_reason == "answer"
 
 
-def test_L13_completion_beside_other_calls_runs_the_calls_first():
+def test_completion_beside_other_calls_runs_the_calls_first():
     both = '[{"name": "add", "arguments": {"a": 1, "b": 2}}, {"name": "finish", "arguments": {"answer": "early"}}]'
     result, model = run(
         "array", [both, '[{"name": "finish", "arguments": {"answer": "late"}}]'], complete_name="finish"
@@ -95,7 +95,7 @@ def test_L13_completion_beside_other_calls_runs_the_calls_first():
     assert len(model.requests) == 2
 
 
-def test_L14_schema_constrains_where_the_model_can():
+def test_schema_constrains_where_the_model_can():
     model = ScriptedModel(list(WRITTEN["schema"]), abilities={"tool_call": False, "json_schema": True})
     result = go(Agent(model, [add], dialect="schema").run("q"))
     assert result.answer == "3"
@@ -105,7 +105,7 @@ def test_L14_schema_constrains_where_the_model_can():
 
 
 @pytest.mark.parametrize("dialect", list(WRITTEN))
-def test_L16_every_dialect_gives_the_same_run(dialect: str):
+def test_every_dialect_gives_the_same_run(dialect: str):
     result, _ = run(dialect, list(WRITTEN[dialect]))
     assert result.answer == "3"
     assert [(step.tool, step.args, step.observation) for step in result.steps] == [("add", {"a": 1, "b": 2}, "3")]
@@ -132,19 +132,19 @@ CALL = '{"name": "add", "arguments": {"a": 1, "b": 2}}'
         f"<think>hmm</think>{CALL}",
     ],
 )
-def test_L17_tolerant_reading(text: str):
+def test_tolerant_reading(text: str):
     result, _ = run("json", [text, WRITTEN["json"][1]])
     assert [step.observation for step in result.steps] == ["3"], text
 
 
-def test_L17_a_call_cut_by_length_is_not_executed():
+def test_a_call_cut_by_length_is_not_executed():
     result, _ = run(
         "json", [Reply('{"name": "add", "arguments": {"a": 1, "b": 2', finish="length"), WRITTEN["json"][1]]
     )
     assert result.steps == []
 
 
-def test_L18_repair_policies():
+def test_repair_policies():
     once = RepairPolicy(max_parse=1)
     result, model = run("json", ["words", "more words", "never asked"], repair=once)
     assert (result.answer, result.success, len(model.requests), result.iterations) == ("more words", False, 2, 2)
@@ -156,7 +156,7 @@ def test_L18_repair_policies():
     assert model.requests[-1].messages[-1].kind == "reformat"
 
 
-def test_L19_a_repaired_call_that_names_another_tool_runs_that_tool():
+def test_a_repaired_call_that_names_another_tool_runs_that_tool():
     policy = RepairPolicy(max_parse=1, separate_call=True, counts_as_iteration=False)
     broken = 'Action: {"tool": "add", "inputs": {"a": 1, '
     fixed = 'Action: {"tool": "echo", "inputs": {"text": "instead"}, "final_answer": false}'
@@ -167,7 +167,7 @@ def test_L19_a_repaired_call_that_names_another_tool_runs_that_tool():
 
 
 @pytest.mark.parametrize("dialect", ["json", "array", "schema"])
-def test_L20_text_dialects_use_constraints_where_there_are_some(dialect: str):
+def test_text_dialects_use_constraints_where_there_are_some(dialect: str):
     model = ScriptedModel([WRITTEN[dialect][1]], abilities={"tool_call": False, "json_schema": True})
     go(Agent(model, [add], dialect=dialect).run("q"))
     assert model.requests[0].format is not None
@@ -205,7 +205,7 @@ def test_a_provider_that_refuses_tools_is_spoken_to_in_text():
     assert result.metadata["dialect"] == "schema"
 
 
-def test_L42_prompts_can_be_replaced_by_name():
+def test_prompts_can_be_replaced_by_name():
     model = ScriptedModel(['{"type": "final_answer", "answer": "x"}'], abilities=PLAIN)
     go(
         Agent(
