@@ -1,4 +1,4 @@
-"""A small model that makes a number or an id up is asked for its source, once."""
+"""A small model that makes up a number or an id, in a call or an answer, is sent back."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from kit import assert_paired, go
+from plugins.scenes import answer_in, in_dialect
 from treadle import Agent, ScriptedModel, tool
-from treadle._plugins.small_models.figures import ids, numbers, unfounded
 from treadle._types.messages import AssistantMessage, UserMessage
 
-from .scenes import answer_in, in_dialect
-
-MADE: list[str] = []
+CALLED: list[str] = []
 
 
 @tool(effect="pure")
@@ -23,21 +21,21 @@ def price(code: str) -> str:
     Args:
         code: the code of the room
     """
-    MADE.append(code)
+    CALLED.append(code)
     return "71.50 EUR a night"
 
 
 @tool(effect="pure")
 def hotel(name: str) -> str:
     """Look up a hotel."""
-    MADE.append(name)
+    CALLED.append(name)
     return "3 stars, room code CL-15"
 
 
 @tool(effect="pure")
 def calculate(expression: str, digits: int = 2) -> str:
     """Work out a sum."""
-    MADE.append(expression)
+    CALLED.append(expression)
     return "286"
 
 
@@ -51,9 +49,10 @@ def run(
     tools: Any = (hotel, price, calculate),
     **more: Any,
 ):
-    MADE.clear()
-    model = ScriptedModel(list(replies), abilities={"tool_call": False, "grammar": True, **more.pop("abilities", {})})
-    return model, go(Agent(model, list(tools)).run(question, **more))
+    CALLED.clear()
+    abilities = {"tool_call": False, "grammar": True, "parameters": 1.5, **more.pop("abilities", {})}
+    model = ScriptedModel(list(replies), abilities=abilities)
+    return model, go(Agent(model, list(tools), prompts=more.pop("prompts", None)).run(question, **more))
 
 
 DONE = answer_in("direct", "It costs 286 EUR.")
@@ -66,7 +65,7 @@ HOTEL, PRICE, SUM = (
 
 def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_for_another_tool():
     model, result = run(HOTEL, call("calculate", expression="4 * 110"), PRICE, SUM, DONE)
-    assert MADE == ["Casa Luna", "CL-15", "4 * 71.50"]
+    assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]
     assert "110 is neither in the task nor in a result" in result.steps[1].observation
     assert ["'calculate'" in str(request.format) for request in model.requests] == [True, True, False, True, True]
     assert result.answer == "It costs 286 EUR."
@@ -75,13 +74,13 @@ def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_fo
 
 def test_so_is_an_id():
     _, result = run(call("price", code="CL-20"), HOTEL, PRICE, SUM, DONE)
-    assert MADE == ["Casa Luna", "CL-15", "4 * 71.50"]
+    assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]
     assert '"CL-20" is neither' in result.steps[0].observation
 
 
 def test_a_call_that_is_made_again_goes_through():
     run(call("price", code="CL-20"), call("price", code="CL-20"), DONE, tools=(price,))
-    assert MADE == ["CL-20"]
+    assert CALLED == ["CL-20"]
 
 
 def test_an_answer_with_a_number_that_nobody_said_is_sent_back_twice_at_most():
@@ -91,31 +90,6 @@ def test_an_answer_with_a_number_that_nobody_said_is_sent_back_twice_at_most():
     assert "440 is in no result" in str(model.requests[2].messages[-1])
     assert "final_answer" not in str(model.requests[2].format), "harmless tools only: it has to call one"
     assert run(HOTEL, guess, guess, guess)[1].answer == "It costs 440 EUR."
-
-
-def test_without_any_call_even_a_sum_has_to_come_from_a_tool():
-    in_the_head = answer_in("direct", "They cost 408 EUR.")
-    model, result = run(
-        in_the_head, call("calculate", expression="24 * 17"), DONE, question="What do 17 boxes at 24 EUR cost?"
-    )
-    assert (MADE, len(model.requests)) == (["24 * 17"], 3)
-    assert result.answer == "It costs 286 EUR."
-
-
-def test_a_question_in_the_words_of_a_tool_is_not_answered_from_memory():
-    guess = answer_in("direct", "It is in Rome.")
-    for tiny in (False, True):
-        dialect = "brief" if tiny else "direct"
-        replies = [
-            answer_in(dialect, "It is in Rome."),
-            in_dialect(dialect, "hotel", name="Park Villa"),
-            answer_in(dialect, "In Turin."),
-        ]
-        model, result = run(*replies, question="Which hotel can you look up for me?", abilities={"tiny": tiny})
-        assert result.answer == "In Turin."
-        assert "what hotel can tell: call it" in str(model.requests[1].messages[-1])
-        assert "Rome" not in str(model.requests[1].messages[1:]), "a model that sees its guess repeats it"
-    assert run(guess, question="Where is the Colosseum?")[1].answer == "It is in Rome."
 
 
 def test_giving_up_untried_is_sent_back():
@@ -135,7 +109,36 @@ def test_after_a_refusal_the_refused_tool_is_not_the_one_to_call():
     ]
 
 
-def test_harm_is_not_insisted_on():
+@pytest.mark.parametrize("unknown", [None, 4.0, 70.0])
+def test_a_model_that_is_not_known_to_be_small_is_left_alone(unknown: float | None):
+    guess = answer_in("direct", "It costs 440 EUR.")
+    model, result = run(call("price", code="CL-20"), guess, abilities={"parameters": unknown})
+    assert (CALLED, result.answer, len(model.requests)) == (["CL-20"], "It costs 440 EUR.", 2)
+    gives_up = answer_in("direct", "That is not known.").replace("true", "false")
+    model, result = run(gives_up, abilities={"parameters": unknown})
+    assert (result.answer, len(model.requests)) == ("That is not known.", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "replies"),
+    [
+        ("unsourced_call", [call("price", code="CL-20"), DONE]),
+        ("invented_call", [call("price", code="CL-20"), DONE]),
+        ("unsourced_answer", [HOTEL, answer_in("direct", "440"), answer_in("direct", "unknown")]),
+        ("invented_answer", [HOTEL, answer_in("direct", "440"), answer_in("direct", "unknown")]),
+        ("untried", [answer_in("direct", "no").replace("true", "false"), HOTEL, answer_in("direct", "3 stars")]),
+        (
+            "invented_untried",
+            [answer_in("direct", "no").replace("true", "false"), HOTEL, answer_in("direct", "3 stars")],
+        ),
+    ],
+)
+def test_the_words_can_be_replaced_also_under_the_names_of_0_1(name: str, replies: list[str]):
+    model, _ = run(*replies, DONE, DONE, prompts={name: "OURS"})
+    assert any("OURS" in str(request.messages[-1]) for request in model.requests)
+
+
+def test_a_tool_that_can_do_harm_is_never_forced():
     @tool
     def book(name: str) -> str:
         """Book a hotel."""
@@ -161,38 +164,32 @@ def test_what_was_said_or_follows_from_it_passes(reply: str):
     assert (result.answer, len(model.requests)) == (reply, 3)
 
 
-@pytest.mark.parametrize("reply", ["A week has 7 days.", "24 hours", "A minute has 60 seconds."])
-def test_what_everybody_knows_passes_without_a_call(reply: str):
-    model, result = run(answer_in("direct", reply), question="How long is it?")
+@pytest.mark.parametrize("reply", ["A week has 7 days.", "It ended in 1945.", "They cost 408 EUR.", "That is CL-20."])
+def test_an_answer_without_any_call_is_believed(reply: str):
+    model, result = run(answer_in("direct", reply))
     assert (result.answer, len(model.requests)) == (reply, 1)
 
 
 def test_what_was_said_before_this_question_counts():
     history = [UserMessage("What is it?"), AssistantMessage("Room CL-20, 440 EUR.", dialect="native")]
     run(call("price", code="CL-20"), answer_in("direct", "440 EUR"), question="And again?", history=history)
-    assert MADE == ["CL-20"]
+    assert CALLED == ["CL-20"]
 
 
 def test_optional_arguments_long_texts_tiny_and_able_models_are_left_alone():
     run(call("calculate", expression="4 + 4", digits=20), DONE)
-    assert MADE == ["4 + 4"]
+    assert CALLED == ["4 + 4"]
     text = "In 1789 there was a revolution. " * 4
     run(call("calculate", expression=text), DONE)
-    assert [text] == MADE
+    assert [text] == CALLED
     guess = answer_in("direct", "440")
-    MADE.clear()
-    native = ScriptedModel([{"name": "price", "args": {"code": "CL-20"}}, "440"], abilities={"grammar": True})
+    CALLED.clear()
+    native = ScriptedModel(
+        [{"name": "price", "args": {"code": "CL-20"}}, "440"], abilities={"grammar": True, "parameters": 1.5}
+    )
     assert go(Agent(native, [price]).run("q")).answer == "440"
-    assert MADE == ["CL-20"]
+    assert CALLED == ["CL-20"]
     for abilities in ({"grammar": False, "json_schema": True}, {"tiny": True}):
         model, _ = run(call("price", code="CL-20"), guess, guess, abilities=abilities)
-        assert MADE == ["CL-20"]
+        assert CALLED == ["CL-20"]
         assert len(model.requests) == 2
-
-
-def test_numbers_and_ids():
-    text = "4 * 110 of 1,200.50 at 07:50 on 2024-01-02: 3kg, E17, K-100, 12.5%, 42."
-    assert [str(number) for number in numbers(text)] == ["4", "110", "1200.50", "3", "12.5", "42"]
-    assert ids(text) == ["E17", "K-100"]
-    assert unfounded("9" * 400, []) == ""
-    assert unfounded("999", [" ".join(str(n * 7919) for n in range(100))]) == ""
