@@ -19,7 +19,7 @@ from api_reference import api_page, modules_page
 from layers import picture
 from msgspec import Struct
 
-from treadle._cli.main import COMMANDS, build_parser
+from treadle._cli.command_table import COMMANDS, build_parser
 from treadle._engine import settings as settings_module
 from treadle._flows import presets
 from treadle._models.catalog import providers as providers_module

@@ -1,4 +1,4 @@
-"""What goes wrong with a request, as an answer: a status, a type, and a message that names the fix."""
+"""Errors as HTTP responses: a status, a type, and a message that says what to do."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "bad_request", message)
 
 
-def not_found(what: str) -> ApiError:
-    return ApiError(404, "not_found", f"there is no {what} here")
+def not_found(what: str, hint: str = "") -> ApiError:
+    return ApiError(404, "not_found", f"there is no {what}" + (f"; {hint}" if hint else ""))
 
 
 def conflict(message: str) -> ApiError:
@@ -34,20 +34,18 @@ def too_many(message: str, retry_after: float = 1.0) -> ApiError:
 
 
 def from_engine(error: TreadleError) -> ApiError:
-    """The engine's own errors that a caller can do something about."""
+    """The response to an error of the engine; what a client cannot do anything about is only logged."""
     match error:
         case RunNotFoundError():
             return ApiError(404, "not_found", str(error))
         case RunBusyError():
-            return conflict(f"{error}; wait for it, or send it a message")
+            return conflict(f"{error}; wait until it has finished, or send it a message")
         case JournalError():
-            return ApiError(
-                503, "journal_unavailable", "the journal cannot be used at the moment: try again", retry_after=5.0
-            )
+            return ApiError(503, "journal_unavailable", "the journal is not available: try again", retry_after=5.0)
         case ConfigError():
             return bad_request(str(error))
         case _:
-            return ApiError(500, "internal", "the run could not be started: see the server's log")
+            return ApiError(500, "internal", "the run could not be started: the server's log says why")
 
 
 def error_response(error: ApiError) -> Response:

@@ -58,7 +58,7 @@ class Answer(Struct, frozen=True):
 Item = Line | Card | Answer
 
 
-class Story:
+class Timeline:
     """Feed it records; it gives items. Its attributes say what the run is doing."""
 
     def __init__(self, run_id: str, past: Iterable[ev.Record] = ()) -> None:

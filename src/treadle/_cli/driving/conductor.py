@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from types import FrameType, TracebackType
-from typing import Any
 
-from treadle._cli.chat.keyboard import Keyboard, LineBuffer
-from treadle._cli.display.sinks import Display
-from treadle._cli.setup import exit_codes as exits
+from treadle._cli.display.base import Display
+from treadle._cli.driving.interrupts import StopWork
+from treadle._cli.driving.keyboard import Keyboard, LineBuffer
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._plugins.guards.approval import Approval
 from treadle._types.messages import ToolCall
-
-
-class CtrlC:
-    """Within `with`, the first Ctrl-C calls `stop`; the second leaves the program at once, after `tidy`.
-
-    Leaving at once loses nothing: the journal has every record, and a run can be gone on with.
-    """
-
-    def __init__(self, stop: Callable[[], None], tidy: Callable[[], None]) -> None:
-        self._stop = stop
-        self._tidy = tidy
-        self._loop = asyncio.get_running_loop()
-        self._before: Any = None
-        self.pressed = 0
-
-    def __enter__(self) -> CtrlC:
-        self._before = signal.signal(signal.SIGINT, self._on_signal)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        signal.signal(signal.SIGINT, self._before)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.pressed += 1
-        if self.pressed == 1:
-            self._loop.call_soon_threadsafe(self._stop)
-            return
-        with suppress(Exception):
-            self._tidy()
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(exits.CANCELLED)
 
 
 class Conductor:
@@ -88,7 +48,8 @@ class Conductor:
         if say and run.state.finished is None:
             run.send(say)
             await run.drain()
-        with CtrlC(self._stop, self._tidy):
+        with StopWork(self._clean_up) as interrupt:
+            interrupt.cancel_by(asyncio.get_running_loop(), self._stop)
             try:
                 if self.talk:
                     self._listen()
@@ -108,7 +69,7 @@ class Conductor:
             self._display.say("stopping (Ctrl-C again leaves at once)")
             self._run.cancel()
 
-    def _tidy(self) -> None:
+    def _clean_up(self) -> None:
         self._deaf()
         if self._display is not None:
             self._display.close()

@@ -1,6 +1,6 @@
-"""A run as JSON lines: to send to someone, to keep in a repository as a regression test, to move between journals.
+"""Export and import of runs as JSON lines: to send a run, keep it as a regression test, or move it to another journal.
 
-The first line says what the file is; every other line is one record, the run's own first, then those of its child runs.
+The first line is a header; every other line is one record: those of the run first, then those of its child runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Line(Struct, frozen=True, omit_defaults=True):
 
 
 async def export_run(journal: Journal, run_id: str, *, salvage: bool = False) -> bytes:
-    """The run and its children; with `salvage` a damaged one as far as it is intact."""
+    """The run and its children as JSON lines; with `salvage` a damaged run up to its first damaged record."""
     records = await journal.load(run_id, salvage=salvage)
     for child in await _descendants(journal, run_id):
         records.extend(await journal.load(child, salvage=salvage))
@@ -40,14 +40,17 @@ async def export_run(journal: Journal, run_id: str, *, salvage: bool = False) ->
 
 
 async def _descendants(journal: Journal, run_id: str) -> list[str]:
-    found: list[str] = []
+    descendants: list[str] = []
     for child in await journal.list(parent=run_id, limit=1_000_000):
-        found += [child.run_id, *await _descendants(journal, child.run_id)]
-    return found
+        descendants += [child.run_id, *await _descendants(journal, child.run_id)]
+    return descendants
 
 
 async def import_run(journal: Journal, data: bytes) -> str:
-    """Store an exported run and its children under the ids they had; refused if one of them is there. Returns the run's id."""
+    """Store an exported run and its children under their own ids, and return the run's id.
+
+    Refused when the journal already has a run with one of these ids.
+    """
     run_id, logs = _read(data)
     for run in logs:
         try:
@@ -61,7 +64,7 @@ async def import_run(journal: Journal, data: bytes) -> str:
             await journal.append(records)
             stored.append(run)
     except BaseException:
-        for run in stored[:1]:  # its children go with it
+        for run in stored[:1]:  # its children are deleted with it
             await journal.delete(run)
         raise
     return run_id
@@ -74,7 +77,7 @@ def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
     except msgspec.DecodeError as error:
         raise JournalError(f"this is not an exported run: {error}") from error
     if header.format != FORMAT:
-        raise JournalError(f"this is not an exported run but {header.format!r}")
+        raise JournalError(f"this is not an exported run: its format is {header.format!r}, expected {FORMAT!r}")
     logs: dict[str, list[Record]] = {}
     for number, text in enumerate(lines, 2):
         if not text.strip():

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from treadle._cli.display.text import duration, plural
-from treadle._cli.runs.finding import find_run
+from treadle._cli.runs.lookup import find_run
 from treadle._journal import Journal
-from treadle._journal.portable import export_run, import_run
+from treadle._journal.export import export_run, import_run
 from treadle._types.errors import ConfigError
 
 
-async def export(args: argparse.Namespace, journal: Journal) -> int:
+async def export_to_file(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await find_run(journal, args.run)
     data = await export_run(journal, run_id, salvage=args.salvage)
     if args.pytest:
@@ -36,7 +36,7 @@ def _read(name: str) -> bytes:
 
 
 def _write_test(path: Path, run_id: str, data: bytes) -> int:
-    from treadle._cli.runs.regression import regression_test
+    from treadle._cli.runs.pytest_export import regression_test
 
     if path.suffix != ".py":
         raise ConfigError(f"a test is a Python file: name it {path.with_suffix('.py')}")
@@ -47,13 +47,13 @@ def _write_test(path: Path, run_id: str, data: bytes) -> int:
     return 0
 
 
-async def bring_in(args: argparse.Namespace, journal: Journal) -> int:
+async def import_files(args: argparse.Namespace, journal: Journal) -> int:
     for name in args.files:
         print(await import_run(journal, _read(name)))
     return 0
 
 
-async def delete(args: argparse.Namespace, journal: Journal) -> int:
+async def delete_runs(args: argparse.Namespace, journal: Journal) -> int:
     for typed in args.runs:
         run_id = await find_run(journal, typed)
         await journal.delete(run_id)
@@ -61,11 +61,11 @@ async def delete(args: argparse.Namespace, journal: Journal) -> int:
     return 0
 
 
-async def collect(args: argparse.Namespace, journal: Journal) -> int:
+async def collect_garbage(args: argparse.Namespace, journal: Journal) -> int:
     try:
         older_than = duration(args.older_than)
     except ValueError as error:
         raise ConfigError(f"--older-than: {error}") from None
-    gone = await journal.gc(older_than=older_than, keep=args.keep, statuses=tuple(args.status or ("finished",)))
-    print(f"deleted {plural(len(gone), 'run')}")
+    deleted = await journal.gc(older_than=older_than, keep=args.keep, statuses=tuple(args.status or ("finished",)))
+    print(f"deleted {plural(len(deleted), 'run')}")
     return 0

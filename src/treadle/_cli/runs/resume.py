@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Sequence
@@ -11,26 +10,20 @@ from pathlib import Path
 
 import msgspec
 
-from treadle._cli.commands.run import close, make_ready, tell_end
-from treadle._cli.display.sinks import open_display
-from treadle._cli.display.text import plural
-from treadle._cli.runs.finding import find_run
-from treadle._cli.setup import exit_codes as exits
-from treadle._cli.setup import toolbox
-from treadle._cli.setup.driving import Conductor
+from treadle._cli.display.factory import open_display
+from treadle._cli.driving.conductor import Conductor
+from treadle._cli.driving.lifecycle import close, load_model, print_outcome
+from treadle._cli.runs.lookup import find_run
+from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
 from treadle._cli.setup.user_config import UserFile
 from treadle._dialects.registry import choose_dialect
-from treadle._engine.result import result_of
 from treadle._engine.run import Run
-from treadle._flows.replay import fork, replay
+from treadle._flows.replay import fork
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
 from treadle._types.events import DialectDemoted, ModelSwitched, Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
-
-LONGEST_WAIT = 2.0
-"""Seconds between two records when a run is played again."""
 
 
 async def resume_run(args: argparse.Namespace, journal: Journal) -> int:
@@ -53,15 +46,15 @@ async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
         launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
     )
     try:
-        await make_ready(agent)
+        await load_model(agent)
         run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserFile()))
         await switch_model(run)
         display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)
         result = await conductor.drive(agent, run, display, say=args.say or "")
     finally:
         await close(agent, None)
-    tell_end(result, run, file=args.file)
-    return exits.code_of(result)
+    print_outcome(result, run, file=args.file)
+    return exit_codes.code_of(result)
 
 
 def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
@@ -141,32 +134,3 @@ async def fork_of(journal: Journal, run_id: str, at: int) -> str:
         last = (await journal.load(new_id))[-1].seq
         await journal.append([Record(new_id, last + 1, time.time(), launch_note(new_id, launch))])
     return new_id
-
-
-async def replay_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
-    if args.play:
-        await _play(run_id, records, args.speed)
-    children = await journal.list(parent=run_id, limit=1000)
-    requests = 0
-    for each in (records, *[await journal.load(child.run_id) for child in children]):
-        found = replay(each)
-        requests += found.requests
-        if found.difference is not None:
-            print(f"run {each[0].run}: {found.difference}")
-            return exits.FAILED
-    print(f"{plural(requests, 'request')} rendered again from the log, byte for byte as sent")
-    return 0
-
-
-async def _play(run_id: str, records: Sequence[Record], speed: float) -> None:
-    display = open_display(run_id)
-    before = records[0].time
-    for record in records:
-        if speed > 0:
-            await asyncio.sleep(min(LONGEST_WAIT, max(0.0, (record.time - before) / speed)))
-        before = record.time
-        display.feed(record)
-    display.finish(result_of(fold(records), run_id))
-    display.close()

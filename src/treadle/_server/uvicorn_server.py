@@ -1,4 +1,4 @@
-"""Running the server: where it listens, how long it waits for slow clients, and how it stops."""
+"""The server on uvicorn: where it listens, how long it waits for slow clients, and how it stops."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from treadle._types.errors import ConfigError
 logger = logging.getLogger("treadle.server")
 
 PORT = 8460
-_SLOW = b'{"error":{"type":"timeout","message":"the head of the request did not arrive in time","code":408}}'
-_SLOW_ANSWER = (
+_TIMEOUT_BODY = b'{"error":{"type":"timeout","message":"the request headers did not arrive in time","code":408}}'
+_TIMEOUT_RESPONSE = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n"
-    b"content-length: " + str(len(_SLOW)).encode() + b"\r\n\r\n" + _SLOW
+    b"content-length: " + str(len(_TIMEOUT_BODY)).encode() + b"\r\n\r\n" + _TIMEOUT_BODY
 )
 
 
@@ -39,10 +39,10 @@ def serve(
     log_level: str = "warning",
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until interrupted. Anything but the loopback needs tokens. `on_ready` is told the address."""
+    """Serve until interrupted. Any address but the loopback needs tokens. `on_ready` is called with the address."""
     make_server(
         agents, journal, host=host, port=port, tokens=tokens, settings=settings, log_level=log_level, on_ready=on_ready
-    ).run()  # fmt: skip
+    ).run()
 
 
 def make_server(
@@ -56,10 +56,10 @@ def make_server(
     log_level: str = "warning",
     on_ready: Callable[[str], None] | None = None,
 ) -> Server:
-    """A server that has not begun: `run()` it, or `await serve()` it in a loop of your own."""
+    """A server that has not started: call `run()`, or `await serve()` in an event loop of your own."""
     settings = settings or ServerSettings()
     if not is_loopback(host) and not tokens:
-        raise ConfigError(f"listening on {host} lets others in: give tokens, or listen on 127.0.0.1")
+        raise ConfigError(f"listening on {host} lets other machines in: give tokens, or listen on 127.0.0.1")
     if is_loopback(host) and host not in settings.allowed_hosts:
         settings = msgspec.structs.replace(settings, allowed_hosts=(*settings.allowed_hosts, host))
     app = create_app(agents, journal, tokens=tokens, settings=settings)
@@ -81,7 +81,7 @@ def make_server(
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which also lets go of clients that never finish a request or never read an answer, and of streams when it stops."""
+    """uvicorn that also closes connections of clients that never finish a request or never read a response."""
 
     def __init__(
         self, config: uvicorn.Config, hub: Hub, settings: ServerSettings, on_ready: Callable[[str], None] | None
@@ -91,7 +91,7 @@ class Server(uvicorn.Server):
         self._settings = settings
         self._on_ready = on_ready
         self._idle_since: dict[Any, tuple[Any, float]] = {}
-        """With the last request of the connection: a new one means that it was not idle."""
+        """With the last request of the connection: a new request means that it was not idle."""
         self._closing_since: dict[Any, float] = {}
 
     @property
@@ -120,13 +120,13 @@ class Server(uvicorn.Server):
             if transport.is_closing():
                 closing[connection] = since = self._closing_since.get(connection, now)
                 if now - since > self._settings.header_timeout:
-                    transport.abort()  # it does not even read the end of its answer
+                    transport.abort()  # the client does not read the end of the response
             elif cycle is None or cycle.response_complete:
                 before, since = self._idle_since.get(connection, (cycle, now))
                 idle[connection] = (cycle, since if before is cycle else now)
                 if before is cycle and now - since > self._settings.header_timeout:
                     if cycle is None:
-                        transport.write(_SLOW_ANSWER)
+                        transport.write(_TIMEOUT_RESPONSE)
                     transport.close()
         self._idle_since, self._closing_since = idle, closing
 

@@ -1,49 +1,21 @@
-"""What shows a run: as plain text, as JSON lines, or (see `live`) alive on a terminal."""
+"""A run as plain text, or as JSON lines."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, TextIO
+from typing import TextIO
 
 import msgspec
 
-from treadle._cli.display.story import Answer, Card, Line, Story, ending, observation
-from treadle._cli.display.text import arguments, clean, few_lines, plain_json, seconds, spent
+from treadle._cli.display.base import APPROVAL_KEYS, RESULT_LINES, approval_text
+from treadle._cli.display.text import arguments, clean, few_lines, seconds, spent
+from treadle._cli.display.timeline import Answer, Card, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
 from treadle._types.events import Record
 from treadle._types.messages import ToolCall
 
-SHOWN_LINES = 6
 _MARKS = {"thought": "", "note": "- ", "warning": "! ", "you": "you: ", "divider": "-- ", "plan": ""}
-
-
-class Display(Protocol):
-    """Shows one run. Everything may be called at any time between the first record and `close`."""
-
-    live: bool
-    """Draws the line that is being typed itself."""
-
-    def feed(self, record: Record) -> None: ...
-
-    def typed(self, text: str) -> None:
-        """The line that is being typed while the run works."""
-        ...
-
-    def ask(self, call: ToolCall | None) -> None:
-        """Show that `call` waits for a decision; None when it has been made."""
-        ...
-
-    def say(self, text: str) -> None:
-        """A line of the program's own."""
-        ...
-
-    def finish(self, result: RunResult) -> None: ...
-
-    def close(self) -> None:
-        """Leave the terminal as it was found."""
-        ...
 
 
 class PlainDisplay:
@@ -54,12 +26,12 @@ class PlainDisplay:
     def __init__(
         self, run_id: str, *, steps: TextIO | None, answer: TextIO | None, past: Sequence[Record] = ()
     ) -> None:
-        self.story = Story(run_id, past)
+        self.timeline = Timeline(run_id, past)
         self._steps = steps
         self._answer = answer
 
     def feed(self, record: Record) -> None:
-        for item in self.story.feed(record):
+        for item in self.timeline.feed(record):
             if isinstance(item, Answer):
                 if self._answer is not None and item.source != "error":
                     print(clean(item.text), file=self._answer, flush=True)
@@ -85,14 +57,6 @@ class PlainDisplay:
         pass
 
 
-APPROVAL_KEYS = "allow this call? [y]es, [n]o, [a]lways this tool, [l]ater:"
-
-
-def approval_text(call: ToolCall) -> str:
-    """The whole call: a person decides about all of it, not about the part that fits a line."""
-    return f"? {clean(call.name)} {clean(plain_json(call.args))}"
-
-
 def _lines(item: Line | Card) -> list[str]:
     pad = "  " * item.depth
     if isinstance(item, Line):
@@ -102,7 +66,7 @@ def _lines(item: Line | Card) -> list[str]:
         ]
     shown = [f"{pad}> {clean(item.call.name)} {arguments(item.call.args, 400)}".rstrip()]
     if item.done is not None:
-        shown += [f"{pad}  {line}" for line in few_lines(observation(item.done), SHOWN_LINES)]
+        shown += [f"{pad}  {line}" for line in few_lines(observation(item.done), RESULT_LINES)]
         failed = f"{item.done.error}, " if item.done.error else ""
         shown.append(f"{pad}  ({failed}{seconds(item.done.elapsed)})")
     return shown
@@ -135,29 +99,3 @@ class JsonDisplay:
 
     def close(self) -> None:
         pass
-
-
-def open_display(
-    run_id: str, *, json: bool = False, quiet: bool = False, prompt: bool = False, past: Sequence[Record] = ()
-) -> Display:
-    """The display that suits where the output goes; with `prompt` it has room for a line that is typed."""
-    if json:
-        return JsonDisplay()
-    if not quiet and rich_terminal(sys.stdout):
-        from treadle._cli.display.live import LiveDisplay
-
-        return LiveDisplay(run_id, sys.stdout, prompt=prompt, past=past)
-    if not quiet and rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, and somebody watches
-        from treadle._cli.display.live import LiveDisplay
-
-        return LiveDisplay(run_id, sys.stderr, answer=sys.stdout, prompt=prompt, past=past)
-    return PlainDisplay(run_id, steps=None if quiet else sys.stderr, answer=sys.stdout, past=past)
-
-
-def rich_terminal(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that can show more than plain text, and the package that does it is installed."""
-    if not stream.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown") or os.environ.get("TREADLE_PLAIN"):
-        return False
-    from importlib.util import find_spec
-
-    return find_spec("rich") is not None

@@ -1,17 +1,17 @@
-"""`runs send` and `cancel`: a word to a run that another process drives, left in its inbox."""
+"""`runs send` and `cancel`: messages for a run that another process drives, left in its inbox."""
 
 from __future__ import annotations
 
 import argparse
 
-from treadle._cli.runs.finding import find_run
+from treadle._cli.runs.lookup import find_run
 from treadle._journal import InboxItem, Journal
 from treadle._types.errors import ConfigError
 from treadle._types.ids import fresh_id
 from treadle._types.state import fold
 
 
-async def send_to_run(args: argparse.Namespace, journal: Journal) -> int:
+async def send_message(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await _unfinished(journal, args.run)
     await journal.put(InboxItem(fresh_id(), run_id, "message", {"text": args.text}))
     print(f"left for run {run_id[:8]}: it is read after its current step")

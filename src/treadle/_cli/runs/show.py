@@ -10,7 +10,7 @@ import msgspec
 
 from treadle._cli.display.table import table
 from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent
-from treadle._cli.runs.finding import find_run, status_of
+from treadle._cli.runs.lookup import find_run, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
 from treadle._types.events import (
