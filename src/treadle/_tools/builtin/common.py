@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 if TYPE_CHECKING:
-    from treadle._tools.guard import Fetched
+    from treadle._tools.builtin.http.client import Fetched
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import clip, object_schema
+from treadle._tools.builtin.reading.charset import decode_text
 from treadle._tools.builtin.workfolder import Entry, WorkFolder, split_path
-from treadle._tools.guard import decode_text
 from treadle._types.errors import ToolError
 from treadle._types.events import Artifact
 

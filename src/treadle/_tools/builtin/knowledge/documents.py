@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._tools.builtin.web.readable import read_html
-from treadle._tools.guard import decode_text
-from treadle._types.errors import MissingExtraError, ToolError
+from treadle._tools.builtin.reading.charset import decode_text
+from treadle._tools.builtin.reading.html import read_html
+from treadle._tools.builtin.reading.pdf import pdf_pages
+from treadle._types.errors import ToolError
 
 SUFFIXES = frozenset({".txt", ".md", ".markdown", ".rst", ".text", ".html", ".htm", ".pdf"})
 MAX_FILE = 50_000_000
-MAX_PAGES = 2_000
-MAX_PDF_SECONDS = 60.0
 
 _SENTENCE_END = re.compile(r"[.!?]['\")\]]?\s|[\u3002\uff01\uff1f]|\n")
 _HEADING = re.compile(r"(#{1,6})\s+(.{1,200})")
@@ -57,25 +54,6 @@ def load(path: Path) -> Text:
         return Text(page.title or path.stem, page.text)
     heading = _HEADING.match(text.lstrip())
     return Text(heading[2].strip() if heading else path.stem, text)
-
-
-def pdf_pages(data: bytes) -> list[str]:
-    """The text of each page."""
-    try:
-        import pypdf
-    except ImportError:
-        raise MissingExtraError("reading PDF", "pdf") from None
-    deadline = time.monotonic() + MAX_PDF_SECONDS
-    pages: list[str] = []
-    try:
-        for page in pypdf.PdfReader(io.BytesIO(data)).pages:
-            if len(pages) >= MAX_PAGES or time.monotonic() > deadline:
-                break
-            pages.append(page.extract_text().strip())
-    except Exception as error:  # whatever a broken file makes the library raise
-        if not pages:
-            raise ToolError(f"the PDF cannot be read: {type(error).__name__}") from None
-    return pages
 
 
 def cut(text: str, size: int, overlap: int) -> list[Piece]:

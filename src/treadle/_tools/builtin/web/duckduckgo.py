@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, check_status, client_for, clip
-from treadle._tools.builtin.web.readable import MAX_HTML
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
+from treadle._tools.builtin.reading.html import MAX_HTML
 from treadle._types.errors import ToolError
 
 

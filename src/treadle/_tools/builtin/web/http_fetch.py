@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import check_status, object_schema
-from treadle._tools.builtin.web.readable import Link, read_html
-from treadle._tools.guard import Fetched, GuardedClient
+from treadle._tools.builtin.http.client import Fetched, GuardedClient
+from treadle._tools.builtin.reading.html import Link, read_html
+from treadle._tools.builtin.reading.pdf import pdf_pages
 from treadle._types.errors import MissingExtraError, ToolError
 from treadle._types.events import Artifact
 
@@ -95,8 +96,6 @@ def _read(answer: Fetched, max_links: int) -> Page | None:
         readable = read_html(answer.text, answer.url, max_links=max_links)
         return Page(url=answer.url, text=readable.text, title=readable.title, links=readable.links)
     if mime == "application/pdf":
-        from treadle._tools.builtin.knowledge.documents import pdf_pages
-
         try:
             return Page(url=answer.url, text="\n\n".join(pdf_pages(answer.body)), type=mime)
         except MissingExtraError:

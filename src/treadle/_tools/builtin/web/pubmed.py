@@ -10,8 +10,8 @@ from msgspec import Struct, field
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip, read_as
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.web.xml import parse_xml, text_of
-from treadle._tools.guard import GuardedClient
 from treadle._types.errors import ToolError
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
 
 
 class _Item(Struct):

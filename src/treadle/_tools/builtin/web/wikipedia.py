@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 

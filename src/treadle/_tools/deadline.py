@@ -1,4 +1,7 @@
-"""A time-out for the running task: what `asyncio.timeout` does, and free for work that never waits, since every tool call pays for it."""
+"""A time limit for a coroutine, like `asyncio.timeout`.
+
+Every tool call has one, so it costs nothing for work that never waits: no timer is set before the work first suspends.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Clock:
-    """Cancels `task` when the work it watches takes longer than `seconds`."""
+class Deadline:
+    """Cancels `task` when the work it runs takes longer than `seconds`; then `expired` is true."""
 
     __slots__ = ("_handle", "_seconds", "_task", "expired")
 
@@ -23,15 +26,15 @@ class Clock:
         self._handle: asyncio.TimerHandle | None = None
 
     @types.coroutine
-    def watch(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        """The result of the work. The alarm is set when the work first waits for something: before that it could not ring."""
-        began = perf_counter()
+    def run(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+        """The result of `work`, which must run in `task`."""
+        started = perf_counter()
         try:
             waiting = work.send(None)
         except StopIteration as done:
             return done.value
         if self._seconds is not None:
-            self._handle = self._task.get_loop().call_later(self._seconds - (perf_counter() - began), self._expire)
+            self._handle = self._task.get_loop().call_later(self._seconds - (perf_counter() - started), self._expire)
         try:
             while True:
                 try:

@@ -7,9 +7,7 @@ followed by hand and judged again; size, time and decompression are bounded.
 from __future__ import annotations
 
 import asyncio
-import codecs
 import ipaddress
-import re
 import socket
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -18,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url
+from treadle._tools.builtin.reading.charset import decode_text
 from treadle._types.errors import ToolError
 
 if TYPE_CHECKING:
@@ -30,42 +30,6 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 USER_AGENT = "Mozilla/5.0 (compatible; Treadle/0.1)"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_NOT_PUBLIC = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "100.64.0.0/10",  # carrier-grade NAT, and one cloud's metadata service
-        "168.63.129.16/32",  # another cloud's metadata service, on an address that looks public
-        "192.0.0.0/24",
-        "192.88.99.0/24",
-        "::/96",  # IPv4-compatible
-        "::ffff:0:0/96",  # IPv4-mapped
-        "64:ff9b:1::/48",  # local NAT64
-        "2001::/23",  # protocol assignments, Teredo among them
-        "2002::/16",  # 6to4
-        "fec0::/10",  # site-local
-    )
-)
-_ODD_CODECS = frozenset(
-    {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7", "utf-7", "mbcs", "oem"}
-)
-_META_CHARSET = re.compile(
-    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})|<\?xml[^>]{0,100}?encoding=["']([\w.-]{1,40})""",
-    re.I,
-)
-
-
-def is_public(address: str) -> bool:
-    """Whether an address belongs to the open internet. Tunnels that embed an IPv4 address do not, DNS64 apart."""
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(ip, ipaddress.IPv6Address) and ip in _NAT64:
-        return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
-    if not ip.is_global or ip.is_multicast or ip.is_reserved or ip.is_link_local:
-        return False
-    return not any(ip.version == network.version and ip in network for network in _NOT_PUBLIC)
 
 
 class Fetched(Struct, frozen=True):
@@ -91,27 +55,6 @@ class Fetched(Struct, frozen=True):
             return msgspec.json.decode(self.body, type=shape, strict=False)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ToolError(f"the answer is not what the service documents: {error}") from None
-
-
-def decode_text(body: bytes, content_type: str = "") -> str:
-    """Bytes as text: byte order mark, then the header's charset, then the document's own, then UTF-8."""
-    for mark, name in (
-        (codecs.BOM_UTF8, "utf-8-sig"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if body.startswith(mark):
-            return body.decode(name, "replace")
-    declared = re.search(r"charset=[\"']?([\w.:-]{1,40})", content_type, re.I)
-    inside = _META_CHARSET.search(body[:2048])
-    candidates = [declared[1] if declared else "", (inside[1] or inside[2]).decode("ascii") if inside else ""]
-    for name in candidates:
-        try:
-            if name and codecs.lookup(name).name not in _ODD_CODECS:
-                return body.decode(name, "replace")
-        except (LookupError, ValueError):
-            continue
-    return body.decode("utf-8", "replace")
 
 
 class _Inflater:
@@ -222,7 +165,7 @@ class GuardedClient:
                     data = await _read(response, max_bytes)
                     named = {name.lower(): value for name, value in response.headers.items()}
                     return Fetched(url=str(url.with_fragment(None)), status=response.status, headers=named, body=data)
-                following = self._checked(str(url.join(_url(where.strip().replace(" ", "%20")))))
+                following = self._checked(str(url.join(parse_url(where.strip().replace(" ", "%20")))))
                 if following.origin() != url.origin():
                     headers = {}  # keys are meant for the first host only
                 if response.status == 303 or (response.status in (301, 302) and method == "POST"):
@@ -232,7 +175,7 @@ class GuardedClient:
 
     def _checked(self, text: str) -> URL:
         """The address, refused unless it is one this client may ask. Names are judged once they are resolved."""
-        url = _url(text)
+        url = parse_url(text)
         if url.scheme not in ("http", "https"):
             raise ToolError(f"only http and https addresses can be fetched, not {(url.scheme or text)[:40]!r}")
         if url.user is not None or url.password is not None:
@@ -240,7 +183,7 @@ class GuardedClient:
         host = (url.host or "").rstrip(".")
         if not host:
             raise ToolError("the address has no host")
-        if _is_literal(host):
+        if is_ip_address(host):
             self._judge(host, url.port or 0, [host])
         return url
 
@@ -332,32 +275,6 @@ async def _read(response: ClientResponse, limit: int) -> bytes:
             response.close()
             raise too_large
     return bytes(out)
-
-
-def _url(text: str) -> URL:
-    from yarl import URL
-
-    if len(text) > 8_000 or any(ord(char) <= 32 or ord(char) == 127 for char in text):
-        raise ToolError("the address is too long or has blanks or control characters in it")
-    try:
-        return URL(text)
-    except ValueError:
-        raise ToolError(f"not an address: {text[:100]!r}") from None
-
-
-def _is_literal(host: str) -> bool:
-    """Whether a host is an address and no name. The forms only old programs write (one number, octal, hex) are refused."""
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        pass
-    else:
-        return True
-    try:
-        socket.inet_aton(host)
-    except (OSError, ValueError):
-        return False
-    raise ToolError(f"refused: write the address {host!r} in its usual form, like 192.0.2.1")
 
 
 def _body(json: Any, form: Mapping[str, str] | None) -> tuple[bytes | None, dict[str, str]]:
