@@ -94,7 +94,7 @@ def events_page() -> str:
         for kind in kinds:
             if (kind in events_module.TRANSIENT) is chosen:
                 tag = kind.__struct_config__.tag
-                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + table(kind, events_module))
+                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + table(kind, sys.modules[kind.__module__]))
     parts.append("\n## Values inside events\n")
     inside = (events_module.Artifact, events_module.PlanStep, events_module.Sent)
     parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + table(kind, events_module) for kind in inside]

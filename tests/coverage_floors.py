@@ -16,7 +16,7 @@ from coverage import Coverage
 from coverage.exceptions import CoverageException
 
 FLOORS = {"_types": 90, "_dialects": 90, "_engine": 90, "_plugins": 90, "_flows": 90}
-"""Percent of statements and branches together. Raise a floor when its figure has moved well above it; never lower one."""
+"""Percent of statements and branches together. Raise a floor when its figure is well above it; never lower one."""
 
 WORST_SHOWN = 5
 

@@ -6,13 +6,21 @@ import ast
 import os
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from import_graph import circles, import_graph, module_names, shortest_circle
+from known_violations import CIRCLES, LONG_FILES, LONG_FUNCTIONS, MISSING_TEST_FILES, MISSING_TEST_FOLDERS
+
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
 SOURCE = ROOT / "src" / "treadle"
+PUBLIC_MODULES = ["", "events", "messages", "plugins", "testing"]
 LAYERS = [
+    ["_version"],
     ["_types"],
     ["_journal", "_models"],
     ["_dialects"],
@@ -20,107 +28,133 @@ LAYERS = [
     ["_engine"],
     ["_plugins"],
     ["_flows"],
+    PUBLIC_MODULES,
     ["_config", "_durable", "_evals"],
     ["_server"],
     ["_cli"],
+    ["__main__"],
 ]
-RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
+"""From the bottom up; "" is the top level itself."""
+RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 MAX_LINES = 400
+MAX_FUNCTION_LINES = 70
+MAX_FILES_PER_FOLDER = 15
+ARROWS = import_graph(SOURCE)
 
 
 def modules() -> list[Path]:
-    return sorted(path for path in SOURCE.rglob("*.py"))
+    return sorted(SOURCE.rglob("*.py"))
 
 
-def room_of(path: Path) -> str:
-    parts = path.relative_to(SOURCE).parts
-    return parts[0] if len(parts) > 1 else ""
+def part_of(module: str) -> str:
+    """The layer's part a module belongs to: the name after `treadle.`."""
+    return (module.split(".") + [""])[1]
 
 
-def imports_of(path: Path, *, lazy: bool = True) -> list[tuple[int, str]]:
-    """What a module imports: `lazy` counts what is imported inside functions, too."""
-    found: list[tuple[int, str]] = []
-    tree = ast.parse(path.read_text("utf-8"))
-    hidden = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
-        for node in ast.walk(block)
-    }
-    if not lazy:
-        hidden |= {
-            id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)
-        }
-    for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("treadle"):
-            found.append((node.lineno, node.module))
-            found.extend((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Import):
-            found.extend((node.lineno, alias.name) for alias in node.names if alias.name.startswith("treadle"))
-    return found
-
-
-def test_every_room_has_a_layer():
-    rooms = {room_of(path) for path in modules()} - {""}
-    assert rooms <= set(RANK), f"rooms without a layer: {rooms - set(RANK)}"
+def test_every_module_has_a_layer():
+    parts = {part_of(name) for name in module_names(SOURCE)}
+    assert parts <= RANK.keys(), f"without a layer: {parts - RANK.keys()}"
 
 
 def test_imports_only_go_down():
+    """Also those for type checking and those inside functions."""
     wrong: list[str] = []
-    for path in modules():
-        room = room_of(path)
-        if not room:
-            continue
-        for line, name in imports_of(path):
-            parts = name.split(".")
-            other = parts[1] if len(parts) > 1 else ""
-            if other in RANK and other != room and RANK[other] >= RANK[room]:
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    for arrow in ARROWS:
+        above, below = part_of(arrow.source), part_of(arrow.target)
+        if above != below and RANK[below] >= RANK[above] and not {above, below} <= set(PUBLIC_MODULES):
+            wrong.append(f"{arrow.source}, line {arrow.line}, imports {arrow.target}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_circles():
-    known = {
-        ".".join(("treadle", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
-        for path in modules()
-    }
-    graph = {
-        name: {other for _, other in imports_of(path, lazy=False) if other in known and other != name}
-        for name, path in known.items()
-    }
-    done: set[str] = set()
-
-    def visit(name: str, trail: tuple[str, ...]) -> None:
-        assert name not in trail, " -> ".join((*trail[trail.index(name) :], name))
-        if name not in done:
-            for other in sorted(graph[name]):
-                visit(other, (*trail, name))
-            done.add(name)
-
-    for name in sorted(graph):
-        visit(name, ())
+def test_no_import_circles():
+    """A package's `__init__` may hand out names of its modules; then none of them may import the package itself."""
+    present = circles(ARROWS)
+    new = [group for group in present if not any(group <= listed for listed in CIRCLES)]
+    assert not new, "\n".join(
+        "imports go in a circle: "
+        + ", ".join(f"{a.source} imports {a.target} (line {a.line})" for a in shortest_circle(group, ARROWS))
+        for group in new
+    )
+    gone = [sorted(listed) for listed in CIRCLES if not any(group <= listed for group in present)]
+    assert not gone, f"these circles are gone: take them out of tests/known_violations.py: {gone}"
 
 
-def test_files_and_functions_stay_small():
-    long = [
-        f"{path.relative_to(ROOT)}: {count}"
-        for path in modules()
-        if (count := len(path.read_text("utf-8").splitlines())) > MAX_LINES
-    ]
-    assert not long, f"files over {MAX_LINES} lines: {long}"
+def test_files_stay_small():
+    too_long = {path.relative_to(ROOT).as_posix() for path in modules() if lines_in(path) > MAX_LINES}
+    assert too_long <= LONG_FILES, f"files over {MAX_LINES} lines: {sorted(too_long - LONG_FILES)}"
+    assert too_long >= LONG_FILES, f"short enough now, take out of LONG_FILES: {sorted(LONG_FILES - too_long)}"
+
+
+def lines_in(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
+def test_functions_stay_small():
+    too_long: dict[str, int] = {}
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
                 size = node.end_lineno - node.lineno + 1
-                assert size <= 70, f"{path.relative_to(ROOT)}:{node.lineno} {node.name} has {size} lines"
+                if size > MAX_FUNCTION_LINES:
+                    too_long[f"{path.relative_to(ROOT).as_posix()} {node.name}"] = size
+    new = {name: size for name, size in too_long.items() if name not in LONG_FUNCTIONS}
+    assert not new, f"functions over {MAX_FUNCTION_LINES} lines: {new}"
+    stale = sorted(LONG_FUNCTIONS - too_long.keys())
+    assert not stale, f"short enough now, take out of LONG_FUNCTIONS: {stale}"
+
+
+def test_folders_stay_small():
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in modules() if path.name != "__init__.py")
+    full = {folder: count for folder, count in counts.items() if count > MAX_FILES_PER_FOLDER}
+    assert not full, f"more than {MAX_FILES_PER_FOLDER} modules side by side: {full}"
+
+
+MIRRORED = ["_types", "_dialects", "_engine", "_plugins", "_flows"]
+"""Here each module has a test file of its own; elsewhere each folder of the source has its folder of tests."""
+WITHOUT_LOGIC: dict[str, str] = {}
+"""Modules that need no test file, and why."""
+
+
+def mirror_folder(source: Path) -> Path:
+    """Where the tests of a source folder are: the same folders without the underscore that makes them private."""
+    return TESTS.joinpath(*(part.removeprefix("_") for part in source.relative_to(SOURCE).parts))
+
+
+def test_tests_mirror_the_source():
+    missing: set[str] = set()
+    for path in modules():
+        if path.name != "__init__.py" and part_of("treadle." + path.relative_to(SOURCE).parts[0]) in MIRRORED:
+            expected = mirror_folder(path.parent) / f"test_{path.stem.removeprefix('_')}.py"
+            if not expected.exists() and path.relative_to(SOURCE).as_posix() not in WITHOUT_LOGIC:
+                missing.add(expected.relative_to(ROOT).as_posix())
+    assert missing <= MISSING_TEST_FILES, f"modules without a test file: {sorted(missing - MISSING_TEST_FILES)}"
+    stale = sorted(MISSING_TEST_FILES - missing)
+    assert not stale, f"no longer missing, or moved: take them out of tests/known_violations.py: {stale}"
+
+
+def test_every_source_folder_has_a_folder_of_tests():
+    folders = {path.parent for path in modules() if path.name != "__init__.py"} - {SOURCE}
+    missing = {
+        mirror_folder(folder).relative_to(ROOT).as_posix()
+        for folder in folders
+        if folder.relative_to(SOURCE).parts[0] not in MIRRORED and not list(mirror_folder(folder).glob("test_*.py"))
+    }
+    assert missing <= MISSING_TEST_FOLDERS, f"no tests in: {sorted(missing - MISSING_TEST_FOLDERS)}"
+    stale = sorted(MISSING_TEST_FOLDERS - missing)
+    assert not stale, f"no longer missing, or moved: take them out of tests/known_violations.py: {stale}"
+
+
+def test_one_version():
+    from treadle._version import __version__
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == __version__
 
 
 PUBLIC = set(
-    """Agent AnthropicModel Artifact BaseTool Budget BudgetExhaustedError DagAgent GeminiModel Journal LocalModel MaxIterationsError
-    ModelRegistry OpenAIModel Plugin RepairPolicy Reply RetryPolicy Run RunResult ScriptedModel Settings Tool ToolContext ToolError
-    ToolParam ToolResponse ToolReturn ToolSpec Toolkit TreadleError Usage presets react_loop structured_llm_call tool""".split()
+    """Agent AnthropicModel Artifact BaseTool Budget BudgetExhaustedError DagAgent GeminiModel Journal LocalModel
+    MaxIterationsError ModelRegistry OpenAIModel Plugin RepairPolicy Reply RetryPolicy Run RunResult
+    ScriptedModel Settings Tool ToolContext ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit
+    TreadleError Usage presets react_loop structured_llm_call tool""".split()
 )
 
 
@@ -141,8 +175,8 @@ def test_import_is_light(tmp_path: Path):
     }
     code = (
         "import time; t = time.process_time(); import treadle; from treadle import Agent, ScriptedModel, tool; "
-        "import sys; heavy = {'aiohttp', 'jsonschema_rs', 'json_repair', 'pydantic', 'rich', 'mcp', 'starlette'} & set(sys.modules); "
-        "assert not heavy, heavy; print(time.process_time() - t)"
+        "import sys; heavy = {'aiohttp', 'jsonschema_rs', 'json_repair', 'pydantic', 'rich', 'mcp', 'starlette'}; "
+        "heavy &= set(sys.modules); assert not heavy, heavy; print(time.process_time() - t)"
     )
     runs = [
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env)

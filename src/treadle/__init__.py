@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from treadle._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._engine.result import RunResult as RunResult
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from treadle._types.events import Artifact as Artifact
     from treadle._types.request import Reply as Reply
     from treadle._types.usage import Usage as Usage
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "Agent": "_flows.agent",

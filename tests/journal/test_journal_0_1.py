@@ -107,7 +107,10 @@ def test_every_run_loads_and_is_listed(journal_file: Path):
 
 
 @pytest.mark.parametrize("run_id", RUNS)
-def test_every_run_can_be_shown(run_id: str, journal_file: Path, capsys: pytest.CaptureFixture[str]):
+def test_every_run_can_be_shown(
+    run_id: str, journal_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "300")  # a table must not cut what is looked for
     for options in ((), ("--records",), ("--json",)):
         assert main(["runs", "show", run_id, *options, "--journal", str(journal_file)]) == 0
         shown = capsys.readouterr().out

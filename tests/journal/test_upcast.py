@@ -15,6 +15,7 @@ from treadle._journal import upcast
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.portable import import_run
 from treadle._journal.sqlite import SqliteJournal
+from treadle._types import events as ev
 from treadle._types.errors import CorruptLogError, JournalError
 from treadle._types.events import SCHEMA, AnswerDone, RunStarted, ToolDone
 
@@ -120,3 +121,48 @@ def test_each_version_is_one_step(monkeypatch: pytest.MonkeyPatch):
 def test_a_record_from_the_future_asks_for_an_upgrade():
     with pytest.raises(JournalError, match="newer Treadle"):
         upcast.decode_stored(b"{}", SCHEMA + 1)
+
+
+def phase(name: str, **data: Any) -> dict[str, Any]:
+    return {"type": "phase", "phase": name, **({"data": data} if data else {})}
+
+
+PLAN = {"id": "b", "task": "tell it", "dependencies": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (phase("loop"), ev.LoopStarted()),
+        (phase("answer_only", reason="in circles"), ev.AnswerOnly("in circles")),
+        (phase("answer_only"), ev.AnswerOnly("told to answer")),
+        (phase("selecting_tools", total_tools=14), ev.ToolSelectionStarted(14)),
+        (phase("insist", must_act=True), ev.ReplyConstrained("insist", True)),
+        (phase("nudged", barred=["echo"], must_act=False), ev.ReplyConstrained("loop_guard", False, ("echo",))),
+        (phase("move_on", barred=["echo"]), ev.ReplyConstrained("loop_guard", barred=("echo",))),
+        (phase("mode", mode="loop"), ev.DagModeChosen("loop")),
+        (phase("planning"), ev.DagPlanning()),
+        (
+            phase("plan", round=2, free=1, steps=[{"id": "a", "task": "find it"}, PLAN], notes=["left out"]),
+            ev.DagPlanned(
+                2, (ev.PlannedStep("a", "find it"), ev.PlannedStep("b", "tell it", ("a",))), ("left out",), 1
+            ),
+        ),
+        (
+            phase("verdict", round=2, achieved=True, confidence=0.9, final_answer="yes", reasoning="it is"),
+            ev.DagJudged(2, True, 0.9, "yes", "it is"),
+        ),
+        (phase("a plug-in's own"), ev.PhaseChanged("a plug-in's own")),
+        (
+            {"type": "context_compacted", "covers": [7], "original_messages": 5, "reason": "taken back"},
+            ev.MessageRetracted(7, "invented", "the answer has no source"),
+        ),
+        (
+            {"type": "context_compacted", "covers": [7], "summary": "long ago", "reason": "compact"},
+            ev.ContextCompacted((7,), "long ago", reason="compact"),
+        ),
+    ],
+    ids=lambda value: value.get("phase", value["type"]) if isinstance(value, dict) else type(value).__name__,
+)
+def test_each_meaning_of_a_phase_of_version_1_has_its_own_record(old: dict[str, Any], new: ev.Event):
+    assert upcast.decode_stored(msgspec.json.encode(old), 1) == new

@@ -72,11 +72,13 @@ def test_a_resumed_run_is_still_held_to_it():
         handle = agent.start("q")
         await handle
         states = [fold(handle.records[:end]) for end in range(len(handle.records) + 1)]
-        return [state.must_act for state in states], [type(record.event).__name__ for record in handle.records]
+        return [state.constraint.must_act for state in states], [
+            type(record.event).__name__ for record in handle.records
+        ]
 
     acts, events = go(phases())
     assert [events[place] for place, act in enumerate(acts[1:]) if act] == [
-        "PhaseChanged",
+        "ReplyConstrained",
         "MessageAdded",
         "ThinkStarted",
     ]

@@ -216,8 +216,8 @@ def test_a_call_that_was_refused_before_it_started_still_has_both_ends():
 def test_the_rest_of_the_table():
     records = log(
         ev.RunStarted("?"),
-        ev.PhaseChanged("selecting_tools", {"total_tools": 20}),
-        ev.PhaseChanged("loop"),
+        ev.ToolSelectionStarted(20),
+        ev.LoopStarted(),
         ev.Injected(("a", "b"), ("one", "two")),
         ev.ContextCompacted(original_messages=9, kept_messages=4, reason="compact", summary="long ago"),
         ev.PlanChanged((ev.PlanStep("look", True), ev.PlanStep("think"))),
@@ -276,7 +276,7 @@ def test_full_detail_adds_names_and_never_changes_what_plain_says():
 def test_every_stored_event_is_shown_or_left_out_on_purpose():
     handled = set(re.findall(r"^    ev\.(\w+): Projection", SOURCE.read_text(), re.MULTILINE))
     stored = {event.__name__ for event in ev.Event.__args__ if event not in ev.TRANSIENT}
-    assert stored - handled == {"RunStarted", "MessageAdded", "Noted"}
+    assert stored - handled == {"RunStarted", "LoopStarted", "MessageAdded", "Noted", "ReplyConstrained"}
 
 
 @pytest.mark.parametrize(

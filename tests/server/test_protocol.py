@@ -116,7 +116,7 @@ def test_dag_mode():
         steps = [{"id": "a", "task": "find it"}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]
         assert told(client.events(run)) == [
             ("1", "phase", {"phase": "planning"}),
-            ("4", "phase", {"phase": "plan", "round": 1, "free": 0, "steps": steps}),
+            ("4", "phase", {"phase": "plan", "round": 1, "steps": steps}),
             *step("5", "a", "find it"),
             *step("7", "b", "tell it"),
             ("11", "phase", {"phase": "verdict", "round": 1, **verdict}),

@@ -8,8 +8,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-from treadle import __version__
 from treadle._cli.setup import exit_codes as exits
+from treadle._version import __version__
 
 COMMANDS = {
     "run": ("commands.run", "answer a question with tools; the steps are shown live"),

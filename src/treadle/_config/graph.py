@@ -67,7 +67,7 @@ class GraphAgent(FlowAgent):
                 said.append(text)
                 outputs[name] = text
                 continue
-            done = run.state.dag_steps.get(name) or await self._step(run, name, component, kind, outputs)
+            done = run.state.dag.steps.get(name) or await self._step(run, name, component, kind, outputs)
             outputs[name] = answer = done.result
             if done.status != "completed":
                 answer, good = done.error, False

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from treadle._types.events import Artifact, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
-from treadle._types.state import RunState, Step
+from treadle._types.state import RunState
+from treadle._types.state_values import Step
 from treadle._types.usage import Usage
 
 

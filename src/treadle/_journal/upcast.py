@@ -8,7 +8,7 @@ another `type`. Records carry their schema each, because an old run that is resu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -17,7 +17,44 @@ from treadle._types.events import SCHEMA, Event, decode_event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPCASTERS: dict[tuple[int, str], Upcaster] = {}
+
+def _phase_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had one record with free data for everything that happened between two replies."""
+    phase, fields = str(data["phase"]), cast("dict[str, Any]", data.get("data") or {})
+    match phase:
+        case "loop":
+            return {"type": "loop_started"}
+        case "answer_only":
+            return {"type": "answer_only", "reason": str(fields.get("reason") or "told to answer")}
+        case "selecting_tools":
+            return {"type": "tool_selection_started", "total_tools": fields.get("total_tools", 0)}
+        case "mode":
+            return {"type": "dag_mode_chosen", "mode": fields.get("mode", "dag")}
+        case "planning":
+            return {"type": "dag_planning"}
+        case "plan":
+            plan = {"steps": fields.get("steps", ()), "notes": fields.get("notes", ())}
+            numbers = {"round": fields.get("round", 1), "free_replans": fields.get("free", 0)}
+            return {"type": "dag_planned", **plan, **numbers}
+        case "verdict":
+            return {"type": "dag_judged", **fields}
+        case _ if "must_act" in fields or "barred" in fields:
+            constraint = {"must_act": bool(fields.get("must_act")), "barred": fields.get("barred", ())}
+            component = "loop_guard" if phase in ("nudged", "move_on") else phase
+            return {"type": "reply_constrained", "component": component, **constraint}
+        case _:
+            return {"type": "phase", "phase": phase}
+
+
+def _context_compacted_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 took an answer back as if the context had been compacted."""
+    if data.get("reason") != "taken back":
+        return data
+    retracted = {"seq": data["covers"][0], "component": "invented", "reason": "the answer has no source"}
+    return {"type": "message_retracted", **retracted}
+
+
+UPCASTERS: dict[tuple[int, str], Upcaster] = {(1, "phase"): _phase_1, (1, "context_compacted"): _context_compacted_1}
 
 
 def upcast(type: str, data: dict[str, Any], schema: int) -> dict[str, Any]:

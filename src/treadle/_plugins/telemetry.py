@@ -123,7 +123,7 @@ class Spans:
     """The spans of a run and of the runs inside it, made from their records: times are those of the log."""
 
     def __init__(self, provider: Any, run: Run, content: bool) -> None:
-        from treadle import __version__
+        from treadle._version import __version__
 
         self._trace = sys.modules["opentelemetry.trace"]
         self._tracer = provider.get_tracer("treadle", __version__)

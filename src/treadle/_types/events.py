@@ -11,12 +11,20 @@ from typing import Any, Literal, Union
 import msgspec
 from msgspec import Struct
 
+from treadle._types.dag_events import DagJudged as DagJudged
+from treadle._types.dag_events import DagModeChosen as DagModeChosen
+from treadle._types.dag_events import DagPlanned as DagPlanned
+from treadle._types.dag_events import DagPlanning as DagPlanning
+from treadle._types.dag_events import PlannedStep as PlannedStep
+from treadle._types.dag_events import StepDone as StepDone
+from treadle._types.dag_events import StepStarted as StepStarted
+from treadle._types.event_base import EventBase
 from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 
-SCHEMA = 1
+SCHEMA = 2
 
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
 
@@ -32,11 +40,7 @@ class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
     summary: str = ""
 
 
-class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
-    pass
-
-
-class RunStarted(_Event, frozen=True, tag="run_started"):
+class RunStarted(EventBase, frozen=True, tag="run_started"):
     question: Content
     agent: str = "agent"
     model: str = ""
@@ -54,19 +58,52 @@ class RunStarted(_Event, frozen=True, tag="run_started"):
     schema: int = SCHEMA
 
 
-class PhaseChanged(_Event, frozen=True, tag="phase"):
+class PhaseChanged(EventBase, frozen=True, tag="phase"):
+    """What the run is doing now, for display only: nothing may depend on it."""
+
     phase: str
-    data: dict[str, Any] = {}
+
+
+class LoopStarted(EventBase, frozen=True, tag="loop_started"):
+    """The start hooks of the plug-ins are done and have recorded something: a resumed run does not call them again."""
+
+
+class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
+    """What the next reply is held to, where the dialect can; it ends with that reply. A later one takes its place."""
+
+    component: str
+    must_act: bool = False
+    """The reply has to be a tool call."""
+    barred: tuple[str, ...] = ()
+    """Tools it must not call."""
+
+
+class AnswerOnly(EventBase, frozen=True, tag="answer_only"):
+    """From now on no tool may be called: the run has to answer."""
+
+    reason: str
+
+
+class MessageRetracted(EventBase, frozen=True, tag="message_retracted"):
+    """The message of record `seq` leaves the window; the transcript keeps it."""
+
+    seq: int
+    component: str
+    reason: str = ""
+
+
+class ToolSelectionStarted(EventBase, frozen=True, tag="tool_selection_started"):
+    total_tools: int
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A message of a component's request: either one of the run's own, by the record that brought it, or written out."""
+    """A message of a component's request: one of the run's own, by the record that brought it, or written out."""
 
     seq: int = -1
     message: Message | None = None
 
 
-class ThinkStarted(_Event, frozen=True, tag="think_started"):
+class ThinkStarted(EventBase, frozen=True, tag="think_started"):
     """A model call begins. For the loop, the request is `render(state)`: only its digest is kept, and `system` when it
     changed. For other components the messages are kept too (by reference where they are the run's own)."""
 
@@ -74,14 +111,14 @@ class ThinkStarted(_Event, frozen=True, tag="think_started"):
     iteration: int
     digest: str = ""
     parts: tuple[str, ...] = ()
-    """One short digest per message that is new since this component's last request: finds the first difference on replay."""
+    """One short digest per message that is new since this component's last request: replay names the first that differs."""
     system: str | None = None
     messages: tuple[Sent, ...] = ()
     tools: tuple[ToolSchema, ...] = ()
     format: OutputFormat | None = None
 
 
-class ThinkFailed(_Event, frozen=True, tag="think_failed"):
+class ThinkFailed(EventBase, frozen=True, tag="think_failed"):
     """One attempt failed; another follows after `wait` seconds unless `wait` is None."""
 
     component: str
@@ -92,7 +129,7 @@ class ThinkFailed(_Event, frozen=True, tag="think_failed"):
     usage: Usage = NO_USAGE
 
 
-class ThinkDone(_Event, frozen=True, tag="think_done"):
+class ThinkDone(EventBase, frozen=True, tag="think_done"):
     component: str
     iteration: int
     message: AssistantMessage
@@ -107,12 +144,12 @@ class ThinkDone(_Event, frozen=True, tag="think_done"):
     digest: str = ""
 
 
-class MessageAdded(_Event, frozen=True, tag="message_added"):
+class MessageAdded(EventBase, frozen=True, tag="message_added"):
     message: Message
     component: str = "user"
 
 
-class ToolStarted(_Event, frozen=True, tag="tool_started"):
+class ToolStarted(EventBase, frozen=True, tag="tool_started"):
     call: ToolCall
     iteration: int
     key: str = ""
@@ -120,7 +157,7 @@ class ToolStarted(_Event, frozen=True, tag="tool_started"):
     effect: str = "unsafe"
 
 
-class ToolDone(_Event, frozen=True, tag="tool_done"):
+class ToolDone(EventBase, frozen=True, tag="tool_done"):
     call_id: str
     name: str
     iteration: int
@@ -135,19 +172,19 @@ class ToolDone(_Event, frozen=True, tag="tool_done"):
     executed: bool = True
 
 
-class Injected(_Event, frozen=True, tag="injected"):
+class Injected(EventBase, frozen=True, tag="injected"):
     """Messages that arrived while the run worked, drained at once and shown to the model as one."""
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
 
 
-class ToolsChanged(_Event, frozen=True, tag="tools_changed"):
+class ToolsChanged(EventBase, frozen=True, tag="tools_changed"):
     tools: tuple[ToolSchema, ...]
     reason: str = ""
 
 
-class ContextCompacted(_Event, frozen=True, tag="context_compacted"):
+class ContextCompacted(EventBase, frozen=True, tag="context_compacted"):
     """The messages of the records `covers` left the window; `summary` (if any) stands where the first of them stood.
     `replaced` gives a shorter text to single messages, by record."""
 
@@ -165,12 +202,12 @@ class PlanStep(Struct, frozen=True, omit_defaults=True, gc=False):
     done: bool = False
 
 
-class PlanChanged(_Event, frozen=True, tag="plan_changed"):
+class PlanChanged(EventBase, frozen=True, tag="plan_changed"):
     steps: tuple[PlanStep, ...]
     iteration: int = 0
 
 
-class Observed(_Event, frozen=True, tag="observed"):
+class Observed(EventBase, frozen=True, tag="observed"):
     iteration: int
     progressing: bool
     looping: bool
@@ -178,47 +215,47 @@ class Observed(_Event, frozen=True, tag="observed"):
     correction: str = ""
 
 
-class Reflected(_Event, frozen=True, tag="reflected"):
+class Reflected(EventBase, frozen=True, tag="reflected"):
     iteration: int
     text: str
 
 
-class ModelSwitched(_Event, frozen=True, tag="model_switched"):
+class ModelSwitched(EventBase, frozen=True, tag="model_switched"):
     model: str
     previous: str
     reason: str
     profile: Profile | None = None
 
 
-class DialectDemoted(_Event, frozen=True, tag="dialect_demoted"):
+class DialectDemoted(EventBase, frozen=True, tag="dialect_demoted"):
     dialect: str
     previous: str
     reason: str
     system: str | None = None
 
 
-class AnswerStarted(_Event, frozen=True, tag="answer_started"):
+class AnswerStarted(EventBase, frozen=True, tag="answer_started"):
     source: str
     """loop | synthesis | complete | tool | fallback | error (what was found before a failure: not an answer)"""
 
 
-class AnswerDone(_Event, frozen=True, tag="answer_done"):
+class AnswerDone(EventBase, frozen=True, tag="answer_done"):
     text: str
     source: str
 
 
-class Paused(_Event, frozen=True, tag="paused"):
+class Paused(EventBase, frozen=True, tag="paused"):
     """The run waits for a person: `call` needs approval, or `reason` says what else."""
 
     reason: str
     calls: tuple[ToolCall, ...] = ()
 
 
-class Resumed(_Event, frozen=True, tag="resumed"):
+class Resumed(EventBase, frozen=True, tag="resumed"):
     reason: str = ""
 
 
-class Approved(_Event, frozen=True, tag="approved"):
+class Approved(EventBase, frozen=True, tag="approved"):
     """A person decided about a call that waited."""
 
     call_id: str
@@ -227,37 +264,14 @@ class Approved(_Event, frozen=True, tag="approved"):
     note: str = ""
 
 
-class Noted(_Event, frozen=True, tag="noted"):
+class Noted(EventBase, frozen=True, tag="noted"):
     """A plug-in's own fact, kept so that it survives a crash."""
 
     component: str
     data: dict[str, Any] = {}
 
 
-class StepStarted(_Event, frozen=True, tag="step_started"):
-    """A step of a DAG begins, as the child run `run`."""
-
-    step: str
-    run: str
-    task: str
-    round: int = 1
-    key: str = ""
-    """The same for the same work on the same inputs."""
-
-
-class StepDone(_Event, frozen=True, tag="step_done"):
-    step: str
-    status: str
-    """completed | failed | skipped | reused"""
-    result: str = ""
-    error: str = ""
-    elapsed: float = 0.0
-    usage: Usage = NO_USAGE
-    round: int = 1
-    key: str = ""
-
-
-class RunFinished(_Event, frozen=True, tag="run_finished"):
+class RunFinished(EventBase, frozen=True, tag="run_finished"):
     stop_reason: StopReason
     answer: str = ""
     brief: str = ""
@@ -272,7 +286,7 @@ class RunFinished(_Event, frozen=True, tag="run_finished"):
 # Transient: shown, never stored.
 
 
-class TextStreamed(_Event, frozen=True, tag="text_streamed"):
+class TextStreamed(EventBase, frozen=True, tag="text_streamed"):
     """A piece of a model's text or reasoning, while it is written."""
 
     component: str
@@ -281,17 +295,17 @@ class TextStreamed(_Event, frozen=True, tag="text_streamed"):
     reasoning: bool = False
 
 
-class ToolOutput(_Event, frozen=True, tag="tool_output"):
+class ToolOutput(EventBase, frozen=True, tag="tool_output"):
     call_id: str
     name: str
     text: str
 
 
-class AnswerDelta(_Event, frozen=True, tag="answer_delta"):
+class AnswerDelta(EventBase, frozen=True, tag="answer_delta"):
     text: str
 
 
-class Reset(_Event, frozen=True, tag="reset"):
+class Reset(EventBase, frozen=True, tag="reset"):
     """What was streamed since the last start is void: the attempt is made again."""
 
     component: str
@@ -299,16 +313,17 @@ class Reset(_Event, frozen=True, tag="reset"):
 
 
 Event = Union[  # noqa: UP007 - msgspec reads it at run time
-    RunStarted, PhaseChanged, ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected,
-    ToolsChanged, ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
-    AnswerDone, Paused, Resumed, Approved, Noted, StepStarted, StepDone, RunFinished,
+    RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
+    ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged, ContextCompacted,
+    PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted, AnswerDone, Paused, Resumed, Approved,
+    Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged, StepStarted, StepDone, RunFinished,
     TextStreamed, ToolOutput, AnswerDelta, Reset,
 ]  # fmt: skip
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)
 
 
 class Record(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One event in its place. `(run, seq)` is its key; a transient event has `offset` > 0 within the record it belongs to."""
+    """One event and its position: `(run, seq)` is its key; a transient event has an `offset` > 0 within that record."""
 
     run: str
     seq: int

@@ -1,4 +1,4 @@
-"""What a run's records fold to. `apply` is the only way the state changes, so a log can be loaded, compared and forked."""
+"""What a run's records fold to. `apply` is the only way it changes, so a log can be loaded, compared and forked."""
 
 from __future__ import annotations
 
@@ -6,69 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, get_args
 
 import msgspec
-from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage, text_of
+from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
+from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
 from treadle._types.usage import NO_USAGE, Usage
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
-
-
-class Entry(Struct, frozen=True, gc=False):
-    """A message in the window, and the record and component that put it there."""
-
-    message: Message
-    seq: int
-    component: str
-
-
-class Step(Struct, frozen=True, gc=False):
-    """One tool call and what came of it."""
-
-    iteration: int
-    tool: str
-    args: dict[str, Any]
-    observation: str
-    error: str
-    elapsed: float
-    call_id: str
-    thought: str = ""
-    artifacts: tuple[ev.Artifact, ...] = ()
-
-
-class Spent(Struct, gc=False):
-    """What one component has cost so far."""
-
-    calls: int = 0
-    usage: Usage = NO_USAGE
-    elapsed: float = 0.0
-
-
-class OpenCall(Struct, gc=False):
-    """A call of the last reply: asked for, perhaps under way, perhaps finished; not yet shown to the model."""
-
-    call: ToolCall
-    started: bool = False
-    effect: str = "unsafe"
-    """What its tool said, when it was started, about running it again."""
-    done: ev.ToolDone | None = None
-    seq: int = -1
-    """The record of `done`."""
-
-
-class Counters(Struct, gc=False):
-    tool_calls: int = 0
-    failed_calls: int = 0
-    truncated_responses: int = 0
-    truncated_observations: int = 0
-    trims: int = 0
-    compactions: int = 0
-    interrupts: int = 0
-    attempts_failed: int = 0
 
 
 class RunState:
@@ -82,8 +29,8 @@ class RunState:
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None
         self.phase = ""
-        self.phases: dict[str, dict[str, Any]] = {}
-        """The data each phase began with, the last time it did."""
+        """For display only."""
+        self.loop_started = False
         self.model = ""
         self.dialect = ""
         self.profile = Profile()
@@ -116,15 +63,18 @@ class RunState:
         self.task_successful: bool | None = None
         self.answer_only = ""
         """Why no tool may be called any more; empty while they may."""
-        self.must_act = False
-        self.barred: frozenset[str] = frozenset()
-        """What the next reply is held to, where the dialect can: that it is a tool call, and no call of these."""
+        self.constraint = UNCONSTRAINED
+        """What the next reply is held to."""
+        self.last_constraint = UNCONSTRAINED
+        """What the last reply was held to."""
+        self.constrained_by: set[str] = set()
+        """Components that have constrained a reply of this run."""
         self.answered: ev.AnswerDone | None = None
         self.approvals: dict[str, ev.Approved] = {}
         self.steps: list[Step] = []
         self.plan: tuple[ev.PlanStep, ...] = ()
         self.notes: dict[str, list[dict[str, Any]]] = {}
-        self.dag_steps: dict[str, ev.StepDone] = {}
+        self.dag = DagState()
         self.usage = NO_USAGE
         self.spent: dict[str, Spent] = {}
         self.counters = Counters()
@@ -169,18 +119,28 @@ class RunState:
         self.created = record.time
         self.model, self.dialect, self.tools = event.model, event.dialect, event.tools
         self.profile = event.profile or Profile()
-        for place, message in enumerate(event.history):
+        for index, message in enumerate(event.history):
             # History has no records of its own: negative numbers keep each message addressable.
-            self._add(message, place - len(event.history) - 1, "history")
+            self._add(message, index - len(event.history) - 1, "history")
         self._add(UserMessage(event.question, pinned=True), record.seq, "question")
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
         self.phase = event.phase
-        self.phases[event.phase] = event.data
-        if event.phase == "answer_only":
-            self.answer_only = str(event.data.get("reason", "")) or "told to answer"
-        self.must_act = bool(event.data.get("must_act"))
-        self.barred = frozenset(event.data.get("barred", ()))
+
+    def on_loop_started(self, event: ev.LoopStarted, record: ev.Record) -> None:
+        self.loop_started = True
+
+    def on_reply_constrained(self, event: ev.ReplyConstrained, record: ev.Record) -> None:
+        self.constraint = ReplyConstraint(event.must_act, frozenset(event.barred))
+        self.constrained_by.add(event.component)
+
+    def on_answer_only(self, event: ev.AnswerOnly, record: ev.Record) -> None:
+        self.answer_only = event.reason
+        self.constraint = UNCONSTRAINED
+
+    def on_message_retracted(self, event: ev.MessageRetracted, record: ev.Record) -> None:
+        self.window = [entry for entry in self.window if entry.seq != event.seq or entry.component == "question"]
+        self._break(record.seq, f"message retracted: {event.reason}")
 
     def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
         if event.component in CONVERSATION:
@@ -200,7 +160,7 @@ class RunState:
             self.replies.setdefault((event.component, event.digest), []).append(event)
             return
         self.thinking = ""
-        self.must_act, self.barred = False, frozenset()
+        self.last_constraint, self.constraint = self.constraint, UNCONSTRAINED
         self.replies.clear()
         self.iteration = max(self.iteration, event.iteration)
         self.thought, self.problem = event.thought, event.problem
@@ -339,8 +299,21 @@ class RunState:
     def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
         self.notes.setdefault(event.component, []).append(event.data)
 
+    def on_dag_mode_chosen(self, event: ev.DagModeChosen, record: ev.Record) -> None:
+        self.dag.mode = event.mode
+
+    def on_dag_planning(self, event: ev.DagPlanning, record: ev.Record) -> None:
+        self.dag.planning = True
+
+    def on_dag_planned(self, event: ev.DagPlanned, record: ev.Record) -> None:
+        self.dag.plan, self.dag.planning, self.dag.judged = event, False, False
+
+    def on_dag_judged(self, event: ev.DagJudged, record: ev.Record) -> None:
+        self.dag.verdicts.append(event)
+        self.dag.judged = True
+
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
-        self.dag_steps[event.key or event.step] = event
+        self.dag.steps[event.key or event.step] = event
         self.usage += event.usage
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:

@@ -157,7 +157,7 @@ def _model(spec: str, dialect: str) -> Any:
 
 
 def _described(args: argparse.Namespace, tasks: TaskSet) -> dict[str, str]:
-    from treadle import __version__
+    from treadle._version import __version__
 
     said = {"tasks": f"{len(tasks.tasks)} of {Path(args.tasks).name}" + (f" ({args.split})" if args.split else "")}
     said |= {"repeats": str(args.repeats), "preset": args.preset, "treadle": __version__}

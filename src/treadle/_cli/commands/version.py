@@ -13,7 +13,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import platform
 
-    from treadle import __version__
+    from treadle._version import __version__
 
     print(f"treadle {__version__} (Python {platform.python_version()}, {platform.system()} {platform.machine()})")
     return 0

@@ -78,7 +78,7 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         else "paused"
         if state.paused
         else "not ended: treadle runs resume goes on with it",
-        "spent": f"{plural(result.iterations or len(state.dag_steps), 'step')}, {seconds(result.elapsed)}, {spent(result.usage)}",
+        "spent": f"{plural(result.iterations or len(state.dag.steps), 'step')}, {seconds(result.elapsed)}, {spent(result.usage)}",
     }
     if state.finished is not None and state.finished.error:
         facts["error"] = state.finished.error

@@ -17,7 +17,7 @@ from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import BudgetExhaustedError
 from treadle._types.events import Paused, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
-from treadle._types.state import OpenCall
+from treadle._types.state_values import OpenCall
 from treadle._types.usage import Usage
 
 if TYPE_CHECKING:

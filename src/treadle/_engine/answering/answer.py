@@ -11,7 +11,8 @@ from treadle._engine.core.hooks import PASSED_ON, plugin_name
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
 from treadle._types.messages import Message, SystemMessage, UserMessage
-from treadle._types.state import RunState, Step
+from treadle._types.state import RunState
+from treadle._types.state_values import Step
 
 if TYPE_CHECKING:
     from treadle._engine.run import Run

@@ -14,7 +14,7 @@ from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._types.errors import BudgetExhaustedError, ConfigError, JournalError, LimitError, TreadleError
-from treadle._types.events import Approved, PhaseChanged, Resumed, RunFinished, RunStarted
+from treadle._types.events import Approved, LoopStarted, Resumed, RunFinished, RunStarted
 
 logger = logging.getLogger("treadle")
 
@@ -84,16 +84,11 @@ async def _start(run: Run) -> None:
         for call_id, allow, by, note in run.inbox.approvals:
             await run.emit(Approved(call_id, allow, by, note))
         run.inbox.approvals.clear()
-    if (
-        run.hooks.on_start
-        and state.phase not in ("loop", "answer_only")
-        and state.finished is None
-        and not state.iteration
-    ):
+    if run.hooks.on_start and not state.loop_started and state.finished is None and not state.iteration:
         before = state.seq
         await run_hooks(run, "on_start")
         if state.seq != before:  # hooks that recorded nothing may run again after a crash
-            await run.emit(PhaseChanged("loop"))
+            await run.emit(LoopStarted())
     elif resumed and state.finished is None and run.hooks.on_resume:
         await run_hooks(run, "on_resume")
 

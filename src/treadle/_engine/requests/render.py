@@ -19,7 +19,8 @@ from treadle._tools.results import cut
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema, WireCache
-from treadle._types.state import Entry, RunState
+from treadle._types.state import RunState
+from treadle._types.state_values import Entry
 
 _encode = msgspec.json.Encoder().encode
 _REMINDER = 400
@@ -90,8 +91,8 @@ class Renderer:
     def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
         """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native tools are part
         of the prefix that a provider keeps."""
-        barred = frozenset[str]() if must_answer or self.dialect.native else state.barred
-        must_act = state.must_act and not must_answer
+        barred = frozenset[str]() if must_answer or self.dialect.native else state.constraint.barred
+        must_act = state.constraint.must_act and not must_answer
         key = (must_answer, must_act, barred)
         found = self._encodings.get(key)
         if found is None:

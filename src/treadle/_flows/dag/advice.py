@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
 from treadle._engine.run import Run
 from treadle._engine.structured import structured_llm_call
 from treadle._flows.dag.plan import SCHEMA, Plan
-from treadle._types.events import StepDone
+from treadle._types.events import DagJudged, StepDone
 from treadle._types.messages import Message, SystemMessage, UserMessage
 
 PLANNER = (
@@ -42,18 +40,16 @@ MODES: dict[str, Any] = {
 }
 
 
-class Verdict(Struct, frozen=True):
-    achieved: bool = False
-    confidence: float = 0.0
-    final_answer: str = ""
-    reasoning: str = "the judgement could not be read"
+UNREADABLE_VERDICT = {"achieved": False, "confidence": 0.0, "reasoning": "the judgement could not be read"}
 
 
-def read_verdict(raw: dict[str, Any]) -> Verdict:
-    confidence = min(1.0, max(0.0, float(raw["confidence"])))
-    return Verdict(
-        raw["achieved"] is True, confidence, str(raw.get("final_answer") or ""), str(raw.get("reasoning") or "")
-    )
+def read_verdict(raw: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "achieved": raw["achieved"] is True,
+        "confidence": min(1.0, max(0.0, float(raw["confidence"]))),
+        "final_answer": str(raw.get("final_answer") or ""),
+        "reasoning": str(raw.get("reasoning") or ""),
+    }
 
 
 def read_plan(raw: dict[str, Any]) -> Plan:
@@ -72,11 +68,11 @@ async def make_plan(run: Run, tools: list[str], models: list[str], found: str) -
     return await _ask(run, "planner", words, facts, SCHEMA, read_plan, "make_plan")
 
 
-async def judge(run: Run, found: str) -> Verdict:
+async def judge(run: Run, round_number: int, found: str) -> DagJudged:
     facts = f"Question:\n{run.state.question}\n\nResults of the steps:\n{found or '(none)'}"
-    return await _ask(
-        run, "analyzer", run.prompts.get("dag_analyzer", ANALYZER), facts, VERDICT, read_verdict, "judge", Verdict()
-    )
+    prompt = run.prompts.get("dag_analyzer", ANALYZER)
+    verdict = await _ask(run, "analyzer", prompt, facts, VERDICT, read_verdict, "judge", UNREADABLE_VERDICT)
+    return DagJudged(round_number, **verdict)
 
 
 async def choose_mode(run: Run) -> str:

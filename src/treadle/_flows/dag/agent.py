@@ -12,13 +12,13 @@ from treadle._engine.answering.ends import end, finish
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._flows.dag.advice import Verdict, choose_mode, findings, judge, make_plan
+from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan
 from treadle._flows.dag.executor import execute
 from treadle._flows.dag.plan import DagStep, Plan
 from treadle._flows.flow import FlowAgent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import ModelRegistry
-from treadle._types.events import PhaseChanged, RunFinished, StepDone
+from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
 from treadle._types.messages import UserMessage, text_of
 
 MAX_FREE_REPLANS = 3
@@ -76,27 +76,24 @@ class DagAgent(FlowAgent):
     # ---- driving
 
     async def work(self, run: Run) -> None:
-        if self.mode == "auto" and "mode" not in run.state.phases:
-            await run.emit(PhaseChanged("mode", {"mode": await choose_mode(run)}))
-        single = run.state.phases.get("mode", {}).get("mode") == "loop"
-        verdicts = _verdicts(run)
-        number = max(1, int(run.state.phases.get("plan", {}).get("round", 1)))
-        free = int(run.state.phases.get("plan", {}).get("free", 0))
-        plan = self._recorded(run)
-        if (
-            run.state.phases.get("verdict", {}).get("round") == number
-        ):  # the process before this one ended after it had judged
-            if self._enough(verdicts[-1], number):
-                await self._conclude(run, verdicts)
+        dag = run.state.dag
+        if self.mode == "auto" and not dag.mode:
+            await run.emit(DagModeChosen(await choose_mode(run)))
+        single = dag.mode == "loop"
+        number, free = (dag.plan.round, dag.plan.free_replans) if dag.plan is not None else (1, 0)
+        plan = Plan.of_record(dag.plan) if dag.plan is not None and not dag.planning else None
+        if dag.judged:  # the process before this one ended after it had judged
+            if self._enough(dag.verdicts[-1], number):
+                await self._conclude(run)
                 return
-            number += 1
+            number, plan = number + 1, None
         while True:
             if plan is None:
-                plan = Plan((DagStep("answer", run.state.question),)) if single else await self._plan(run, verdicts)
+                plan = Plan((DagStep("answer", run.state.question),)) if single else await self._plan(run)
                 if plan is None:
                     await end(run, RunFinished("cancelled", "The plan was rejected.", success=False))
                     return
-                await run.emit(PhaseChanged("plan", {"round": number, "free": free, **plan.data()}))
+                await run.emit(plan.as_record(number, free))
             executed = await execute(self, run, plan, number)
             if executed.interrupted and free < MAX_FREE_REPLANS:
                 free += 1
@@ -105,25 +102,23 @@ class DagAgent(FlowAgent):
             if single:
                 await self._single(run, executed.done["answer"])
                 return
-            verdict = await judge(run, self._found(run))
-            verdicts.append(verdict)
-            await run.emit(PhaseChanged("verdict", {"round": number, **msgspec.to_builtins(verdict)}))
-            if self._enough(verdict, number):
-                await self._conclude(run, verdicts)
+            await run.emit(await judge(run, number, self._found(run)))
+            if self._enough(dag.verdicts[-1], number):
+                await self._conclude(run)
                 return
             number += 1
             plan = None
 
-    def _enough(self, verdict: Verdict, number: int) -> bool:
+    def _enough(self, verdict: DagJudged, number: int) -> bool:
         return verdict.achieved or verdict.confidence >= self.confidence or number >= self.max_rounds
 
-    async def _plan(self, run: Run, verdicts: list[Verdict]) -> Plan | None:
+    async def _plan(self, run: Run) -> Plan | None:
         """The plan to run: given, or made; and shown to whoever wants to see it first."""
         plan = self._plans.pop(run.id, None)
         if plan is None:
-            await run.emit(PhaseChanged("planning"))
+            await run.emit(DagPlanning())
             found = self._found(run)
-            if verdicts:
+            if verdicts := run.state.dag.verdicts:
                 found += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
             models = list(dict.fromkeys(["general", *(self.registry.names if self.registry else ())]))
             plan = await make_plan(run, list(run.toolkit.names), models, found)
@@ -131,13 +126,6 @@ class DagAgent(FlowAgent):
             answer = self.review(plan)
             plan = await answer if inspect.isawaitable(answer) else answer
         return plan
-
-    def _recorded(self, run: Run) -> Plan | None:
-        """The plan a run that was interrupted is in the middle of."""
-        data = run.state.phases.get("plan")
-        if not data or run.state.phase not in ("plan",):
-            return None
-        return Plan.parse(data)
 
     def _found(self, run: Run) -> str:
         tasks = self._tasks(run)
@@ -150,26 +138,26 @@ class DagAgent(FlowAgent):
         found: dict[str, tuple[str, StepDone]] = {}
         for record in run.records:
             event = record.event
-            if isinstance(event, PhaseChanged) and event.phase == "plan":
-                tasks.update({row["id"]: row["task"] for row in event.data["steps"]})
+            if isinstance(event, DagPlanned):
+                tasks.update({step.id: step.task for step in event.steps})
             elif isinstance(event, StepDone):
                 found[event.step] = (tasks.get(event.step, ""), event)
         return found
 
-    async def _conclude(self, run: Run, verdicts: list[Verdict]) -> None:
-        achieved = verdicts[-1].achieved or verdicts[-1].confidence >= self.confidence
-        answer = verdicts[-1].final_answer if achieved and verdicts[-1].final_answer else self._best(run, verdicts)
+    async def _conclude(self, run: Run) -> None:
+        verdict = run.state.dag.verdicts[-1]
+        achieved = verdict.achieved or verdict.confidence >= self.confidence
+        answer = verdict.final_answer if achieved and verdict.final_answer else self._best(run)
         await finish(run, answer, "answer" if achieved else "limit", success=achieved)
 
     async def _single(self, run: Run, done: StepDone) -> None:
         good = done.status in ("completed", "reused")
         await finish(run, done.result or done.error, "answer" if good else "error", success=good)
 
-    def _best(self, run: Run, verdicts: list[Verdict]) -> str:
+    def _best(self, run: Run) -> str:
         """The surest answer any round gave, else what the completed steps found."""
-        answers = sorted(
-            (verdict for verdict in verdicts if verdict.final_answer), key=lambda verdict: -verdict.confidence
-        )
+        answered = [verdict for verdict in run.state.dag.verdicts if verdict.final_answer]
+        answers = sorted(answered, key=lambda verdict: -verdict.confidence)
         if answers:
             return answers[0].final_answer
         good = [
@@ -180,24 +168,23 @@ class DagAgent(FlowAgent):
         return "\n\n".join(good) or "No step of the plan was completed."
 
     def partial_answer(self, run: Run) -> str:
-        return self._best(run, [])
+        return self._best(run)
 
     def result_of_flow(self, run: Run) -> RunResult:
         self._plans.pop(run.id, None)
         result = super().result_of_flow(run)
-        dag = {
-            "rounds": run.state.phases.get("plan", {}).get("round", 0),
-            "mode": run.state.phases.get("mode", {}).get("mode", "dag"),
-            "verdict": run.state.phases.get("verdict"),
+        dag = run.state.dag
+        summary = {
+            "rounds": dag.plan.round if dag.plan is not None else 0,
+            "mode": dag.mode or "dag",
+            "verdict": _verdict_fields(dag.verdicts[-1]) if dag.verdicts else None,
             "steps": {name: msgspec.to_builtins(done) for name, (_, done) in self._tasks(run).items()},
         }
-        return msgspec.structs.replace(result, metadata={**result.metadata, "dag": dag})
+        return msgspec.structs.replace(result, metadata={**result.metadata, "dag": summary})
 
 
-def _verdicts(run: Run) -> list[Verdict]:
-    """What was judged so far, as the log has it."""
-    events = [record.event for record in run.records]
-    return [msgspec.convert(e.data, Verdict) for e in events if isinstance(e, PhaseChanged) and e.phase == "verdict"]
+def _verdict_fields(verdict: DagJudged) -> dict[str, Any]:
+    return {name: getattr(verdict, name) for name in verdict.__struct_fields__}
 
 
 def _interrupts(run: Run) -> list[str]:

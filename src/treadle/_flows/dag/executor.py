@@ -84,7 +84,7 @@ async def _step(dag: DagAgent, run: Run, step: DagStep, inputs: dict[str, str], 
     """One step, always with an outcome; finished work with the same task and inputs is taken from the log."""
     task = resolve(step, inputs)
     key = fingerprint(step, task, inputs)
-    if (known := run.state.dag_steps.get(key)) is not None and known.status in ("completed", "reused"):
+    if (known := run.state.dag.steps.get(key)) is not None and known.status in ("completed", "reused"):
         done = StepDone(step.id, "reused", known.result, round=number, key=key)
         await run.emit(done)
         return done

@@ -8,7 +8,7 @@ from html import escape
 from msgspec import Struct
 
 from treadle._flows.dag.plan import Plan
-from treadle._types.events import PhaseChanged, Record, StepDone, StepStarted
+from treadle._types.events import DagPlanned, Record, StepDone, StepStarted
 
 COLOURS = {
     "waiting": ("#f3f4f6", "#9ca3af"),
@@ -32,8 +32,8 @@ def read(records: Sequence[Record]) -> Pictured | None:
     picture: Pictured | None = None
     for record in records:
         event = record.event
-        if isinstance(event, PhaseChanged) and event.phase == "plan":
-            plan = Plan.parse(event.data)
+        if isinstance(event, DagPlanned):
+            plan = Plan.of_record(event)
             picture = Pictured(plan, {step.id: "waiting" for step in plan.steps}, {})
         elif picture is not None and isinstance(event, StepStarted):
             picture.status[event.step] = "running"

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types.errors import ConfigError
+from treadle._types.events import DagPlanned, PlannedStep
 
 MAX_STEPS = 10
 _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_-]*)((?:\.[A-Za-z0-9_-]+)*)")
@@ -47,12 +48,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class DagStep(Struct, frozen=True, omit_defaults=True):
-    id: str
-    task: str
-    dependencies: tuple[str, ...] = ()
-    tool_hint: str = ""
-    model_hint: str = ""
+DagStep = PlannedStep
 
 
 class Plan(Struct, frozen=True, omit_defaults=True):
@@ -99,8 +95,12 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     def save(self, path: str | Path) -> None:
         Path(path).write_bytes(msgspec.json.format(msgspec.json.encode({"steps": self.steps}), indent=2))
 
-    def data(self) -> dict[str, Any]:
-        return msgspec.to_builtins(self)
+    @classmethod
+    def of_record(cls, planned: DagPlanned) -> Plan:
+        return cls(planned.steps, planned.notes)
+
+    def as_record(self, number: int, free_replans: int) -> DagPlanned:
+        return DagPlanned(number, self.steps, self.notes, free_replans)
 
     def levels(self) -> list[list[DagStep]]:
         """The steps in waves, each depending only on earlier ones; a circle is an error that names it."""

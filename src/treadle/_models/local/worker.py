@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-import treadle
 from treadle._models.local.runtime import ORIGIN, OnChunk, Options, Runtime, serve
 from treadle._models.transport.failures import dropped
 from treadle._types.errors import ModelError, TreadleError
@@ -87,7 +86,7 @@ class Isolated(Runtime):
 
 
 def _start() -> subprocess.Popen[bytes]:
-    source = str(Path(treadle.__file__).parents[1])
+    source = str(Path(__file__).resolve().parents[3])  # the folder that holds the package: it may not be installed
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))}
     command = [sys.executable, "-m", "treadle._models.local.worker"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)

@@ -16,7 +16,8 @@ from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted
 from treadle._types.messages import AssistantMessage, Content, SystemMessage, TextPart, UserMessage, text_of
 from treadle._types.request import Request
-from treadle._types.state import Entry, groups
+from treadle._types.state import groups
+from treadle._types.state_values import Entry
 
 SUMMARY = "Summary of what came before:\n"
 _SHORTEST = 100

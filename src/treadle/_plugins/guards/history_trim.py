@@ -6,7 +6,8 @@ from treadle._engine.plugin import Plugin
 from treadle._engine.run import Run
 from treadle._types.events import ContextCompacted
 from treadle._types.messages import UserMessage
-from treadle._types.state import Entry, groups
+from treadle._types.state import groups
+from treadle._types.state_values import Entry
 
 
 class HistoryTrim(Plugin):

@@ -10,9 +10,9 @@ from treadle._engine.run import Run
 from treadle._plugins.guards.rounds import last_note, last_round, made_before, under_grammar
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
-from treadle._types.events import Event, MessageAdded, Noted, PhaseChanged, ToolsChanged
+from treadle._types.events import AnswerOnly, Event, MessageAdded, Noted, ReplyConstrained, ToolsChanged
 from treadle._types.messages import ToolCall, UserMessage
-from treadle._types.state import Step
+from treadle._types.state_values import Step
 
 NUDGE = (
     "You have made this call before, and it brings nothing new: {calls}. Use that result: answer with it if it is what the task asks for, "
@@ -65,8 +65,8 @@ class LoopGuard(Plugin):
         same = made_before(run, call)
         if len(same) != 1 or same[0].error:
             return call
-        had_to = run.state.phases.get(run.state.phase, {}).get("must_act", False)  # and still has to
-        await run.emit(PhaseChanged("nudged", {"barred": [call.name], "must_act": had_to and len(run.state.tools) > 1}))
+        must_act = run.state.last_constraint.must_act and len(run.state.tools) > 1  # it had to act, and still has to
+        await run.emit(ReplyConstrained(self.name, must_act, (call.name,)))
         return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
     async def after_round(self, run: Run) -> None:
@@ -91,7 +91,7 @@ class LoopGuard(Plugin):
         events: list[Event] = [Noted(self.name, {"steps": len(state.steps), "rounds": count})]
         if count >= stop:
             events += [
-                PhaseChanged("answer_only", {"reason": "the same calls over and over"}),
+                AnswerOnly("the same calls over and over"),
                 self._say(run, "stop", ANSWER_TINY if tiny else ANSWER),
             ]
         elif count >= withdraw and tools:
@@ -103,7 +103,7 @@ class LoopGuard(Plugin):
                 dict.fromkeys(f"{step.tool}({_short(step)}) gave {cut(step.observation, 200)!r}" for step in steps)
             )
             events += [
-                PhaseChanged("nudged", {"barred": tools}),
+                ReplyConstrained(self.name, barred=tuple(tools)),
                 self._say(run, "nudge", NUDGE.replace("{calls}", calls)),
             ]
         await run.emit(*events)
@@ -111,7 +111,7 @@ class LoopGuard(Plugin):
     async def _move_on(self, run: Run) -> None:
         """A tiny model that has a result never finds the next step, it calls anything at all: its next reply is the answer."""
         if not any(step.error for step in last_round(run.state)):
-            await run.emit(PhaseChanged("move_on", {"barred": sorted(run.state.tool_names() - self.allow)}))
+            await run.emit(ReplyConstrained(self.name, barred=tuple(sorted(run.state.tool_names() - self.allow))))
 
     def _say(self, run: Run, what: str, words: str) -> MessageAdded:
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)

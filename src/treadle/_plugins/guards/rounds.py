@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle._engine.run import Run
-from treadle._types.events import PhaseChanged
+from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, text_of
-from treadle._types.state import RunState, Step
+from treadle._types.state import RunState
+from treadle._types.state_values import Step
 
 _HARMLESS = ("pure", "idempotent")
 _OURS = ("note", "reformat")
@@ -60,9 +61,7 @@ def told(run: Run) -> Iterator[str]:
 async def send_elsewhere(run: Run, name: str, tool: str) -> None:
     """A call was refused: the next reply is a call of another tool, if there is one."""
     if len(run.state.tools) > 1:
-        await run.emit(
-            PhaseChanged(name, {"barred": [tool], "must_act": all_harmless(run) and not run.model.profile.tiny})
-        )
+        await run.emit(ReplyConstrained(name, all_harmless(run) and not run.model.profile.tiny, (tool,)))
 
 
 def all_harmless(run: Run) -> bool:

@@ -8,7 +8,7 @@ from treadle._engine.plugin import Plugin
 from treadle._engine.run import Run
 from treadle._engine.structured import structured_llm_call
 from treadle._tools.base import Tool, ToolContext
-from treadle._types.events import PhaseChanged
+from treadle._types.events import ToolSelectionStarted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.request import ToolSchema
 
@@ -58,7 +58,7 @@ class ToolSelection(Plugin):
         tools = list(run.toolkit)
         if threshold is None or len(tools) <= threshold or _selected(run):
             return
-        await run.emit(PhaseChanged("selecting_tools", {"total_tools": len(tools)}))
+        await run.emit(ToolSelectionStarted(len(tools)))
         chosen = await _choose(run, tools)
         if not chosen:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle._engine.plugin import Plugin
 from treadle._engine.run import Run
 from treadle._plugins.guards.rounds import all_harmless
-from treadle._types.events import PhaseChanged
+from treadle._types.events import ReplyConstrained
 from treadle._types.messages import UserMessage
 
 INSIST = (
@@ -25,7 +25,7 @@ class Insist(Plugin):
     async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
         state = run.state
         gave_up = state.task_successful is False and state.steps
-        if not gave_up or not state.tools or state.answer_only or self.name in state.phases:
+        if not gave_up or not state.tools or state.answer_only or self.name in state.constrained_by:
             return answer
-        await run.emit(PhaseChanged(self.name, {"must_act": all_harmless(run)}))
+        await run.emit(ReplyConstrained(self.name, all_harmless(run)))
         return UserMessage(run.prompts.get("insist", INSIST), kind="note")

@@ -12,7 +12,7 @@ from treadle._plugins.guards.rounds import all_harmless, last_round, made_before
 from treadle._plugins.small_models.figures import ids, names, unfounded
 from treadle._plugins.small_models.relevance import tool_for
 from treadle._tools.base import Tool, ToolOutcome
-from treadle._types.events import ContextCompacted, Noted, PhaseChanged
+from treadle._types.events import MessageRetracted, Noted, ReplyConstrained
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.state import RunState
 
@@ -57,8 +57,8 @@ class Invented(Plugin):
             return answer
         # Not with the tool that was refused just now.
         refused = {step.tool for step in last_round(state) if step.error == "rejected"} if state.steps else set[str]()
-        phase = PhaseChanged(self.name, {"must_act": all_harmless(run), "barred": sorted(refused)})
-        await run.emit(Noted(self.name, {"objection": objection}), phase, _taken_back(state))
+        constraint = ReplyConstrained(self.name, all_harmless(run), tuple(sorted(refused)))
+        await run.emit(Noted(self.name, {"objection": objection}), constraint, _retracted(state, self.name))
         return UserMessage(objection, kind="note")
 
     def _objection(self, run: Run, answer: str, times: int) -> str:
@@ -74,12 +74,9 @@ class Invented(Plugin):
         return run.prompts.get("invented_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
 
 
-def _taken_back(state: RunState) -> ContextCompacted:
+def _retracted(state: RunState, component: str) -> MessageRetracted:
     """The answer leaves the conversation: a model that sees its guess repeats it, whatever it is told meanwhile."""
-    count = len(state.window)
-    return ContextCompacted(
-        (state.window[-1].seq,), original_messages=count, kept_messages=count - 1, reason="taken back"
-    )
+    return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
 
 
 def _values(args: dict[str, Any], tool: Tool) -> Iterator[str]:

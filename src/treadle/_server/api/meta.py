@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-import treadle
 from treadle._flows.agent import Agent
 from treadle._server.api import bodies as b
 from treadle._server.api.errors import ApiError, too_many
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.authenticator import COOKIE
+from treadle._version import __version__
 
 _WEEK = 7 * 86400
 
@@ -29,7 +29,7 @@ async def health(call: Call) -> Response:
     return answer(
         b.Health(
             "stopping" if call.hub.closing else "ok",
-            treadle.__version__,
+            __version__,
             len(call.hub.runs),
             call.context.streams.taken,
         )

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import msgspec
 
-import treadle
 from treadle._server.api.bodies import ErrorBody
 from treadle._server.api.operations import Operation
+from treadle._version import __version__
 
 _REFS = "#/components/schemas/{name}"
 _COMMON = (400, 401, 403, 429, 503)
@@ -62,7 +62,7 @@ def document(operations: Sequence[Operation], *, needs_token: bool) -> dict[str,
         "openapi": "3.1.0",
         "info": {
             "title": "Treadle",
-            "version": treadle.__version__,
+            "version": __version__,
             "description": "Runs of tool-using agents: started, followed, talked to, inspected.",
         },
         "paths": paths,

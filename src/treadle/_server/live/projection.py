@@ -26,8 +26,6 @@ Pairs = Iterator[tuple[str, dict[str, Any]]]
 """Event names with their payloads."""
 ANSWERING = ("synthesis", "complete")
 """Components (and sources of an answer) whose text streams as the answer."""
-_HIDDEN_PHASES = ("loop",)
-"""Phases that only matter to the engine."""
 
 
 class Position(Struct, frozen=True, order=True):
@@ -208,8 +206,24 @@ class Projection:
         yield "compact", data | ({"summary": event.summary} if self.full else {})
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> Pairs:
-        if event.phase not in _HIDDEN_PHASES:
-            yield "phase", {**event.data, "phase": event.phase}
+        yield "phase", {"phase": event.phase}
+
+    def on_tool_selection_started(self, event: ev.ToolSelectionStarted, record: ev.Record) -> Pairs:
+        yield "phase", {"phase": "selecting_tools", "total_tools": event.total_tools}
+
+    def on_dag_mode_chosen(self, event: ev.DagModeChosen, record: ev.Record) -> Pairs:
+        yield "phase", {"phase": "mode", "mode": event.mode}
+
+    def on_dag_planning(self, event: ev.DagPlanning, record: ev.Record) -> Pairs:
+        yield "phase", {"phase": "planning"}
+
+    def on_dag_planned(self, event: ev.DagPlanned, record: ev.Record) -> Pairs:
+        notes = {"notes": event.notes} if event.notes else {}
+        yield "phase", {"phase": "plan", "round": event.round, "steps": msgspec.to_builtins(event.steps), **notes}
+
+    def on_dag_judged(self, event: ev.DagJudged, record: ev.Record) -> Pairs:
+        data = {name: getattr(event, name) for name in event.__struct_fields__}
+        yield "phase", {"phase": "verdict", **data}
 
     def on_plan_changed(self, event: ev.PlanChanged, record: ev.Record) -> Pairs:
         steps = [{"text": step.text, "done": step.done} for step in event.steps]
@@ -314,6 +328,13 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.Injected: Projection.on_injected,
     ev.ContextCompacted: Projection.on_context_compacted,
     ev.PhaseChanged: Projection.on_phase,
+    ev.ToolSelectionStarted: Projection.on_tool_selection_started,
+    ev.DagModeChosen: Projection.on_dag_mode_chosen,
+    ev.DagPlanning: Projection.on_dag_planning,
+    ev.DagPlanned: Projection.on_dag_planned,
+    ev.DagJudged: Projection.on_dag_judged,
+    ev.AnswerOnly: Projection.on_aside,
+    ev.MessageRetracted: Projection.on_aside,
     ev.PlanChanged: Projection.on_plan_changed,
     ev.Paused: Projection.on_paused,
     ev.Resumed: Projection.on_resumed,

@@ -1,0 +1,9 @@
+"""What every event is."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class EventBase(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    """A frozen value with a tag; defaults are not written out."""

@@ -1,0 +1,88 @@
+"""The values a run's state is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle._types import events as ev
+from treadle._types.messages import Message, ToolCall
+from treadle._types.usage import NO_USAGE, Usage
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """A message in the window, and the record and component that put it there."""
+
+    message: Message
+    seq: int
+    component: str
+
+
+class Step(Struct, frozen=True, gc=False):
+    """One tool call and what came of it."""
+
+    iteration: int
+    tool: str
+    args: dict[str, Any]
+    observation: str
+    error: str
+    elapsed: float
+    call_id: str
+    thought: str = ""
+    artifacts: tuple[ev.Artifact, ...] = ()
+
+
+class Spent(Struct, gc=False):
+    """What one component has cost so far."""
+
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    elapsed: float = 0.0
+
+
+class OpenCall(Struct, gc=False):
+    """A call of the last reply: asked for, perhaps under way, perhaps finished; not yet shown to the model."""
+
+    call: ToolCall
+    started: bool = False
+    effect: str = "unsafe"
+    """What its tool said, when it was started, about running it again."""
+    done: ev.ToolDone | None = None
+    seq: int = -1
+    """The record of `done`."""
+
+
+class Counters(Struct, gc=False):
+    tool_calls: int = 0
+    failed_calls: int = 0
+    truncated_responses: int = 0
+    truncated_observations: int = 0
+    trims: int = 0
+    compactions: int = 0
+    interrupts: int = 0
+    attempts_failed: int = 0
+
+
+class ReplyConstraint(Struct, frozen=True, gc=False):
+    """What the next reply is held to, where the dialect can."""
+
+    must_act: bool = False
+    barred: frozenset[str] = frozenset()
+
+
+UNCONSTRAINED = ReplyConstraint()
+
+
+class DagState(Struct, gc=False):
+    """Where a DAG run stands."""
+
+    mode: str = ""
+    plan: ev.DagPlanned | None = None
+    verdicts: list[ev.DagJudged] = []
+    steps: dict[str, ev.StepDone] = {}
+    """Ended steps, by the key of their work."""
+    planning: bool = False
+    """Whether a new plan is being made."""
+    judged: bool = False
+    """Whether the current plan's round has its verdict already."""

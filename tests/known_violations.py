@@ -1,0 +1,209 @@
+"""What tests/test_house.py still lets pass. Only take entries out: it fails when one of them is no longer true."""
+
+from __future__ import annotations
+
+CIRCLES: list[frozenset[str]] = [
+    frozenset(
+        {
+            "treadle._cli.chat.command",
+            "treadle._cli.chat.slash_commands",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._cli.commands.completion",
+            "treadle._cli.main",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._cli.display.live",
+            "treadle._cli.display.sinks",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._dialects",
+            "treadle._dialects.action",
+            "treadle._dialects.array",
+            "treadle._dialects.brief",
+            "treadle._dialects.code",
+            "treadle._dialects.direct",
+            "treadle._dialects.json_object",
+            "treadle._dialects.native",
+            "treadle._dialects.schema",
+            "treadle._dialects.text",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._engine.acting.call_context",
+            "treadle._engine.acting.eager",
+            "treadle._engine.answering.answer",
+            "treadle._engine.core.hooks",
+            "treadle._engine.plugin",
+            "treadle._engine.requests.model_calls",
+            "treadle._engine.run",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._evals.hotpot",
+            "treadle._evals.tasks",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._flows.agent",
+            "treadle._flows.agent_tool",
+        }
+    ),
+    frozenset(
+        {
+            "treadle._flows.dag.agent",
+            "treadle._flows.dag.executor",
+        }
+    ),
+]
+
+LONG_FILES: set[str] = {
+    "src/treadle/_dialects/reading/lenient.py",
+    "src/treadle/_dialects/reading/reply.py",
+    "src/treadle/_types/state.py",
+}
+
+LONG_FUNCTIONS: set[str] = {
+    "src/treadle/_engine/run.py __init__",
+    "src/treadle/_tools/builtin/files.py files",
+}
+
+MISSING_TEST_FILES: set[str] = {
+    # tests/dialects/reading
+    "tests/dialects/reading/test_coerce.py",
+    "tests/dialects/reading/test_lenient.py",
+    "tests/dialects/reading/test_markup.py",
+    "tests/dialects/reading/test_reply.py",
+    "tests/dialects/reading/test_shapes.py",
+    "tests/dialects/reading/test_thinking.py",
+    # tests/dialects
+    "tests/dialects/test_action.py",
+    "tests/dialects/test_array.py",
+    "tests/dialects/test_base.py",
+    "tests/dialects/test_code.py",
+    "tests/dialects/test_constraint.py",
+    "tests/dialects/test_describe.py",
+    "tests/dialects/test_json_object.py",
+    "tests/dialects/test_prompts.py",
+    "tests/dialects/test_schema.py",
+    "tests/dialects/test_text.py",
+    # tests/engine/acting
+    "tests/engine/acting/test_call_context.py",
+    "tests/engine/acting/test_calls.py",
+    "tests/engine/acting/test_eager.py",
+    "tests/engine/acting/test_nested.py",
+    # tests/engine/answering
+    "tests/engine/answering/test_answer.py",
+    "tests/engine/answering/test_ends.py",
+    "tests/engine/answering/test_output.py",
+    # tests/engine/core
+    "tests/engine/core/test_budget.py",
+    "tests/engine/core/test_hooks.py",
+    "tests/engine/core/test_inbox.py",
+    "tests/engine/core/test_log.py",
+    "tests/engine/core/test_redaction.py",
+    # tests/engine/loop
+    "tests/engine/loop/test_driver.py",
+    "tests/engine/loop/test_turn.py",
+    # tests/engine/requests
+    "tests/engine/requests/test_estimate.py",
+    "tests/engine/requests/test_model_calls.py",
+    "tests/engine/requests/test_prefix.py",
+    "tests/engine/requests/test_render.py",
+    # tests/engine/surfaces
+    "tests/engine/surfaces/test_bridge.py",
+    "tests/engine/surfaces/test_inputs.py",
+    "tests/engine/surfaces/test_text_view.py",
+    # tests/engine
+    "tests/engine/test_plugin.py",
+    "tests/engine/test_result.py",
+    "tests/engine/test_run.py",
+    "tests/engine/test_settings.py",
+    "tests/engine/test_structured.py",
+    # tests/flows/dag
+    "tests/flows/dag/test_advice.py",
+    "tests/flows/dag/test_agent.py",
+    "tests/flows/dag/test_executor.py",
+    "tests/flows/dag/test_picture.py",
+    "tests/flows/dag/test_plan.py",
+    # tests/flows
+    "tests/flows/test_agent.py",
+    "tests/flows/test_agent_tool.py",
+    "tests/flows/test_conversation.py",
+    "tests/flows/test_flow.py",
+    "tests/flows/test_presets.py",
+    "tests/flows/test_react.py",
+    "tests/flows/test_replay.py",
+    # tests/plugins/guards
+    "tests/plugins/guards/test_approval.py",
+    "tests/plugins/guards/test_compaction.py",
+    "tests/plugins/guards/test_context_guard.py",
+    "tests/plugins/guards/test_history_trim.py",
+    "tests/plugins/guards/test_loop_guard.py",
+    "tests/plugins/guards/test_paging.py",
+    "tests/plugins/guards/test_rounds.py",
+    "tests/plugins/guards/test_tool_selection.py",
+    # tests/plugins/memory
+    "tests/plugins/memory/test_citations.py",
+    "tests/plugins/memory/test_citing.py",
+    "tests/plugins/memory/test_plugin.py",
+    "tests/plugins/memory/test_store.py",
+    # tests/plugins/small_models
+    "tests/plugins/small_models/test_borrowed.py",
+    "tests/plugins/small_models/test_figures.py",
+    "tests/plugins/small_models/test_insist.py",
+    "tests/plugins/small_models/test_invented.py",
+    "tests/plugins/small_models/test_relevance.py",
+    # tests/plugins
+    "tests/plugins/test_code.py",
+    "tests/plugins/test_mcp.py",
+    "tests/plugins/test_telemetry.py",
+    # tests/plugins/thinking
+    "tests/plugins/thinking/test_analysis.py",
+    "tests/plugins/thinking/test_observer.py",
+    "tests/plugins/thinking/test_planner.py",
+    "tests/plugins/thinking/test_reflection.py",
+    "tests/plugins/thinking/test_rewrite.py",
+    "tests/plugins/thinking/test_thread.py",
+    # tests/types
+    "tests/types/test_errors.py",
+    "tests/types/test_events.py",
+    "tests/types/test_ids.py",
+    "tests/types/test_messages.py",
+    "tests/types/test_paths.py",
+    "tests/types/test_profile.py",
+    "tests/types/test_request.py",
+    "tests/types/test_state.py",
+    "tests/types/test_usage.py",
+}
+
+MISSING_TEST_FOLDERS: set[str] = {
+    "tests/cli/chat",
+    "tests/cli/commands",
+    "tests/cli/display",
+    "tests/cli/runs",
+    "tests/cli/setup",
+    "tests/models/anthropic",
+    "tests/models/catalog",
+    "tests/models/gemini",
+    "tests/models/local",
+    "tests/models/openai",
+    "tests/models/transport",
+    "tests/server/api",
+    "tests/server/live",
+    "tests/tools/builtin",
+    "tests/tools/builtin/knowledge",
+    "tests/tools/builtin/sql",
+    "tests/tools/builtin/web",
+    "tests/tools/mcp",
+    "tests/tools/sandbox",
+}

@@ -1,0 +1,70 @@
+"""What constrains the next reply, retracts a message or marks a phase: the fold alone knows when it ends."""
+
+from __future__ import annotations
+
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.state import RunState, fold
+from treadle._types.state_values import UNCONSTRAINED, ReplyConstraint
+
+
+def state_of(*events: ev.Event) -> RunState:
+    return fold(ev.Record("r", seq, float(seq), event) for seq, event in enumerate((ev.RunStarted("q"), *events)))
+
+
+def reply(*calls: ToolCall, answer: str | None = None) -> ev.ThinkDone:
+    return ev.ThinkDone("loop", 1, AssistantMessage(answer or "", calls), answer=answer)
+
+
+HELD = ev.ReplyConstrained("insist", True, ("echo",))
+
+
+def test_a_constraint_lasts_until_the_next_reply_and_no_display_ends_it():
+    for between in ([], [ev.PhaseChanged("thinking hard")], [ev.ToolSelectionStarted(3)], [ev.Noted("x")]):
+        state = state_of(HELD, *between, ev.ThinkStarted("loop", 1))
+        assert state.constraint == ReplyConstraint(True, frozenset({"echo"}))
+    state = state_of(HELD, reply(answer="done"))
+    assert state.constraint is UNCONSTRAINED
+    assert state.last_constraint.must_act
+    assert state.constrained_by == {"insist"}
+
+
+def test_an_advisers_reply_does_not_end_it():
+    advice = ev.ThinkDone("observer", 1, AssistantMessage("fine"))
+    assert state_of(HELD, advice).constraint.must_act
+
+
+def test_a_later_constraint_takes_the_place_of_the_earlier():
+    state = state_of(HELD, ev.ReplyConstrained("loop_guard", barred=("add",)))
+    assert state.constraint == ReplyConstraint(False, frozenset({"add"}))
+
+
+def test_once_told_to_answer_a_run_stays_told():
+    state = state_of(HELD, ev.AnswerOnly("in circles"), reply(ToolCall("c", "echo")), ev.PhaseChanged("x"))
+    assert state.answer_only == "in circles"
+    assert not state.constraint.must_act
+
+
+def test_a_retracted_message_leaves_the_window_and_is_no_compaction():
+    state = state_of(reply(answer="a guess"), ev.MessageRetracted(1, "invented", "no source"))
+    assert [entry.component for entry in state.window] == ["question"]
+    assert len(state.messages()) == 2
+    assert state.counters.compactions == state.counters.trims == 0
+    assert state.breaks == [(2, "message retracted: no source")]
+
+
+def test_the_question_cannot_be_retracted():
+    assert len(state_of(ev.MessageRetracted(0, "x")).window) == 1
+
+
+def test_a_dag_run_knows_its_plan_its_steps_and_its_verdicts():
+    plan = ev.DagPlanned(1, (ev.PlannedStep("a", "find"),))
+    done = ev.StepDone("a", "completed", "found", key="k")
+    dag = state_of(ev.DagModeChosen("dag"), ev.DagPlanning(), plan, done).dag
+    assert (dag.mode, dag.plan, dag.planning, dag.judged, dag.steps) == ("dag", plan, False, False, {"k": done})
+    dag = state_of(plan, ev.DagJudged(1, False, 0.2), ev.DagPlanning()).dag
+    assert dag.judged
+    assert dag.planning
+    dag = state_of(plan, ev.DagJudged(1), ev.DagPlanned(2, ())).dag
+    assert not dag.judged
+    assert [verdict.round for verdict in dag.verdicts] == [1]
