@@ -9,7 +9,8 @@ import socket
 import pytest
 from aiohttp import web
 
-from treadle._tools.guard import GuardedClient, is_public
+from treadle._tools.builtin.http.addresses import is_public
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 from .web import Site, serving

@@ -11,7 +11,8 @@ import zlib
 import pytest
 from aiohttp import web
 
-from treadle._tools.guard import Fetched, GuardedClient, decode_text
+from treadle._tools.builtin.http.client import Fetched, GuardedClient
+from treadle._tools.builtin.reading.charset import decode_text
 from treadle._types.errors import ToolError
 
 from .web import serving

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from treadle._tools.base import ToolResponse
 from treadle._tools.builtin.web.http_fetch import Page, http_fetch
-from treadle._tools.builtin.web.readable import read_html
+from treadle._tools.builtin.reading.html import read_html
 from treadle._types.errors import ToolError
 
 from .pdf import make_pdf

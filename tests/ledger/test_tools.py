@@ -98,7 +98,7 @@ def test_L32_unknown_arguments_can_be_repaired_by_the_model():
     from treadle import RepairPolicy
 
     model = ScriptedModel([call("add", a=1, b=2, c=3), call("add", a=1, b=2), "done"])
-    result = go(Agent(model, [add], unknown_args="repair", repair=RepairPolicy(max_tool=1)).run("q"))
+    result = go(Agent(model, [add], unknown_args="reject", repair=RepairPolicy(max_tool=1)).run("q"))
     assert [request.component for request in model.requests] == ["loop", "repair", "loop"]
     assert [step.error for step in result.steps] == ["invalid_args", ""]
 

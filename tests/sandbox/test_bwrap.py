@@ -25,7 +25,7 @@ SHORT = msgspec.structs.replace(SMALL, seconds=2.0)
 
 def run(code: str, language: Any = "python", limits: SandboxLimits = SMALL, **options: Any) -> CodeResult:
     async def main() -> CodeResult:
-        if why := await bwrap.unfit():
+        if why := await bwrap.isolation_problem():
             pytest.skip(f"this machine cannot isolate code: {why} (Debian: apt-get install bubblewrap)")
         return await BwrapSandbox(limits, **options).run(code, language)
 
@@ -111,7 +111,7 @@ def test_a_given_work_folder():
 def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     mark = tmp_path / "ran"
     for why in ("no bwrap", "a bwrap that does nothing"):
-        monkeypatch.setattr(bwrap, "_verdict", None)
+        monkeypatch.setattr(bwrap, "_isolation_problem", None)
         if why == "no bwrap":
             monkeypatch.setenv("PATH", str(tmp_path))
         else:  # it runs the program as it is: the probe finds the way out
@@ -121,7 +121,7 @@ def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path:
         with pytest.raises(ToolError, match="cannot be isolated"):
             go(BwrapSandbox(SMALL).run(f"open({str(mark)!r}, 'w').write('x')"))
         assert not mark.exists()
-    monkeypatch.setattr(bwrap, "_verdict", None)
+    monkeypatch.setattr(bwrap, "_isolation_problem", None)
 
 
 def test_code_exec_as_a_built_in():

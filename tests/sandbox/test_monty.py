@@ -12,7 +12,7 @@ import pytest
 from kit import go
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.monty import MontySession
-from treadle._tools.sandbox.reading import deferred_calls, parse
+from treadle._tools.sandbox.static_analysis import deferred_calls, parse
 from treadle._types.errors import ToolError
 
 pytest.importorskip("pydantic_monty")

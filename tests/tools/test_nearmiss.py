@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit import go
 from treadle import Agent, ScriptedModel, ToolError, tool
-from treadle._tools.nearmiss import near_misses
+from treadle._tools.suggestions import did_you_mean
 
 KNOWN = "there is no city 'Lisboa'; known are: Madrid, Lisbon, New York and Porto."
 
@@ -30,12 +30,12 @@ KNOWN = "there is no city 'Lisboa'; known are: Madrid, Lisbon, New York and Port
     ],
 )
 def test_what_is_meant(args: dict[str, object], message: str, hint: str):
-    assert near_misses(args, message) == hint
+    assert did_you_mean(args, message) == hint
 
 
 @given(st.dictionaries(st.text(max_size=10), st.text(max_size=100), max_size=4), st.text(max_size=300))
 def test_it_never_fails_and_only_quotes_the_message(args: dict[str, str], message: str):
-    hint = near_misses(args, message)
+    hint = did_you_mean(args, message)
     assert hint == "" or hint.split(' = "')[1].split('"')[0] in message
 
 
@@ -44,7 +44,7 @@ def test_many_long_values_do_not_hold_up_the_loop():
     offered = ", ".join("abcdefghij" * 7 + str(number) for number in range(60))
     args = {f"a{number}": "abcdefghij" * 8 for number in range(500)}
     began = time.process_time()
-    assert near_misses(args, offered)
+    assert did_you_mean(args, offered)
     assert time.process_time() - began < 0.5
 
 

@@ -54,7 +54,19 @@ def _context_compacted_1(data: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message_retracted", **retracted}
 
 
-UPCASTERS: dict[tuple[int, str], Upcaster] = {(1, "phase"): _phase_1, (1, "context_compacted"): _context_compacted_1}
+def _run_started_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had `unknown_args="repair"`, which acted as "reject"."""
+    settings = cast("dict[str, Any]", data.get("settings") or {})
+    if settings.get("unknown_args") != "repair":
+        return data
+    return {**data, "settings": {**settings, "unknown_args": "reject"}}
+
+
+UPCASTERS: dict[tuple[int, str], Upcaster] = {
+    (1, "phase"): _phase_1,
+    (1, "context_compacted"): _context_compacted_1,
+    (1, "run_started"): _run_started_1,
+}
 
 
 def upcast(type: str, data: dict[str, Any], schema: int) -> dict[str, Any]:

@@ -15,8 +15,6 @@ from treadle._types.usage import NO_USAGE, Usage
 
 Effect = Literal["pure", "idempotent", "unsafe"]
 Approval = Literal["allow", "ask", "deny"]
-UnknownArgs = Literal["prune", "reject", "schema"]
-"""Arguments that the schema does not name: dropped, an error, or whatever the schema's `additionalProperties` says."""
 
 
 class ToolResponse(Struct, frozen=True, omit_defaults=True):
@@ -123,4 +121,5 @@ class Limits(Struct, frozen=True):
     """Overrides each tool's own time-out."""
     max_chars: int = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
-    unknown_args: UnknownArgs = "reject"
+    unknown_args: Literal["prune", "reject", "schema"] = "reject"
+    """Arguments that the schema does not name: dropped, refused, or left to the schema's `additionalProperties`."""

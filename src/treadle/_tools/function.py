@@ -55,8 +55,8 @@ def tool(
             '''
 
     Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. The function may be sync
-    (it runs in a thread), async, or a generator of text. A parameter annotated `ToolContext` receives the run's context,
-    one annotated `Annotated[T, Extra]` is filled by the extras of the previous tool, and `**kwargs` takes all of them.
+    (it runs in a thread), async, or a generator of text. A parameter annotated `ToolContext` gets the run's context,
+    one annotated `Annotated[T, Extra]` is filled by the extras of the previous tool; `**kwargs` takes all of them.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

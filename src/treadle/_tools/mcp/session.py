@@ -1,7 +1,7 @@
-"""One open MCP client: a task of its own opens it, serves what is asked of it, and closes it.
+"""One open MCP client, owned by a task that opens it, runs the requests and closes it.
 
-The SDK wants a client closed by the task that opened it, and may cancel whoever is calling when a server dies. So nobody but the
-owner task touches the client's life, and every request runs in a task that can be lost without losing anything else.
+The SDK wants a client closed by the task that opened it, and may cancel the caller of a request when a server dies. So
+only the owner task opens and closes the client, and every request runs in a task of its own.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
 logger = logging.getLogger("treadle")
 
 Work = Callable[["Client"], Awaitable[Any]]
-Opener = Callable[["Link"], AbstractAsyncContextManager["Client"]]
+Opener = Callable[["Session"], AbstractAsyncContextManager["Client"]]
 
 
-class LinkLostError(Exception):
-    """The connection is gone. `sent`: the server may have seen the request. `hopeless`: another attempt would be the same."""
+class SessionLostError(Exception):
+    """The connection is lost. `sent`: the server may have got the request. `permanent`: trying again is useless."""
 
-    def __init__(self, text: str, sent: bool = True, hopeless: bool = False) -> None:
+    def __init__(self, text: str, sent: bool = True, permanent: bool = False) -> None:
         super().__init__(text)
-        self.sent, self.hopeless = sent, hopeless
+        self.sent, self.permanent = sent, permanent
 
 
-class Link:
-    """Ask it while it is open; once it is `dead` it stays so, and a new one takes its place."""
+class Session:
+    """Takes requests until it is `closed`; it is never reopened, a new one replaces it."""
 
     def __init__(self, opener: Opener, name: str) -> None:
         loop = asyncio.get_running_loop()
-        self.dead = ""
-        """Why it is closed; empty while it is not."""
-        self.changed = True
-        """The server's tools may not be those that were listed last."""
+        self.closed = ""
+        """Why it is closed; empty while it is open."""
+        self.tools_changed = True
+        """The server's tools may differ from those that were listed last."""
         self.opened: asyncio.Future[None] = loop.create_future()
-        self._gone = asyncio.Event()
+        self._lost = asyncio.Event()
         self._queue: asyncio.Queue[tuple[Work, asyncio.Future[Any]]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._waiting: set[asyncio.Future[Any]] = set()
+        self._pending: set[asyncio.Future[Any]] = set()
         self._task = loop.create_task(self._own(opener), name=f"treadle-mcp-{name}")
 
     async def ask(self, work: Work) -> Any:
-        """Do `work` with the client. Cancelling the caller cancels the work, of which the server is told."""
-        if self.dead:
-            raise LinkLostError(self.dead, sent=False)
+        """Run `work` with the client. Cancelling the caller cancels the work, and the server is notified."""
+        if self.closed:
+            raise SessionLostError(self.closed, sent=False)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.add(answer)
-        answer.add_done_callback(self._waiting.discard)
+        self._pending.add(answer)
+        answer.add_done_callback(self._pending.discard)
         self._queue.put_nowait((work, answer))
         return await answer
 
-    def lose(self, why: str) -> None:
-        """The connection turned out to be of no use any more."""
-        self.dead = self.dead or why
-        self._gone.set()
+    def lose(self, reason: str) -> None:
+        """Mark the connection as lost; the owner task then closes it."""
+        self.closed = self.closed or reason
+        self._lost.set()
 
     async def close(self) -> None:
         self.abandon()
@@ -71,7 +71,7 @@ class Link:
             self._task.cancel()
 
     async def _own(self, opener: Opener) -> None:
-        why, hopeless = "the server closed the connection", False
+        reason, permanent = "the server closed the connection", False
         try:
             async with opener(self) as client:
                 self.opened.set_result(None)
@@ -84,33 +84,33 @@ class Link:
                         await asyncio.wait(self._tasks)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # our loop ends, not the server
+            if task is not None and task.cancelling():  # the event loop ends, not the server
                 raise
         except Exception as error:
-            why, hopeless = describe(error), isinstance(error, (FileNotFoundError, PermissionError))
+            reason, permanent = describe(error), isinstance(error, (FileNotFoundError, PermissionError))
         finally:
-            self.lose(why)
-            for answer in [self.opened, *self._waiting]:
+            self.lose(reason)
+            for answer in [self.opened, *self._pending]:
                 if not answer.done():
-                    answer.set_exception(LinkLostError(self.dead, hopeless=hopeless))
+                    answer.set_exception(SessionLostError(self.closed, permanent=permanent))
             if not self.opened.cancelled():
-                self.opened.exception()  # whoever asked has given up: not worth a warning
+                self.opened.exception()  # retrieved, so that asyncio does not log it when the caller has given up
 
     async def _serve(self, client: Client) -> None:
-        gone = asyncio.ensure_future(self._gone.wait())
-        follow = asyncio.ensure_future(_follow(client, self))
+        lost = asyncio.ensure_future(self._lost.wait())
+        watcher = asyncio.ensure_future(_watch_tool_changes(client, self))
         try:
-            while not gone.done():
+            while not lost.done():
                 request = asyncio.ensure_future(self._queue.get())
-                await asyncio.wait([gone, request], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([lost, request], return_when=asyncio.FIRST_COMPLETED)
                 if request.done():
                     self._start(client, *request.result())
                 else:
                     request.cancel()
         finally:
-            gone.cancel()
-            follow.cancel()
-            await asyncio.wait([follow])
+            lost.cancel()
+            watcher.cancel()
+            await asyncio.wait([watcher])
 
     def _start(self, client: Client, work: Work, answer: asyncio.Future[Any]) -> None:
         if answer.done():
@@ -123,21 +123,21 @@ class Link:
             error = None if task.cancelled() else task.exception()
             if answer.done():
                 return
-            if task.cancelled() or (error is not None and _is_loss(error)):
+            if task.cancelled() or (error is not None and _is_connection_loss(error)):
                 sent = not (error is not None and _never_sent(error))
-                self.lose("the server went away" if error is None else describe(error))
-                answer.set_exception(LinkLostError(self.dead, sent))
+                self.lose("the server ended" if error is None else describe(error))
+                answer.set_exception(SessionLostError(self.closed, sent))
             elif error is not None:
                 answer.set_exception(error)
             else:
                 answer.set_result(task.result())
 
         task.add_done_callback(finished)
-        answer.add_done_callback(lambda made: task.cancel() if made.cancelled() else None)
+        answer.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
 
 
-async def _follow(client: Client, link: Link) -> None:
-    """Newer servers tell of changes on a stream that must be asked for; older ones just do."""
+async def _watch_tool_changes(client: Client, session: Session) -> None:
+    """Newer servers announce changes only on a stream that the client subscribes to; older ones without being asked."""
     from mcp.client.subscriptions import ListenNotSupportedError
 
     tools = client.server_capabilities.tools
@@ -146,15 +146,15 @@ async def _follow(client: Client, link: Link) -> None:
     try:
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
-                link.changed = True
+                session.tools_changed = True
     except ListenNotSupportedError:
         return
     except Exception as error:
-        logger.debug("changes of an MCP server's tools are not followed: %s", describe(error))
+        logger.debug("changes to an MCP server's tools will not be noticed: %s", describe(error))
 
 
-def _is_loss(error: BaseException) -> bool:
-    """Whether the connection is gone, as against an answer that says no."""
+def _is_connection_loss(error: BaseException) -> bool:
+    """Whether the connection is lost; an error that the server answers with is no loss."""
     from mcp_types import CONNECTION_CLOSED
     from pydantic import ValidationError
 
@@ -166,27 +166,27 @@ def _is_loss(error: BaseException) -> bool:
 
 
 def _never_sent(error: BaseException) -> bool:
-    """Refused at the door: the server cannot have acted on it."""
+    """The connection was refused: the server cannot have acted on the request."""
     return "ConnectError" in type(error).__name__ or "Session terminated" in str(error)
 
 
 def describe(error: BaseException) -> str:
-    """An error in a few words, the first real one of a group, without addresses: they may hold keys."""
+    """A short text for an error (of a group, the first one), without URLs: they may contain keys."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, FileNotFoundError):
-        return f"there is no such command: {error.filename}"
+        return f"command not found: {error.filename}"
     text = re.sub(r"\b[a-z]+://\S+", "(address)", " ".join(str(error).split()))[:200]
     return text or type(error).__name__
 
 
-class Watched:
-    """A transport's read stream that tells when it ends: a server that dies while nobody asks is known to be dead."""
+class WatchedStream:
+    """A transport's read stream that reports its end, so that a server that dies between requests is noticed."""
 
     def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
         self._stream, self._ended = stream, ended
 
-    async def __aenter__(self) -> Watched:
+    async def __aenter__(self) -> WatchedStream:
         await self._stream.__aenter__()
         return self
 

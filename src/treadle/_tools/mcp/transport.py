@@ -1,4 +1,4 @@
-"""Opening an MCP client: transports, and what a server may ask of us."""
+"""Opens an MCP client: the transport, and the callbacks for what a server may ask of its client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
-from treadle._tools.mcp.link import Link, Watched
+from treadle._tools.mcp.session import Session, WatchedStream
 from treadle._types.errors import ConfigError
 from treadle._types.messages import AssistantMessage, ImagePart, Message, SystemMessage, TextPart, UserMessage
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from mcp import Client
 
 Elicitation = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
-"""Asks the user what a server wants to know: its question and the schema of the answer. None declines."""
+"""Asks the user a server's question; gets the question and the schema of the answer. None declines."""
 Sampling = Callable[[Sequence[Message], int], Awaitable[str]]
-"""Asks a model on a server's behalf: the messages and the most tokens to write."""
+"""Asks a model on a server's behalf; gets the messages and the maximum number of tokens."""
 Transport = Literal["http", "sse"]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Where a server is: a command to start, or an address."""
+    """How to reach a server: a command to start, or a URL."""
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -36,17 +36,19 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
-            raise ConfigError("an MCP server needs either a command to start or the url of a running one")
+            raise ConfigError(
+                "an MCP server needs either a command that starts it or the url of a running one, not both"
+            )
         if self.transport not in ("http", "sse"):
-            raise ConfigError(f"an MCP server is reached by transport http or sse, not {self.transport!r}")
+            raise ConfigError(f"unknown MCP transport {self.transport!r}; expected one of: http, sse")
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.command or self.transport})"  # addresses, arguments and headers may hold keys
+        return f"Endpoint({self.command or self.transport})"  # addresses, arguments and headers may contain keys
 
 
 @asynccontextmanager
 async def open_client(
-    endpoint: Endpoint, elicitation: Elicitation | None, sampling: Sampling | None, link: Link
+    endpoint: Endpoint, elicitation: Elicitation | None, sampling: Sampling | None, session: Session
 ) -> AsyncGenerator[Client]:
     from mcp_types import Implementation, ToolListChangedNotification
 
@@ -54,10 +56,10 @@ async def open_client(
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
-            link.changed = True
+            session.tools_changed = True
 
     client = Client(
-        _watched(endpoint, link),
+        _open_watched(endpoint, session),
         client_info=Implementation(name="treadle", version="1"),
         message_handler=on_message,
         elicitation_callback=None if elicitation is None else _elicit(elicitation),
@@ -68,21 +70,21 @@ async def open_client(
 
 
 @asynccontextmanager
-async def _watched(endpoint: Endpoint, link: Link) -> AsyncGenerator[tuple[Any, Any]]:
+async def _open_watched(endpoint: Endpoint, session: Session) -> AsyncGenerator[tuple[Any, Any]]:
     async with AsyncExitStack() as stack:
         reads, writes = await stack.enter_async_context(await _transport(endpoint, stack))
-        yield Watched(reads, lambda: link.lose("the server closed the connection")), writes
+        yield WatchedStream(reads, lambda: session.lose("the server closed the connection")), writes
 
 
 async def _transport(endpoint: Endpoint, stack: AsyncExitStack) -> Any:
     if endpoint.command:
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
-        given = StdioServerParameters(
+        parameters = StdioServerParameters(
             command=endpoint.command, args=list(endpoint.args), env=dict(endpoint.env) or None, cwd=endpoint.cwd or None
         )
-        # What a server writes to its standard error would tear our own display.
-        return stdio_client(given, errlog=stack.enter_context(open(os.devnull, "w")))  # noqa: ASYNC230 - nothing to wait for
+        # A server's standard error would disturb our own display.
+        return stdio_client(parameters, errlog=stack.enter_context(open(os.devnull, "w")))  # noqa: ASYNC230 - nothing to wait for
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     if endpoint.transport == "sse":
@@ -100,10 +102,12 @@ def _elicit(ask: Elicitation) -> Any:
         from mcp_types import ElicitResult
 
         schema = getattr(params, "requested_schema", None)
-        if schema is None:  # it wants a browser opened: not something to do unasked
+        if schema is None:  # it asks for a browser to be opened, which is not done without consent
             return ElicitResult(action="decline")
-        given = await ask(params.message, schema)
-        return ElicitResult(action="decline") if given is None else ElicitResult(action="accept", content=dict(given))
+        answer = await ask(params.message, schema)
+        if answer is None:
+            return ElicitResult(action="decline")
+        return ElicitResult(action="accept", content=dict(answer))
 
     return callback
 

@@ -1,7 +1,7 @@
-"""Looking at code without running it: what it imports, and which calls it means to wait for later.
+"""Analyses code without running it: what it imports, and which calls are awaited later.
 
-A model writes `search("x")` where it wants the result at once and `await asyncio.gather(search("x"), search("y"))` where it
-wants several at the same time. A tool is neither a plain nor an async function: the place of the call decides.
+A model writes `search("x")` where it wants the result at once and `await asyncio.gather(search("x"), search("y"))`
+where it wants several at the same time. A tool is neither a plain nor an async function: its use in the code decides.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from treadle._tools.results import cut
 
 ALLOWED = (
-    "asyncio", "base64", "bisect", "collections", "copy", "csv", "dataclasses", "datetime", "decimal", "functools", "hashlib", "itertools",
-    "json", "math", "pathlib", "random", "re", "time", "typing", "unicodedata",
+    "asyncio", "base64", "bisect", "collections", "copy", "csv", "dataclasses", "datetime", "decimal", "functools",
+    "hashlib", "itertools", "json", "math", "pathlib", "random", "re", "time", "typing", "unicodedata",
 )  # fmt: skip
-"""The modules the default sandbox has and that do no harm."""
-_WAITERS = ("gather", "wait_for", "run")
-"""Functions that are handed calls and wait for them."""
+"""The modules that the default sandbox has and that are safe."""
+_AWAITING_FUNCTIONS = ("gather", "wait_for", "run")
+"""Functions that take calls as arguments and await them."""
 
 
 def parse(code: str) -> ast.Module | None:
-    """The code as a tree; None when it cannot be read (who runs it says why)."""
+    """The syntax tree; None when the code is invalid (the sandbox then reports why)."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -29,7 +29,7 @@ def parse(code: str) -> ast.Module | None:
 
 
 def refused_import(tree: ast.Module, allowed: tuple[str, ...]) -> str:
-    """What to tell about the first import that is not allowed; empty when all are."""
+    """The error for the first import that is not allowed; empty when all are."""
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
@@ -42,25 +42,25 @@ def refused_import(tree: ast.Module, allowed: tuple[str, ...]) -> str:
 
 def import_refusal(name: str, line: int, allowed: tuple[str, ...]) -> str:
     where = f"line {line}: ImportError: " if line else ""
-    return f"{where}importing {cut(name, 80)!r} is not allowed here. Allowed are: {', '.join(allowed)}."
+    return f"{where}importing {cut(name, 80)!r} is not allowed here. Allowed modules: {', '.join(allowed)}."
 
 
 def deferred_calls(tree: ast.Module, code: str) -> frozenset[int]:
-    """Where the calls start, in bytes, whose results are awaited and not used on the spot."""
+    """The byte offsets of the calls whose results are awaited later instead of used at once."""
     starts = _line_starts(code)
     awaited = [node.value for node in ast.walk(tree) if isinstance(node, ast.Await)]
-    later: set[ast.Call] = set()
+    deferred: set[ast.Call] = set()
     gathered: set[str] = set()
     for value in awaited:
-        later.update(_calls_in(value))
+        deferred.update(_calls_in(value))
         gathered.update(node.id for node in ast.walk(value) if isinstance(node, ast.Name))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
             if _name_of(node.func.value) in gathered:
-                later.update(_calls_in(*node.args))
+                deferred.update(_calls_in(*node.args))
         elif isinstance(node, ast.Assign) and any(_name_of(target) in gathered for target in node.targets):
-            later.update(_collected(node.value))
-    return frozenset(starts[call.lineno - 1] + call.col_offset for call in later)
+            deferred.update(_collected(node.value))
+    return frozenset(starts[call.lineno - 1] + call.col_offset for call in deferred)
 
 
 def _collected(value: ast.expr) -> Iterator[ast.Call]:
@@ -76,16 +76,16 @@ def _collected(value: ast.expr) -> Iterator[ast.Call]:
 
 
 def _calls_in(*roots: ast.expr) -> Iterator[ast.Call]:
-    """The calls in an expression; not those that another one of its calls needs as an argument at once."""
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
+    """The calls in an expression, without those that are arguments of another call and so needed at once."""
+    pending = list(roots)
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Call):
             yield node
-            if _name_of(node.func) in _WAITERS:
-                waiting += node.args
+            if _name_of(node.func) in _AWAITING_FUNCTIONS:
+                pending += node.args
         else:
-            waiting += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+            pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
 def _name_of(node: ast.AST) -> str:
@@ -93,7 +93,7 @@ def _name_of(node: ast.AST) -> str:
 
 
 def _line_starts(code: str) -> list[int]:
-    """Where each line starts, in bytes, split as Python's own parser does."""
+    """The byte offset of each line, split like Python's own parser does."""
     starts = [0]
     for line in code.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

@@ -30,7 +30,7 @@ _NOT_PUBLIC = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to the open internet. Tunnels that embed an IPv4 address do not, DNS64 apart."""
+    """Whether an IP address is public. Addresses that embed an IPv4 address are not, except those of NAT64."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -46,15 +46,15 @@ def parse_url(text: str) -> URL:
     from yarl import URL
 
     if len(text) > 8_000 or any(ord(char) <= 32 or ord(char) == 127 for char in text):
-        raise ToolError("the address is too long or has blanks or control characters in it")
+        raise ToolError("the address is too long, or contains spaces or control characters")
     try:
         return URL(text)
     except ValueError:
-        raise ToolError(f"not an address: {text[:100]!r}") from None
+        raise ToolError(f"not a valid address: {text[:100]!r}") from None
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether a host is an address and no name. The forms only old programs write (one number, octal, hex) are refused."""
+    """Whether a host is an IP address, not a name. Unusual notations (one number, octal, hex) are refused."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

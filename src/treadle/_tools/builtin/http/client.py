@@ -1,7 +1,7 @@
-"""The one HTTP client for requests that tools send out: a model chooses the address, so every hop is checked.
+"""The HTTP client of the built-in tools. A model chooses the address, so every hop is checked.
 
-Only http and https; no address that is not public, judged on the address that is then connected to; redirects are
-followed by hand and judged again; size, time and decompression are bounded.
+Only http and https; only public addresses, checked on the address that is then connected to; every redirect is checked
+again; size, time and decompression are limited.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Host and port to addresses."""
+"""Looks up the IP addresses of a host and port."""
 
 USER_AGENT = "Mozilla/5.0 (compatible; Treadle/0.1)"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class Fetched(Struct, frozen=True):
-    """A whole answer, within the limits."""
+class HttpResponse(Struct, frozen=True):
+    """A complete response, within the limits."""
 
     url: str
     status: int
@@ -50,34 +50,34 @@ class Fetched(Struct, frozen=True):
         return decode_text(self.body, self.headers.get("content-type", ""))
 
     def json(self, shape: type[T]) -> T:
-        """The body read as `shape`; anything else is an error that names the place."""
+        """The body as `shape`; a `ToolError` says where it differs."""
         try:
             return msgspec.json.decode(self.body, type=shape, strict=False)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ToolError(f"the answer is not what the service documents: {error}") from None
+            raise ToolError(f"the response does not have the expected form: {error}") from None
 
 
 class _Inflater:
-    """Undoes a content encoding piece by piece and never makes more than it was asked for."""
+    """Decompresses a body piece by piece, never into more bytes than allowed."""
 
     def __init__(self, encoding: str) -> None:
         if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise ToolError(f"the server sent an encoding that was not asked for: {encoding[:40]!r}")
+            raise ToolError(f"the server used an encoding that was not requested: {encoding[:40]!r}")
         self._plain = encoding in ("", "identity")
         self._codec = None
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, max_length: int) -> bytes:
         if self._plain:
             return data
         out = bytearray()
-        while data and len(out) < room:
+        while data and len(out) < max_length:
             if self._codec is None:
-                # Some servers send "deflate" without its header; the first byte tells.
+                # Some servers send "deflate" without its header; the first byte shows it.
                 self._codec = zlib.decompressobj(47 if data[0] & 0x0F in (8, 0x0F) else -15)
             try:
-                out += self._codec.decompress(data, room - len(out))
+                out += self._codec.decompress(data, max_length - len(out))
             except zlib.error:
-                raise ToolError("the server's answer cannot be decompressed") from None
+                raise ToolError("the server's response cannot be decompressed") from None
             data = self._codec.unconsumed_tail
             if self._codec.eof:  # a further gzip member may follow
                 data, self._codec = self._codec.unused_data, None
@@ -87,7 +87,7 @@ class _Inflater:
 
 
 class GuardedClient:
-    """Sends requests for tools. One HTTP session per event loop, closed with the loop or by `close`."""
+    """Sends the requests of tools. It has one HTTP session for each event loop, closed with the loop or by `close`."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class GuardedClient:
         user_agent: str = USER_AGENT,
         resolver: Resolve | None = None,
     ) -> None:
-        """`allow_hosts` has `host` or `host:port` entries that may be private; `allow_networks` has such networks."""
+        """`allow_hosts` (`host` or `host:port`) and `allow_networks` may be reached although they are private."""
         self.timeout = timeout
         self.max_bytes = max_bytes
         self.max_redirects = max_redirects
@@ -112,7 +112,7 @@ class GuardedClient:
         self._resolve = resolver or _system_resolve
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession, None]]] = {}
 
-    async def get(self, url: str, **options: Any) -> Fetched:
+    async def get(self, url: str, **options: Any) -> HttpResponse:
         return await self.request("GET", url, **options)
 
     async def request(
@@ -126,9 +126,11 @@ class GuardedClient:
         form: Mapping[str, str] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
-    ) -> Fetched:
-        """The whole answer, whatever its status. Everything that goes wrong is a `ToolError` without address details:
-        queries and headers carry keys."""
+    ) -> HttpResponse:
+        """The complete response, whatever its status.
+
+        All failures are a `ToolError` that names the host only: queries and headers may contain keys.
+        """
         import aiohttp
 
         target = self._checked(url)
@@ -142,7 +144,7 @@ class GuardedClient:
                     method, target, {**extra, **(headers or {})}, body, max_bytes or self.max_bytes
                 )
         except TimeoutError:
-            raise ToolError(f"{target.host} did not answer in full within {limit:g} s") from None
+            raise ToolError(f"{target.host} did not send a complete response within {limit:g} s") from None
         except aiohttp.ClientError as error:
             raise ToolError(f"could not reach {target.host}: {_reason(error)}") from None
         except (UnicodeError, ValueError) as error:
@@ -156,47 +158,50 @@ class GuardedClient:
 
     async def _follow(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, max_bytes: int
-    ) -> Fetched:
+    ) -> HttpResponse:
         session = await self._session()
         for _ in range(self.max_redirects + 1):
             async with session.request(method, url, headers=headers, data=body, allow_redirects=False) as response:
-                where = response.headers.get("Location") if response.status in _REDIRECTS else None
-                if where is None:
+                location = response.headers.get("Location") if response.status in _REDIRECTS else None
+                if location is None:
                     data = await _read(response, max_bytes)
-                    named = {name.lower(): value for name, value in response.headers.items()}
-                    return Fetched(url=str(url.with_fragment(None)), status=response.status, headers=named, body=data)
-                following = self._checked(str(url.join(parse_url(where.strip().replace(" ", "%20")))))
-                if following.origin() != url.origin():
-                    headers = {}  # keys are meant for the first host only
+                    lower = {name.lower(): value for name, value in response.headers.items()}
+                    address = str(url.with_fragment(None))
+                    return HttpResponse(url=address, status=response.status, headers=lower, body=data)
+                target = self._checked(str(url.join(parse_url(location.strip().replace(" ", "%20")))))
+                if target.origin() != url.origin():
+                    headers = {}  # they may contain keys for the first host
                 if response.status == 303 or (response.status in (301, 302) and method == "POST"):
                     method, body = "GET", None
-                url = following
+                url = target
         raise ToolError(f"{url.host} redirects more than {self.max_redirects} times")
 
     def _checked(self, text: str) -> URL:
-        """The address, refused unless it is one this client may ask. Names are judged once they are resolved."""
+        """The address as a URL, if this client may request it. Host names are checked later, when they are resolved."""
         url = parse_url(text)
         if url.scheme not in ("http", "https"):
             raise ToolError(f"only http and https addresses can be fetched, not {(url.scheme or text)[:40]!r}")
         if url.user is not None or url.password is not None:
-            raise ToolError("an address with a user name or password in it is refused")
+            raise ToolError("refused: the address contains a user name or password")
         host = (url.host or "").rstrip(".")
         if not host:
-            raise ToolError("the address has no host")
+            raise ToolError("the address has no host name")
         if is_ip_address(host):
-            self._judge(host, url.port or 0, [host])
+            self._require_allowed(host, url.port or 0, [host])
         return url
 
-    def _judge(self, host: str, port: int, addresses: Sequence[str]) -> None:
-        """Refuse unless every address of a host may be connected to."""
+    def _require_allowed(self, host: str, port: int, addresses: Sequence[str]) -> None:
+        """Raise `ToolError` unless every address of a host may be connected to."""
         name = host.lower().rstrip(".")
         if self._allow_private or name in self._allow_hosts or f"{name}:{port}" in self._allow_hosts:
             return
-        if addresses and all(is_public(address) or self._in_allowed(address) for address in addresses):
+        if addresses and all(is_public(address) or self._in_allowed_network(address) for address in addresses):
             return
-        raise ToolError(f"refused: {host} is not a public address (who runs this agent can allow it with allow_hosts)")
+        raise ToolError(
+            f"refused: {host} is not a public address (the operator of this agent can allow it with allow_hosts)"
+        )
 
-    def _in_allowed(self, address: str) -> bool:
+    def _in_allowed_network(self, address: str) -> bool:
         try:
             ip = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
@@ -205,7 +210,7 @@ class GuardedClient:
 
     async def _addresses(self, host: str, port: int) -> Sequence[str]:
         addresses = await self._resolve(host, port)
-        self._judge(host, port, addresses)
+        self._require_allowed(host, port, addresses)
         return addresses
 
     async def _session(self) -> ClientSession:
@@ -220,7 +225,7 @@ class GuardedClient:
         return entry[0]
 
     async def _keep_session(self) -> AsyncGenerator[ClientSession, None]:
-        # A generator because an ending event loop closes those: the session is closed in time without anybody's help.
+        # A generator, because an event loop closes its generators when it ends: so the session is always closed.
         import aiohttp
 
         session = aiohttp.ClientSession(
@@ -235,16 +240,16 @@ class GuardedClient:
 
 
 def _connector(resolve: Resolve) -> Any:
-    """A connector that connects only to the addresses `resolve` gave: a name is looked up once, so it cannot change between."""
+    """A connector that uses `resolve` only: a name is looked up once, so its address cannot change after the check."""
     import aiohttp
     from aiohttp.abc import AbstractResolver, ResolveResult
 
-    class Judged(AbstractResolver):
+    class CheckedResolver(AbstractResolver):
         async def resolve(
             self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
         ) -> list[ResolveResult]:
-            found = await resolve(host, port)
-            kinds = [(address, socket.AF_INET6 if ":" in address else socket.AF_INET) for address in found]
+            addresses = await resolve(host, port)
+            kinds = [(address, socket.AF_INET6 if ":" in address else socket.AF_INET) for address in addresses]
             flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
             return [
                 ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=flags)
@@ -255,18 +260,18 @@ def _connector(resolve: Resolve) -> Any:
         async def close(self) -> None:
             pass
 
-    return aiohttp.TCPConnector(resolver=Judged(), use_dns_cache=False, limit=50)
+    return aiohttp.TCPConnector(resolver=CheckedResolver(), use_dns_cache=False, limit=50)
 
 
 async def _system_resolve(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 async def _read(response: ClientResponse, limit: int) -> bytes:
-    """The body, decompressed, never holding more than `limit` bytes of it."""
+    """The decompressed body; a `ToolError` when it has more than `limit` bytes."""
     inflater = _Inflater(response.headers.get("Content-Encoding", "").strip().lower())
-    too_large = ToolError(f"the answer is larger than {limit} bytes")
+    too_large = ToolError(f"the response is larger than {limit} bytes")
     out, raw = bytearray(), 0
     async for chunk in response.content.iter_chunked(65_536):
         raw += len(chunk)
@@ -288,10 +293,10 @@ def _body(json: Any, form: Mapping[str, str] | None) -> tuple[bytes | None, dict
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address: it may hold a key."""
+    """What went wrong, without the address, which may contain a key."""
     cause = getattr(error, "os_error", None) or error
-    words = {
-        "ClientConnectorDNSError": "the name is not known",
-        "ServerDisconnectedError": "the connection was dropped",
+    reasons = {
+        "ClientConnectorDNSError": "unknown host name",
+        "ServerDisconnectedError": "the server closed the connection",
     }
-    return words.get(type(error).__name__, getattr(cause, "strerror", None) or type(error).__name__)
+    return reasons.get(type(error).__name__, getattr(cause, "strerror", None) or type(error).__name__)

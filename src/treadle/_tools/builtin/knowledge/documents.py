@@ -1,4 +1,4 @@
-"""Documents as text: plain, Markdown, HTML and PDF, and how a text is cut into chunks that keep their place in it."""
+"""Reads documents (plain text, Markdown, HTML, PDF) and splits their text into chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADING = re.compile(r"(#{1,6})\s+(.{1,200})")
 
 
 class Text(Struct, frozen=True):
-    """A document's text; `pages` are the offsets where its pages begin, when it has pages."""
+    """A document's text; `pages` are the offsets where its pages start, if it has pages."""
 
     title: str
     text: str
@@ -35,7 +35,7 @@ class Piece(Struct, frozen=True):
 
 
 def load(path: Path) -> Text:
-    """Read a file by its suffix; anything without one of its own is plain text."""
+    """Read a file by its suffix; a file with another suffix is read as plain text."""
     if path.stat().st_size > MAX_FILE:
         raise ToolError(f"{path.name} is larger than {MAX_FILE} bytes")
     data = path.read_bytes()
@@ -48,7 +48,7 @@ def load(path: Path) -> Text:
         return Text(path.stem, "\n\n".join(pages), tuple(offsets))
     text = decode_text(data)
     if "\0" in text[:8192]:
-        raise ToolError(f"{path.name} is no text")
+        raise ToolError(f"{path.name} is not a text file")
     if suffix in (".html", ".htm"):
         page = read_html(text)
         return Text(page.title or path.stem, page.text)
@@ -56,10 +56,10 @@ def load(path: Path) -> Text:
     return Text(heading[2].strip() if heading else path.stem, text)
 
 
-def cut(text: str, size: int, overlap: int) -> list[Piece]:
-    """Chunks of about `size` characters that end where paragraphs end and begin anew at headings."""
+def split(text: str, size: int, overlap: int) -> list[Piece]:
+    """Chunks of about `size` characters that end at the end of paragraphs; a heading starts a new one."""
     pieces: list[Piece] = []
-    path: list[tuple[int, str]] = []
+    headings: list[tuple[int, str]] = []
     open_blocks: list[tuple[int, int]] = []
     heading = ""
 
@@ -77,32 +77,32 @@ def cut(text: str, size: int, overlap: int) -> list[Piece]:
             open_blocks = [last] if keeps else []
         if mark:
             level = len(mark[1])
-            path = [*(step for step in path if step[0] < level), (level, mark[2].strip())]
+            headings = [*(step for step in headings if step[0] < level), (level, mark[2].strip())]
         if not open_blocks or mark:
-            heading = " > ".join(name for _, name in path)
+            heading = " > ".join(name for _, name in headings)
         open_blocks.append((start, end))
     close()
     return pieces
 
 
 def _blocks(text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Paragraphs as (start, end); a heading stands alone and a long paragraph is split at its sentences."""
-    begin, end, at = -1, 0, 0
+    """Paragraphs as (start, end); a heading is one of its own, and a long paragraph is split at its sentences."""
+    start, end, at = -1, 0, 0
     for line in text.splitlines(keepends=True):
         blank, is_heading = not line.strip(), _HEADING.match(line) is not None
-        if begin >= 0 and (blank or is_heading):
-            yield from _split(text, begin, end, size)
-            begin = -1
+        if start >= 0 and (blank or is_heading):
+            yield from _split_paragraph(text, start, end, size)
+            start = -1
         if is_heading:
             yield at, at + len(line.rstrip())
         elif not blank:
-            begin, end = at if begin < 0 else begin, at + len(line.rstrip())
+            start, end = at if start < 0 else start, at + len(line.rstrip())
         at += len(line)
-    if begin >= 0:
-        yield from _split(text, begin, end, size)
+    if start >= 0:
+        yield from _split_paragraph(text, start, end, size)
 
 
-def _split(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+def _split_paragraph(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     while end - start > size:
         stops = [match.end() for match in _SENTENCE_END.finditer(text, start + size // 3, start + size)]
         space = text.rfind(" ", start + size // 3, start + size)

@@ -15,7 +15,7 @@ _META_CHARSET = re.compile(
 
 
 def decode_text(body: bytes, content_type: str = "") -> str:
-    """Bytes as text: byte order mark, then the header's charset, then the document's own, then UTF-8."""
+    """Decodes by the byte order mark, else the header's charset, else the one the document declares, else UTF-8."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),

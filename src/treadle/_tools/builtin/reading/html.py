@@ -1,4 +1,4 @@
-"""A page as a person would read it: title, main text, links. Scripts, menus and hidden parts are left out."""
+"""The readable content of an HTML page: title, main text, links; without scripts, menus and hidden parts."""
 
 from __future__ import annotations
 
@@ -11,62 +11,27 @@ from urllib.parse import urljoin
 from msgspec import Struct
 
 MAX_HTML = 1_000_000
-"""The parser is linear, but slow on a million broken tags; more than this is no text for a model anyway."""
+"""The parser is linear, but slow on a million broken tags; longer pages are cut here."""
 MAX_PIECES = 100_000
 MAX_DEPTH = 2_000
 
 _HIDDEN, _NOISE, _BODY, _MAIN = -1, 0, 1, 2
+_HIDDEN_TAGS = "script style noscript template svg math iframe object canvas head select textarea"
+_NOISE_TAGS = "nav footer aside header button dialog menu"
 _ZONES = {
-    **dict.fromkeys(
-        (
-            "script",
-            "style",
-            "noscript",
-            "template",
-            "svg",
-            "math",
-            "iframe",
-            "object",
-            "canvas",
-            "head",
-            "select",
-            "textarea",
-        ),
-        _HIDDEN,
-    ),
-    **dict.fromkeys(("nav", "footer", "aside", "header", "button", "dialog", "menu"), _NOISE),
+    **dict.fromkeys(_HIDDEN_TAGS.split(), _HIDDEN),
+    **dict.fromkeys(_NOISE_TAGS.split(), _NOISE),
     **dict.fromkeys(("main", "article"), _MAIN),
 }
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
 )
 _SELF_CLOSING = frozenset(["p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "colgroup"])
-_BREAKS = frozenset(
-    [
-        "p",
-        "div",
-        "section",
-        "main",
-        "article",
-        "header",
-        "footer",
-        "aside",
-        "nav",
-        "ul",
-        "ol",
-        "dl",
-        "dt",
-        "dd",
-        "table",
-        "tr",
-        "blockquote",
-        "pre",
-        "figure",
-        "form",
-        "fieldset",
-    ]
+_PARAGRAPH_TAGS = (
+    "p div section main article header footer aside nav ul ol dl dt dd table tr blockquote pre figure form fieldset"
 )
-_BLANKS = re.compile(r"\s+")
+_PARAGRAPHS = frozenset(_PARAGRAPH_TAGS.split())
+_WHITESPACE = re.compile(r"\s+")
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 
 
@@ -84,14 +49,14 @@ class Readable(Struct, frozen=True):
 def read_html(html: str, base_url: str = "", *, max_links: int = 30) -> Readable:
     """The readable part of an HTML document; never raises on broken markup."""
     reader = _Reader(base_url)
-    with suppress(AssertionError, _Enough):  # the first is how the standard parser gives up on malformed declarations
+    with suppress(AssertionError, _Enough):  # the standard parser asserts on some malformed declarations
         reader.feed(html[:MAX_HTML])
     reader.flush_link()
     return reader.result(max_links)
 
 
 class _Enough(Exception):
-    """The page has more pieces than any page people read."""
+    """The page has more than MAX_PIECES pieces of text."""
 
 
 class _Reader(HTMLParser):
@@ -130,7 +95,7 @@ class _Reader(HTMLParser):
             self._put(" | ")
         elif tag == "br":
             self._put("\n")
-        elif tag in _BREAKS:
+        elif tag in _PARAGRAPHS:
             self._put("\n\n")
         elif tag == "a":
             self.flush_link()
@@ -147,7 +112,7 @@ class _Reader(HTMLParser):
             self.flush_link()
         if tag == "pre" and self._pre:
             self._pre -= 1
-        if tag in _HEADINGS or tag in _BREAKS:
+        if tag in _HEADINGS or tag in _PARAGRAPHS:
             self._put("\n\n")
         if self._counts[tag]:
             while self._open:
@@ -160,13 +125,13 @@ class _Reader(HTMLParser):
         if self._in_title:
             self._title.append(data)
             return
-        text = data if self._pre else _BLANKS.sub(" ", data)
+        text = data if self._pre else _WHITESPACE.sub(" ", data)
         self._put(text)
         if self._href:
             self._anchor.append(text)
 
     def flush_link(self) -> None:
-        """An anchor ends: at its end tag, at the next one, or with the page."""
+        """Ends an open link: at its end tag, at the next link, or at the end of the page."""
         text = " ".join("".join(self._anchor).split())
         if self._href and text and self._zone > _HIDDEN:
             self._links.append((self._zone, text[:100], self._href))
@@ -176,8 +141,8 @@ class _Reader(HTMLParser):
         zone = self._best_zone()
         title = " ".join("".join(self._title).split())
         links: dict[str, Link] = {}
-        for where, text, href in self._links:
-            if where < zone or len(links) >= max_links:
+        for link_zone, text, href in self._links:
+            if link_zone < zone or len(links) >= max_links:
                 continue
             try:
                 url = urljoin(self._base, href.strip())
@@ -204,9 +169,9 @@ class _Reader(HTMLParser):
         return own
 
     def _best_zone(self) -> int:
-        """The narrowest part of the page that holds a fair share of its text."""
+        """The smallest part of the page with a fair share of its text."""
         sizes = {
-            zone: sum(len(text) for where, text in self._pieces if where >= zone and not text.isspace())
+            zone: sum(len(text) for piece_zone, text in self._pieces if piece_zone >= zone and not text.isspace())
             for zone in (_NOISE, _BODY, _MAIN)
         }
         if sizes[_MAIN] >= 200 or sizes[_MAIN] * 2 >= sizes[_BODY] > 0:
@@ -214,7 +179,7 @@ class _Reader(HTMLParser):
         return _BODY if sizes[_BODY] * 5 >= sizes[_NOISE] else _NOISE
 
     def _text(self, zone: int) -> str:
-        joined = "".join(text for where, text in self._pieces if where >= zone)
+        joined = "".join(text for piece_zone, text in self._pieces if piece_zone >= zone)
         lines = [line.strip(" \t") if not line.startswith("    ") else line.rstrip() for line in joined.splitlines()]
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 

@@ -12,7 +12,7 @@ MAX_SECONDS = 60.0
 
 
 def pdf_pages(data: bytes) -> list[str]:
-    """The text of each page."""
+    """The text of each page, as far as it can be read within the limits."""
     try:
         import pypdf
     except ImportError:
@@ -24,7 +24,7 @@ def pdf_pages(data: bytes) -> list[str]:
             if len(pages) >= MAX_PAGES or time.monotonic() > deadline:
                 break
             pages.append(page.extract_text().strip())
-    except Exception as error:  # whatever a broken file makes the library raise
+    except Exception as error:  # a broken file may make the library raise anything
         if not pages:
             raise ToolError(f"the PDF cannot be read: {type(error).__name__}") from None
     return pages

@@ -10,7 +10,7 @@ from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 MAX_QUERY = 72
-"""Baidu reads no more characters than this."""
+"""Baidu ignores further characters."""
 
 
 class _Reference(Struct):
@@ -20,7 +20,7 @@ class _Reference(Struct):
     date: str | None = None
 
 
-class _Answer(Struct):
+class _Response(Struct):
     references: tuple[_Reference, ...] = ()
     code: str | int = ""
     message: str = ""
@@ -44,15 +44,15 @@ def baidu(
             "resource_type_filter": [{"type": "web", "top_k": limit}],
         }
         headers = {"Authorization": f"Bearer {secret}"}
-        answer = await web.request(
+        response = await web.request(
             "POST", f"{base_url}/v2/ai_search/web_search", json=body, headers=headers, timeout=timeout
         )
-        found = read_as(answer, _Answer, "Baidu search", "BAIDU_API_KEY", secret)
-        if found.code:
-            raise ToolError(f"Baidu search failed: {clip(found.message or str(found.code), 200)}")
+        result = read_as(response, _Response, "Baidu search", "BAIDU_API_KEY", secret)
+        if result.code:
+            raise ToolError(f"Baidu search failed: {clip(result.message or str(result.code), 200)}")
         hits = (
-            Hit(plain(one.title), one.url, clip(plain(one.content), 600), one.date or "")
-            for one in found.references[:limit]
+            Hit(plain(reference.title), reference.url, clip(plain(reference.content), 600), reference.date or "")
+            for reference in result.references[:limit]
         )
         return SearchResult(query, tuple(hits))
 

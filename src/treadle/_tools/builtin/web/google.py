@@ -15,7 +15,7 @@ class _Item(Struct):
     snippet: str = ""
 
 
-class _Answer(Struct):
+class _Response(Struct):
     items: tuple[_Item, ...] = ()
 
 
@@ -40,18 +40,20 @@ def google(
         params: dict[str, str | int] = {"key": secret, "cx": cx, "q": query, "num": max(1, min(limit, 10))}
         if language:
             params["lr"] = f"lang_{language}"
-        answer = await web.get(base_url, params=params, timeout=timeout)
-        found = read_as(answer, _Answer, "Google search", "GOOGLE_API_KEY", secret)
+        response = await web.get(base_url, params=params, timeout=timeout)
+        result = read_as(response, _Response, "Google search", "GOOGLE_API_KEY", secret)
         return SearchResult(
             query,
             tuple(
-                Hit(item.title, item.link, clip(item.snippet.replace("\n", " "), 400)) for item in found.items[:limit]
+                Hit(item.title, item.link, clip(item.snippet.replace("\n", " "), 400)) for item in result.items[:limit]
             ),
         )
 
     return Tool(
         name="google",
-        description="Search the web with Google. Returns titles, addresses and snippets; fetch an address to read the page.",
+        description=(
+            "Search the web with Google. Returns titles, addresses and snippets; fetch an address to read the page."
+        ),
         parameters=QUERY_SCHEMA,
         execute=execute,
         timeout=timeout + 5,
