@@ -10,9 +10,9 @@ import pytest
 
 from kit import add, fail, go
 from treadle import Agent, Budget, ScriptedModel, tool
-from treadle._dialects import get_dialect
 from treadle._dialects.base import Prompts
 from treadle._dialects.code import function_name
+from treadle._dialects.registry import get_dialect, show_assistant
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.guards.approval import Approval
 from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
@@ -202,7 +202,7 @@ def test_cut_and_empty_replies_are_problems():
 def test_other_dialects_messages_and_names():
     dialect = get_dialect("code")
     native = AssistantMessage("Look.", (ToolCall("1", "my-tool", {"q": "x"}),))
-    assert dialect.assistant(native).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
+    assert show_assistant(native, dialect).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
     assert [function_name(name) for name in ("a-b", "print", "class", "final_answer", "2x")] == [
         "a_b",
         "print_",

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle._dialects import choose_dialect, dialect_for
 from treadle._dialects.base import Dialect, Prompts
+from treadle._dialects.registry import choose_dialect, dialect_for
 from treadle._engine.acting.eager import Eager
 from treadle._engine.answering.answer import ANSWERING
 from treadle._engine.core.budget import Purse

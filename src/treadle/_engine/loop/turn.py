@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle._dialects import choose_dialect
 from treadle._dialects.base import Decision
+from treadle._dialects.registry import choose_dialect
 from treadle._engine.acting.calls import run_tools
 from treadle._engine.answering.answer import progress
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, out_of_budget
