@@ -45,14 +45,12 @@ QUERY_SCHEMA = object_schema(
 )
 
 
-def find_key(key: str | None, variable: str, service: str, get_it_at: str) -> str:
-    """The API key: `key`, or else the environment variable's value at the time of the call."""
-    key = key or os.environ.get(variable, "")
-    if not key:
-        raise ToolError(
-            f"{service} needs an API key: set the environment variable {variable} (get a key at {get_it_at})"
-        )
-    return key
+def required_setting(value: str | None, variable: str, service: str, get_it_at: str) -> str:
+    """An API key or the like: `value`, or else the environment variable's value at the time of the call."""
+    setting = value or os.environ.get(variable, "")
+    if not setting:
+        raise ToolError(f"{service} cannot be used: set {variable} in the environment (get it at {get_it_at})")
+    return setting
 
 
 def client_for(client: GuardedClient | None, base_url: str, timeout: float) -> GuardedClient:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, plain, read_as
+from treadle._tools.builtin.common import (
+    QUERY_SCHEMA,
+    Hit,
+    SearchResult,
+    client_for,
+    clip,
+    plain,
+    read_as,
+    required_setting,
+)
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
@@ -37,7 +46,7 @@ def baidu(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        secret = find_key(key, "BAIDU_API_KEY", "Baidu search", "console.bce.baidu.com, Qianfan")
+        secret = required_setting(key, "BAIDU_API_KEY", "Baidu search", "console.bce.baidu.com, Qianfan")
         body = {
             "messages": [{"role": "user", "content": query[:MAX_QUERY]}],
             "search_source": "baidu_search_v2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, read_as
+from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
 
 
@@ -33,8 +33,8 @@ def google(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        secret = find_key(key, "GOOGLE_API_KEY", "Google search", "console.cloud.google.com, Custom Search API")
-        cx = find_key(
+        secret = required_setting(key, "GOOGLE_API_KEY", "Google search", "console.cloud.google.com, Custom Search API")
+        cx = required_setting(
             engine, "GOOGLE_CSE_ID", "Google search", "programmablesearchengine.google.com, the search engine id"
         )
         params: dict[str, str | int] = {"key": secret, "cx": cx, "q": query, "num": max(1, min(limit, 10))}

@@ -43,7 +43,7 @@ def http_fetch(
     allow_private: bool = False,
     client: GuardedClient | None = None,
 ) -> Tool:
-    """Fetches an http(s) address: web pages as readable text, PDF as text (with the extra), other files as artifacts."""
+    """Fetches an http(s) address: web pages as readable text, PDF as text (with the extra), files as artifacts."""
     web = client or GuardedClient(
         allow_hosts=allow_hosts, allow_private=allow_private, timeout=timeout, max_bytes=max_bytes
     )

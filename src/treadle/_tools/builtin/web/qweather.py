@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import client_for, clip, find_key, object_schema, read_as
+from treadle._tools.builtin.common import client_for, clip, object_schema, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
@@ -116,8 +116,8 @@ def qweather(
     units = "°C, km/h, mm, hPa" if unit == "metric" else "°F, mph, in, hPa"
 
     async def ask(path: str, shape: type[A], place: str, **params: str) -> A:
-        secret = find_key(key, "QWEATHER_API_KEY", "QWeather", "console.qweather.com")
-        server = base_url or f"https://{find_key(host, 'QWEATHER_API_HOST', 'QWeather', _WHERE_TO_FIND_HOST)}"
+        secret = required_setting(key, "QWEATHER_API_KEY", "QWeather", "console.qweather.com")
+        server = base_url or f"https://{required_setting(host, 'QWEATHER_API_HOST', 'QWeather', _WHERE_TO_FIND_HOST)}"
         query, headers = {"lang": language, **params}, {"X-QW-Api-Key": secret}
         response = await web.get(f"{server}{path}", params=query, headers=headers, timeout=timeout)
         if response.status in (400, 404) and b"not" in response.body.lower() and b"found" in response.body.lower():

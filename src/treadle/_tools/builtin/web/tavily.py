@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, read_as
+from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
 
 
@@ -36,7 +36,7 @@ def tavily(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        secret = find_key(key, "TAVILY_API_KEY", "Tavily", "app.tavily.com")
+        secret = required_setting(key, "TAVILY_API_KEY", "Tavily", "app.tavily.com")
         body = {"query": query, "max_results": limit, "search_depth": depth, "topic": topic, "include_answer": True}
         headers = {"Authorization": f"Bearer {secret}"}
         response = await web.request("POST", f"{base_url}/search", json=body, headers=headers, timeout=timeout)
