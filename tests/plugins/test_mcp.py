@@ -1,4 +1,4 @@
-"""MCP servers in runs (L45): offered, followed, gone on with, and agents from documents that use them."""
+"""MCP servers in runs: offered, followed, gone on with, and agents from documents that use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP (L45): one connection, over stdio and HTTP, that survives its server."""
+"""MCP: one connection, over stdio and HTTP, that survives its server."""
 
 from __future__ import annotations
 

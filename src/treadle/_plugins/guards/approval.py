@@ -1,4 +1,4 @@
-"""Approval (L47): calls of tools marked `ask` wait, durably, until a person has decided; `deny` is refused at once."""
+"""Approval: calls of tools marked `ask` wait, durably, until a person has decided; `deny` is refused at once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Ask = Callable[[ToolCall], Awaitable[bool | None]]
 
 
 class Approval(Plugin):
-    """Without `ask` the run pauses and `Agent.resume` goes on once `Run.approve` (or the API) has decided.
+    """Without `ask` the run pauses; once `Run.approve` (or the API) has decided, `Agent.resume` resumes it.
 
-    With `ask`, an async function of the call, the question is put at once: True allows, False denies, None pauses.
+    With `ask`, an async function of the call, it is asked at once: True allows, False denies, None pauses.
     """
 
     name = "approval"
