@@ -5,24 +5,6 @@ from __future__ import annotations
 CIRCLES: list[frozenset[str]] = [
     frozenset(
         {
-            "treadle._cli.chat.command",
-            "treadle._cli.chat.slash_commands",
-        }
-    ),
-    frozenset(
-        {
-            "treadle._cli.commands.completion",
-            "treadle._cli.main",
-        }
-    ),
-    frozenset(
-        {
-            "treadle._cli.display.live",
-            "treadle._cli.display.sinks",
-        }
-    ),
-    frozenset(
-        {
             "treadle._engine.acting.call_context",
             "treadle._engine.acting.eager",
             "treadle._engine.answering.answer",

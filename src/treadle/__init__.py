@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from treadle._engine.settings import RepairPolicy as RepairPolicy
     from treadle._engine.settings import Settings as Settings
     from treadle._engine.structured import structured_llm_call as structured_llm_call
+    from treadle._evals.load import load_tasks as load_tasks
     from treadle._evals.report import evaluation_report as evaluation_report
     from treadle._evals.runner import Variant as Variant
     from treadle._evals.runner import run_tasks as run_tasks
-    from treadle._evals.load import load_tasks as load_tasks
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
     from treadle._flows.conversation import Conversation as Conversation

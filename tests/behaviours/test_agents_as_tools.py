@@ -13,6 +13,7 @@ from treadle._journal.memory import MemoryJournal
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.events import Paused, ToolDone
 from treadle._types.messages import ToolMessage
+from virtual_time import go_virtual
 
 ORDER = {"user_prompt": "do it", "reasoning": "because", "context": "none"}
 
@@ -77,14 +78,14 @@ def test_cancel_reaches_every_leaf_and_depth_is_bounded():
 
     async def main() -> None:
         run = outer.start("q")
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(1)  # of the virtual clock: until everything waits
         run.cancel()
         result = await run
         assert result.stop_reason == "cancelled"
         assert len(stopped) == 4
         assert_paired(result.messages)
 
-    go(main())
+    go_virtual(main())
 
     def script(request):
         return call("self_", **ORDER) if not any(isinstance(m, ToolMessage) for m in request.messages) else "end"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from treadle import Agent, MaxIterationsError, ScriptedModel, ToolResponse, tool
 from treadle._types.errors import ConfigError
 from treadle._types.events import Event, TextStreamed, ToolStarted
 from treadle._types.messages import UserMessage, text_of
+from virtual_time import go_virtual
 
 PLAIN = {"tool_call": False, "json_mode": False, "json_schema": False}
 
@@ -98,13 +98,12 @@ def test_streaming_repairs_unreadable_actions_in_a_separate_call():
         "<__final_answer__>3</__final_answer__>",
     ]
     model = ScriptedModel(script, abilities=PLAIN)
-    began = time.perf_counter()
-    result = go(Agent(model, [add], preset="streaming").run("q"))
+    result, seconds = go_virtual(Agent(model, [add], preset="streaming").run("q"))
     assert components(model) == ["loop", "repair", "loop"]
     assert model.requests[1].temperature == 0.1
     assert result.iterations == 2  # the repair is not counted
     assert result.answer == "3"
-    assert time.perf_counter() - began >= 0.8
+    assert seconds == pytest.approx(0.8)  # the pause before a repair
 
 
 def test_streaming_repairs_failed_tools_twice_and_may_change_the_tool():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -28,6 +27,7 @@ from treadle import (
 from treadle._types.errors import DuplicateToolError, SchemaError
 from treadle._types.events import ToolDone, ToolOutput, ToolSelectionStarted
 from treadle._types.messages import text_of
+from virtual_time import go_virtual
 
 
 def run(tools: list[Any], *script: Any, **options: Any) -> Any:
@@ -312,7 +312,7 @@ def test_toolkit_swap_stop_and_a_domain_agent():
         assert [step.error for step in result.steps] == ["", "", "unknown_tool"]
         waiting = Agent(ScriptedModel([call("nap")]), [nap])
         started = waiting.start("q")
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1)  # of the virtual clock: until everything waits
         waiting.stop()
         assert (await started).stop_reason == "cancelled"
 
@@ -322,7 +322,7 @@ def test_toolkit_swap_stop_and_a_domain_agent():
         await asyncio.sleep(60)
         return ""
 
-    go(main())
+    go_virtual(main())
 
 
 def many_tools(count: int) -> list[Tool]:
@@ -368,16 +368,15 @@ def test_any_failure_means_the_full_set_and_strict_never_selects():
 
 def test_sync_tools_run_beside_each_other_in_threads():
     names: set[str] = set()
+    all_at_once = threading.Barrier(4)
 
     @tool
     def block() -> str:
-        """Block."""
+        """Wait until four of these run."""
         names.add(threading.current_thread().name)
-        time.sleep(0.1)
+        all_at_once.wait(timeout=20)
         return "x"
 
-    began = time.perf_counter()
     result = run([block], [call("block") for _ in range(4)])
-    assert time.perf_counter() - began < 0.35
-    assert len(result.steps) == 4
+    assert [step.error for step in result.steps] == [""] * 4
     assert threading.main_thread().name not in names

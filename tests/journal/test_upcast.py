@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from treadle._journal import upcast
+from treadle._journal.export import import_run
 from treadle._journal.memory import MemoryJournal
-from treadle._journal.portable import import_run
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types import events as ev
 from treadle._types.errors import CorruptLogError, JournalError

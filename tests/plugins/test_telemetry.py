@@ -333,4 +333,4 @@ def test_failed_attempts_pauses_and_steps_of_a_plan_are_logged(caplog: pytest.Lo
 
     DagAgent(ScriptedModel(plan_two_steps), tools=[look_up]).run_sync("go")
     steps = [vars(record) for record in caplog.records if record.getMessage().startswith("step finished")]
-    assert [(step["step"], step["status"]) for step in steps] == [("a", "done"), ("b", "done")]
+    assert [(step["step"], step["status"]) for step in steps] == [("a", "completed"), ("b", "completed")]
