@@ -32,7 +32,6 @@ LONG_FILES: set[str] = set()
 
 LONG_FUNCTIONS: set[str] = {
     "src/treadle/_engine/run.py __init__",
-    "src/treadle/_tools/builtin/files.py files",
 }
 
 MISSING_TEST_FILES: set[str] = {
@@ -82,9 +81,6 @@ MISSING_TEST_FILES: set[str] = {
     "tests/flows/test_presets.py",
     "tests/flows/test_react.py",
     "tests/flows/test_replay.py",
-    # tests/plugins
-    "tests/plugins/test_code.py",
-    "tests/plugins/test_mcp.py",
 }
 
 MISSING_TEST_FOLDERS: set[str] = {
@@ -98,10 +94,4 @@ MISSING_TEST_FOLDERS: set[str] = {
     "tests/models/transport",
     "tests/server/api",
     "tests/server/live",
-    "tests/tools/builtin",
-    "tests/tools/builtin/knowledge",
-    "tests/tools/builtin/sql",
-    "tests/tools/builtin/web",
-    "tests/tools/mcp",
-    "tests/tools/sandbox",
 }

@@ -187,7 +187,7 @@ def modules_loaded_by(code: str) -> set[str]:
 
 
 def test_import_is_light():
-    """By what is loaded; the time it takes is in tests/bench."""
+    """By what is loaded; the time it takes is in tests/test_overhead.py."""
     assert len([name for name in modules_loaded_by("import treadle") if name.startswith("treadle")]) <= 3
     loaded = modules_loaded_by("from treadle import Agent, ScriptedModel, tool")
     outside = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names
