@@ -1,4 +1,4 @@
-"""What all adapters over HTTP share: the model's facts, its address and key, and the one path a request takes."""
+"""The base class of all adapters over HTTP: the model's profile, its address and key, and how a request is sent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from treadle._models.catalog.known import as_probed
+from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import Provider, connect, provider_named
-from treadle._models.transport.failures import ATTEMPT, Origin, dropped, unreadable
+from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
-from treadle._models.transport.wire import UNREADABLE, whole_characters
 from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Reply, Request, StreamPart
@@ -21,33 +20,33 @@ from treadle._types.usage import Usage
 
 
 class Reader(Protocol):
-    """Reads the payloads of one answer."""
+    """Reads the payloads of one response."""
 
     done: bool
-    """Nothing more is wanted."""
+    """Nothing more needs to be read."""
 
     complete: bool
-    """The reply is whole; only something about it (usage) may still come."""
+    """The reply is complete; only facts about it (usage) may still come."""
 
     def feed(self, payload: bytes) -> Sequence[Delta]:
-        """The deltas one payload brings; a typed error if it is an error in disguise."""
+        """The deltas in one payload; raises a typed error if the payload is an error."""
         ...
 
     def reply(self) -> Reply:
-        """The whole reply; a typed error if the answer ended before it was complete."""
+        """The whole reply; raises a typed error if the response ended before it was complete."""
         ...
 
     def spent(self) -> Usage:
-        """What the call is known to have cost so far."""
+        """The usage that is known so far."""
         ...
 
 
 class HttpModel:
-    """A model behind an HTTP API. A subclass says what goes out (`_body`) and how to read what comes back (`_reader`).
+    """A model behind an HTTP API. A subclass writes the request (`_body`) and reads the response (`_reader`).
 
-    The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless one
-    is passed. `abilities` overrides what the table of models says; `timeout` is the time for a whole exchange in seconds;
-    `extra_body` is added to every request as it is; `max_concurrency` holds for everyone who uses the same key.
+    The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
+    one is passed. `abilities` overrides the table of models; `timeout` limits a whole exchange, in seconds;
+    `extra_body` is added to every request unchanged; `max_concurrency` applies to every model that uses the same key.
     """
 
     path = ""
@@ -73,8 +72,10 @@ class HttpModel:
         self._connection = connect(self._provider, base_url, api_key, headers)
         self._origin: Origin = self._connection.origin
         self._name = name
-        found = profile or as_probed(profile_for(self._provider, name), self._provider.name, name, self.address)
-        self._profile = found.with_abilities(dict(abilities or {}))
+        if profile is None:
+            facts = profile_for(self._provider, name)
+            profile = with_probed_facts(facts, self._provider.name, name, self.address)
+        self._profile = profile.with_abilities(dict(abilities or {}))
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
         self._extra = dict(extra_body or {})
         self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
@@ -90,7 +91,7 @@ class HttpModel:
 
     @property
     def address(self) -> str:
-        """Where requests go, fit to be shown: without credentials."""
+        """Where requests go, without credentials."""
         return self._origin.address
 
     @property
@@ -107,19 +108,19 @@ class HttpModel:
         body = self._body(request, streaming)
         try:
             while body is not None:
-                async with limiter, Exchange(self._endpoint(streaming), body) as answer:
+                async with limiter, Exchange(self._endpoint(streaming), body) as response:
                     while not reader.done and (
-                        payloads := await (answer.rest() if reader.complete else answer.batch())
+                        payloads := await (response.rest() if reader.complete else response.batch())
                     ):
                         for payload in payloads:
                             deltas = reader.feed(payload)
                             if request.stream:
                                 for delta in deltas:
                                     yield delta
-                body = self._go_on(request, streaming, reader)
+                body = self._continuation_body(request, streaming, reader)
             reply = reader.reply()
         except ModelError as error:
-            if error.usage is ATTEMPT:
+            if error.usage is ONE_REQUEST:
                 error.usage = reader.spent()
             if isinstance(error, TransientModelError) and error.status == 429 and error.retry_after:
                 limiter.back_off(error.retry_after)
@@ -127,7 +128,7 @@ class HttpModel:
         yield reply
 
     async def aclose(self) -> None:
-        """Nothing to do: connections belong to the event loop, idle ones close by themselves and all of them with it."""
+        """Nothing to do: connections belong to the event loop and close with it; idle ones close by themselves."""
 
     def _endpoint(self, streaming: bool) -> Endpoint:
         endpoint = self._endpoints.get(streaming)
@@ -141,47 +142,23 @@ class HttpModel:
         return self.path
 
     def _body(self, request: Request, streaming: bool) -> bytes:
-        """The request as this provider wants it: every adapter has its own."""
+        """The body of a request in this provider's format."""
         raise NotImplementedError
 
     def _reader(self, request: Request) -> Reader:
-        """What reads this provider's replies: every adapter has its own."""
+        """A new reader of this provider's responses."""
         raise NotImplementedError
 
-    def _go_on(self, request: Request, streaming: bool, reader: Any) -> bytes | None:
-        """The next request of the same call, for a provider that gives its reply in instalments."""
+    def _continuation_body(self, request: Request, streaming: bool, reader: Any) -> bytes | None:
+        """The next request of the same call, for a provider that returns its reply in several responses; else None."""
         return None
 
 
 def _timeouts(timeout: float | Timeouts | None, *, patient: bool) -> Timeouts:
-    """A number bounds the whole exchange. A model that thinks, or reads its prompt on this machine, may be silent for long."""
+    """A number limits the whole exchange. A `patient` exchange has no limit for silence of its own: a model that
+    thinks, or that reads its prompt on this machine, may be silent for long."""
     if isinstance(timeout, Timeouts):
         return timeout
     usual = Timeouts() if timeout is None else Timeouts(total=timeout)
     stall = usual.total if patient or usual.stall is None or usual.total is None else min(usual.stall, usual.total)
     return msgspec.structs.replace(usual, stall=stall)
-
-
-def decode(payload: bytes, origin: Origin) -> list[Any]:
-    """The JSON documents in a payload. Usually one; some servers forget the blank line between two events."""
-    try:
-        return [msgspec.json.decode(payload)]
-    except UNREADABLE:
-        pass
-    try:
-        return [_lenient(payload)]
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return [_lenient(line) for line in payload.split(b"\n") if line.strip()]
-    except (ValueError, RecursionError):
-        if payload.startswith((b"{", b"[")) and not payload.rstrip().endswith((b"}", b"]")):
-            raise dropped(origin, "the reply was cut off") from None
-        raise unreadable(origin, "the reply is not JSON", payload) from None
-
-
-def _lenient(payload: bytes) -> Any:
-    """Python's own reader takes what the strict one refuses: NaN, raw control characters, half a surrogate pair."""
-    from json import loads
-
-    return whole_characters(loads(payload.decode("utf-8-sig", "replace"), strict=False))
