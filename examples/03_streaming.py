@@ -3,7 +3,7 @@
 import asyncio
 
 from treadle import Agent, ScriptedModel, tool
-from treadle._types.events import AnswerDelta, ToolDone
+from treadle.events import AnswerDelta, ToolDone
 
 
 @tool

@@ -4,9 +4,8 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from treadle import Agent, ScriptedModel, tool
-from treadle._journal import open_journal
-from treadle._types.events import Paused
+from treadle import Agent, ScriptedModel, open_journal, tool
+from treadle.events import Paused
 
 
 @tool(approval="ask")

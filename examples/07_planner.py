@@ -1,9 +1,10 @@
-"""Thinking aids are plug-ins: a plan with done flags, kept up to date while the agent works. Each call is counted on its own."""
+"""A thinking aid: a plan with done flags, updated while the agent works. Its model calls are counted on their own."""
 
 import asyncio
+import json
 
 from treadle import Agent, ScriptedModel, tool
-from treadle._types.events import PlanChanged
+from treadle.events import PlanChanged
 
 
 @tool
@@ -17,12 +18,10 @@ def think(request):  # a stand-in for a model: what it says depends on who asks
         done = len(request.messages) > 2 or "found" in str(request.messages)
         steps = [{"text": "look it up", "done": done}, {"text": "answer", "done": False}]
         return {"name": request.tools[0].name, "args": {"steps": steps}} if request.tools else "[]"
-    seen = "found" in str(request.messages)
-    if seen:
-        return '{"thought": "I have it", "action": "final_answer", "args": {}, "final_answer": "Found.", "task_successful": true}'
-    return (
-        '{"thought": "look", "action": "look_up", "args": {"what": "it"}, "final_answer": "", "task_successful": false}'
-    )
+    step = {"thought": "look", "action": "look_up", "args": {"what": "it"}, "task_successful": False}
+    if "found" in str(request.messages):
+        step |= {"thought": "I have it", "action": "final_answer", "final_answer": "Found.", "task_successful": True}
+    return json.dumps(step)
 
 
 async def main() -> None:

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from treadle import DagAgent, ScriptedModel, tool
-from treadle._flows.dag.picture import mermaid
+from treadle import DagAgent, ScriptedModel, plan_diagram, tool
 
 
 @tool(effect="pure")
@@ -40,7 +39,7 @@ async def main() -> None:
     run = DagAgent(ScriptedModel(think), tools=[population]).start("Which city is larger, Oslo or Bergen?")
     result = await run
     print(result.answer, f"in {result.elapsed:.2f} s")
-    print(mermaid(run.records))
+    print(plan_diagram(run.records))
     assert result.metadata["dag"]["steps"]["compare"]["status"] == "completed"
 
 

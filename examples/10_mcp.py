@@ -3,9 +3,7 @@
 import asyncio
 import sys
 
-from treadle import Agent, ScriptedModel, Toolkit, tool
-from treadle._tools.mcp.client import McpConnection
-from treadle._tools.mcp.serve import serve_stdio
+from treadle import Agent, McpConnection, ScriptedModel, Toolkit, serve_mcp, tool
 from treadle.plugins import McpTools
 
 
@@ -29,6 +27,6 @@ async def main() -> None:
 
 
 if sys.argv[1:] == ["serve"]:
-    asyncio.run(serve_stdio(Toolkit([turn_around])))
+    asyncio.run(serve_mcp(Toolkit([turn_around])))
 else:
     asyncio.run(main())

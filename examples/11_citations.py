@@ -1,10 +1,9 @@
-"""Retrieval over a local knowledge base, with citations that resolve to a passage; one that does not exist is removed."""
+"""Retrieval from a local knowledge base. Citations refer to passages; one that refers to none is removed."""
 
 import tempfile
 from pathlib import Path
 
-from treadle import Agent, ScriptedModel
-from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase, retrieval
+from treadle import Agent, KnowledgeBase, ScriptedModel, builtin
 from treadle.plugins import Citations
 
 NOTES = {
@@ -23,7 +22,9 @@ with tempfile.TemporaryDirectory() as folder:
             "It rained on twelve days [ID:1]. It also snowed [ID:99].",
         ]
     )
-    agent = Agent(model, tools=[retrieval(base.path, about="notes of a gardener")], plugins=[Citations()])
+    agent = Agent(
+        model, tools=[builtin("retrieval", path=base.path, about="notes of a gardener")], plugins=[Citations()]
+    )
     result = agent.run_sync("How often did it rain in May?")
 
     print(result.answer)

@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from treadle import Agent, ScriptedModel, tool
-from treadle._journal import open_journal
+from treadle import Agent, ScriptedModel, open_journal, tool
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
 FIRST_TIME = len(sys.argv) > 1

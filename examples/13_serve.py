@@ -5,8 +5,7 @@ import json
 
 import aiohttp
 
-from treadle import Agent, ScriptedModel, tool
-from treadle._server import make_server
+from treadle import Agent, ScriptedModel, make_server, tool
 
 
 @tool

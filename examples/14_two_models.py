@@ -1,7 +1,6 @@
 """A supervisor on one model, a worker on another, one budget for both; and a fallback when a model fails for good."""
 
-from treadle import Agent, Budget, ScriptedModel, tool
-from treadle._types.errors import RequestRefusedError
+from treadle import Agent, Budget, RequestRefusedError, ScriptedModel, tool
 
 
 @tool

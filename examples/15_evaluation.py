@@ -5,16 +5,13 @@ import json
 import tempfile
 from pathlib import Path
 
-from treadle import ScriptedModel
-from treadle._evals.report import markdown, report_of
-from treadle._evals.runner import Variant, run_tasks
-from treadle._evals.tasks import load_tasks
+from treadle import ScriptedModel, Variant, evaluation_report, load_tasks, run_tasks
 
 TASKS = [
     {"id": "day", "kind": "single", "question": "Which day of the week is 2026-03-05?", "tools": ["weekday"],
      "check": {"answer_contains": "Thursday", "tools_called": {"at_least": {"weekday": 1}}}},
-    {"id": "days", "kind": "single", "question": "How many days are there from 2026-01-15 to 2026-03-01?", "tools": ["days_between"],
-     "check": {"answer_contains": 45}},
+    {"id": "days", "kind": "single", "question": "How many days are there from 2026-01-15 to 2026-03-01?",
+     "tools": ["days_between"], "check": {"answer_contains": 45}},
 ]  # fmt: skip
 
 
@@ -34,5 +31,5 @@ with tempfile.TemporaryDirectory() as folder:
     variants = [Variant("careful", ScriptedModel(careful)), Variant("guesses", guess)]
     trials = asyncio.run(run_tasks(load_tasks(file), variants))
 
-print(markdown(report_of("dates", trials)))
+print(evaluation_report("dates", trials))
 assert [trial.passed for trial in trials] == [True, True, False, False]

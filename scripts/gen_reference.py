@@ -1,4 +1,4 @@
-"""Write the reference pages from the code itself: events, settings, errors, providers, the command line, the picture of the layers.
+"""Write the reference pages from the code: public names, events, settings, errors, providers, commands, layers.
 
 python scripts/gen_reference.py            # writes docs/reference/*.md and docs/reference/layers.svg
 python scripts/gen_reference.py --check    # says which pages are not what the code says
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from api_reference import api_page
 from layers import picture
 from msgspec import Struct
 
@@ -26,6 +27,7 @@ from treadle._models.transport import retry as retry_module
 from treadle._server import settings as server_module
 from treadle._types import errors as errors_module
 from treadle._types import events as events_module
+from treadle._types.dag_events import PlannedStep
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -73,6 +75,10 @@ def table(kind: type[Any], module: ModuleType) -> str:
     return "\n".join(lines) + "\n"
 
 
+def own_table(kind: type[Any]) -> str:
+    return table(kind, sys.modules[kind.__module__])
+
+
 def doc(kind: type[Any]) -> str:
     text = (kind.__dict__.get("__doc__") or "").strip()
     return "" if not text or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text) + "\n\n"
@@ -82,7 +88,8 @@ def events_page() -> str:
     kinds: tuple[type[Struct], ...] = events_module.Event.__args__  # pyright: ignore[reportAttributeAccessIssue]
     parts = [
         NOTE + "# Events\n\n"
-        "A run is a list of records; a record is an event in its place. This page is written from `treadle/_types/events.py`.\n\n"
+        "A run is a list of records; a record is an event and its position in the log. "
+        "All of these are imported from `treadle.events`.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n" + doc(events_module.Record) + table(events_module.Record, events_module)
     ]
@@ -94,10 +101,10 @@ def events_page() -> str:
         for kind in kinds:
             if (kind in events_module.TRANSIENT) is chosen:
                 tag = kind.__struct_config__.tag
-                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + table(kind, sys.modules[kind.__module__]))
+                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_table(kind))
     parts.append("\n## Values inside events\n")
-    inside = (events_module.Artifact, events_module.PlanStep, events_module.Sent)
-    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + table(kind, events_module) for kind in inside]
+    inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
+    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_table(kind) for kind in inside]
     return "".join(parts)
 
 
@@ -140,13 +147,14 @@ def presets_table() -> str:
 
 def errors_page() -> str:
     tree = (errors_module.__doc__ or "").strip()
-    return f"{NOTE}# Errors\n\n```text\n{tree}\n```\n\nAll of them live in `treadle._types.errors`.\n"
+    return f"{NOTE}# Errors\n\n```text\n{tree}\n```\n\nAll of them are imported from `treadle`.\n"
 
 
 def providers_page() -> str:
     lines = [
         NOTE + "# Providers\n",
-        'A model is named `"provider:model"` or `"model@Provider"`. Case, spaces and underscores in the provider\'s name do not matter.\n',
+        'A model is named `"provider:model"` or `"model@Provider"`. '
+        "Case, spaces and underscores in the provider's name do not matter.\n",
         "| provider | address | key | other address from | also called |",
         "|---|---|---|---|---|",
     ]
@@ -157,9 +165,8 @@ def providers_page() -> str:
         if keys and not provider.needs_key:
             keys += " (optional)"
         others = ", ".join(f"`{alias}`" for alias in provider.aliases)
-        lines.append(
-            f"| `{provider.name}` | {code(provider.base_url)} | {keys or 'none'} | {code(provider.base_env)} | {others} |"
-        )
+        cells = [f"`{provider.name}`", code(provider.base_url), keys or "none", code(provider.base_env), others]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -205,6 +212,7 @@ def invocation(action: argparse.Action) -> str:
 
 def pages() -> dict[Path, str]:
     return {
+        FOLDER / "api.md": api_page(NOTE),
         FOLDER / "events.md": events_page(),
         FOLDER / "settings.md": settings_page(),
         FOLDER / "errors.md": errors_page(),

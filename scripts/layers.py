@@ -10,7 +10,7 @@ LAYERS: list[list[tuple[str, str]]] = [
     [("_engine", "the run, the loop, acting, concluding, rendering")],
     [("_plugins", "one mechanism each, through hooks only")],
     [("_flows", "agent, presets, DAG, replay, conversations")],
-    [("_config", "agents from files"), ("_durable", "Temporal workers"), ("_evals", "task files")],
+    [("_config", "agents from files"), ("_durable", "Temporal"), ("_evals", "task files"), ("_testing", "test tools")],
     [("_server", "SSE, runs API, page")],
     [("_cli", "the terminal program")],
 ]
@@ -22,9 +22,10 @@ WIDTH, HEIGHT, GAP, EDGE = 720, 46, 12, 16
 def picture() -> str:
     total = EDGE * 2 + len(LAYERS) * HEIGHT + (len(LAYERS) - 1) * GAP
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" role="img" aria-label="Layers of Treadle" '
-        'font-family="system-ui, sans-serif" font-size="14">',
-        "<style>rect{fill:#e8eaf6;stroke:#3f51b5}text{fill:#1a237e}.n{font-weight:700}.w{font-size:12px}path{stroke:#3f51b5}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" role="img" '
+        'aria-label="Layers of Treadle" font-family="system-ui, sans-serif" font-size="14">',
+        "<style>rect{fill:#e8eaf6;stroke:#3f51b5}text{fill:#1a237e}.n{font-weight:700}.w{font-size:12px}"
+        "path{stroke:#3f51b5}</style>",
     ]
     for place, rooms in enumerate(reversed(LAYERS)):
         top = EDGE + place * (HEIGHT + GAP)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 ALLOWED_SKIPS = {
-    "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "takes half an hour; TREADLE_LONG_TESTS=1 asks for it",
+    "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "half an hour; TREADLE_LONG_TESTS=1 asks for it",
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
     "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
 }
-"""The tests that may be skipped where skips are errors, by function name, and why. tests/test_skips.py checks that each exists."""
+"""The tests that may be skipped where skips are errors, and why; tests/test_skips.py checks that each exists."""
 
 
 def skips_are_errors() -> bool:
@@ -59,6 +60,20 @@ def skip_error(nodeid: str, longrepr: object) -> str:
     reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
     reason = reason.removeprefix("Skipped: ")
     return (
-        f"{nodeid} was skipped: {reason}\nWith CI=true or TREADLE_NO_SKIPS=1 a skip is an error: install what is missing "
-        "(tasks.py: SYSTEM_PROGRAMS, pyproject.toml: test), or list the test with a reason in tests/conftest.py."
+        f"{nodeid} was skipped: {reason}\n"
+        "With CI=true or TREADLE_NO_SKIPS=1 a skip is an error: install what is missing (tasks.py: SYSTEM_PROGRAMS, "
+        "pyproject.toml: test), or list the test with a reason in tests/conftest.py."
     )
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """`no_cover` stops all tracing. In a worker of xdist pytest-cov's own marker stops only one of two collectors."""
+    trace = sys.gettrace()
+    if trace is None or item.get_closest_marker("no_cover") is None:
+        return (yield)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(trace)

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from coverage import Coverage
 from coverage.exceptions import CoverageException
 
-FLOORS = {"_types": 90, "_dialects": 90, "_engine": 90, "_plugins": 90, "_flows": 90}
+FLOORS = {"_types": 97, "_dialects": 96, "_engine": 91, "_plugins": 91, "_flows": 93}
 """Percent of statements and branches together. Raise a floor when its figure is well above it; never lower one."""
 
 WORST_SHOWN = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = os.environ.get("PYTHONPATH", "")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -28,7 +30,7 @@ def snippets() -> list[tuple[str, str]]:
 def test_snippet(where: str, code: str, tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60,
-        env={"PATH": "", "HOME": str(tmp_path), "TREADLE_STATE": str(tmp_path)},
+        env={"PATH": "", "HOME": str(tmp_path), "TREADLE_STATE": str(tmp_path), "PYTHONPATH": SOURCES},
     )  # fmt: skip
     assert done.returncode == 0, f"{where}\n{done.stdout}{done.stderr}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -20,7 +21,7 @@ TESTS = ROOT / "tests"
 SOURCE = ROOT / "src" / "treadle"
 PUBLIC_MODULES = ["", "events", "messages", "plugins", "testing"]
 LAYERS = [
-    ["_version"],
+    ["_version", "_lazy"],
     ["_types"],
     ["_journal", "_models"],
     ["_dialects"],
@@ -28,9 +29,9 @@ LAYERS = [
     ["_engine"],
     ["_plugins"],
     ["_flows"],
-    PUBLIC_MODULES,
-    ["_config", "_durable", "_evals"],
+    ["_config", "_durable", "_evals", "_testing"],
     ["_server"],
+    PUBLIC_MODULES,
     ["_cli"],
     ["__main__"],
 ]
@@ -145,24 +146,36 @@ def test_every_source_folder_has_a_folder_of_tests():
 
 
 def test_one_version():
-    from treadle._version import __version__
+    """`_version.py` is the only place: the package's metadata are built from it."""
+    import treadle
 
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == __version__
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert "version" not in settings["project"]
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["hatch"]["version"]["path"] == "src/treadle/_version.py"
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] == treadle.__version__  # pyright: ignore[reportOptionalSubscript]
 
 
 PUBLIC = set(
-    """Agent AnthropicModel Artifact BaseTool Budget BudgetExhaustedError DagAgent GeminiModel Journal LocalModel
-    MaxIterationsError ModelRegistry OpenAIModel Plugin RepairPolicy Reply RetryPolicy Run RunResult
-    ScriptedModel Settings Tool ToolContext ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit
-    TreadleError Usage presets react_loop structured_llm_call tool""".split()
+    """Agent AnthropicModel Approval Artifact BadReplyError BaseTool Budget BudgetExhaustedError ConfigError
+    ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError GeminiModel
+    Journal JournalError KnowledgeBase LimitError LocalModel MaxIterationsError McpConnection McpTools
+    MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel Plugin Prices Profile RepairPolicy
+    Reply RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunInfo RunNotFoundError RunResult
+    SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError TemporalSubmitter Tool ToolContext
+    ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError
+    Usage Variant blame builtin create_app evaluation_report fork load_agent load_tasks make_server open_journal
+    plan_diagram presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
+    temporal_worker tool""".split()
 )
 
 
 def test_public_names():
     import treadle
 
-    assert set(treadle.__all__) == PUBLIC
-    for name in treadle.__all__:
+    assert set(dir(treadle)) - {"__version__"} == PUBLIC
+    for name in PUBLIC:
         assert getattr(treadle, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = treadle.nothing

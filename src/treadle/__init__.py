@@ -1,16 +1,20 @@
 """Treadle turns any language model into a tool-using agent.
 
-Names are imported when first used, so that `import treadle` costs next to nothing.
+Public modules are `treadle`, `treadle.events`, `treadle.messages`, `treadle.plugins` and `treadle.testing`.
+Everything else has a leading underscore and may change in any release.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from treadle._lazy import lazy_getattr
 from treadle._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from treadle._config import load_agent as load_agent
+    from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
+    from treadle._durable.temporal import temporal_worker as temporal_worker
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._engine.result import RunResult as RunResult
     from treadle._engine.run import Run as Run
@@ -18,57 +22,130 @@ if TYPE_CHECKING:
     from treadle._engine.settings import RepairPolicy as RepairPolicy
     from treadle._engine.settings import Settings as Settings
     from treadle._engine.structured import structured_llm_call as structured_llm_call
+    from treadle._evals.report import evaluation_report as evaluation_report
+    from treadle._evals.runner import Variant as Variant
+    from treadle._evals.runner import run_tasks as run_tasks
+    from treadle._evals.tasks import load_tasks as load_tasks
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
+    from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
+    from treadle._flows.dag.picture import plan_diagram as plan_diagram
     from treadle._flows.react import react_loop as react_loop
+    from treadle._flows.replay import blame as blame
+    from treadle._flows.replay import fork as fork
+    from treadle._flows.replay import replay as replay
+    from treadle._journal import open_journal as open_journal
     from treadle._journal.base import Journal as Journal
+    from treadle._journal.base import RunInfo as RunInfo
     from treadle._models.anthropic.model import AnthropicModel as AnthropicModel
+    from treadle._models.base import Model as Model
     from treadle._models.catalog.registry import ModelRegistry as ModelRegistry
+    from treadle._models.catalog.registry import resolve_model as resolve_model
     from treadle._models.gemini.model import GeminiModel as GeminiModel
     from treadle._models.local.model import LocalModel as LocalModel
     from treadle._models.openai.chat import OpenAIModel as OpenAIModel
+    from treadle._models.openai.responses import ResponsesModel as ResponsesModel
     from treadle._models.scripted import ScriptedModel as ScriptedModel
     from treadle._models.transport.retry import RetryPolicy as RetryPolicy
+    from treadle._plugins.guards.approval import Approval as Approval
+    from treadle._plugins.mcp import McpTools as McpTools
+    from treadle._server import create_app as create_app
+    from treadle._server import make_server as make_server
+    from treadle._server import serve as serve
+    from treadle._server.settings import ServerSettings as ServerSettings
     from treadle._tools.base import Tool as Tool
     from treadle._tools.base import ToolContext as ToolContext
     from treadle._tools.base import ToolResponse as ToolResponse
+    from treadle._tools.builtin import builtin as builtin
+    from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.function import tool as tool
+    from treadle._tools.mcp.client import McpConnection as McpConnection
+    from treadle._tools.mcp.serve import serve_mcp as serve_mcp
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
     from treadle._tools.spec import ToolSpec as ToolSpec
     from treadle._tools.toolkit import Toolkit as Toolkit
+    from treadle._types.errors import BadReplyError as BadReplyError
     from treadle._types.errors import BudgetExhaustedError as BudgetExhaustedError
+    from treadle._types.errors import ConfigError as ConfigError
+    from treadle._types.errors import ContentFilteredError as ContentFilteredError
+    from treadle._types.errors import ContextOverflowError as ContextOverflowError
+    from treadle._types.errors import CorruptLogError as CorruptLogError
+    from treadle._types.errors import DuplicateToolError as DuplicateToolError
+    from treadle._types.errors import JournalError as JournalError
+    from treadle._types.errors import LimitError as LimitError
     from treadle._types.errors import MaxIterationsError as MaxIterationsError
+    from treadle._types.errors import MissingExtraError as MissingExtraError
+    from treadle._types.errors import MissingKeyError as MissingKeyError
+    from treadle._types.errors import ModelError as ModelError
+    from treadle._types.errors import RequestRefusedError as RequestRefusedError
+    from treadle._types.errors import RunBusyError as RunBusyError
+    from treadle._types.errors import RunNotFoundError as RunNotFoundError
+    from treadle._types.errors import SchemaError as SchemaError
+    from treadle._types.errors import StructuredCallError as StructuredCallError
     from treadle._types.errors import ToolError as ToolError
+    from treadle._types.errors import TransientModelError as TransientModelError
     from treadle._types.errors import TreadleError as TreadleError
+    from treadle._types.errors import UnknownModelError as UnknownModelError
     from treadle._types.events import Artifact as Artifact
+    from treadle._types.profile import Prices as Prices
+    from treadle._types.profile import Profile as Profile
     from treadle._types.request import Reply as Reply
+    from treadle._types.state_values import Step as Step
     from treadle._types.usage import Usage as Usage
 
-_WHERE = {
+_LAZY_IMPORTS = {
     "Agent": "_flows.agent",
     "AnthropicModel": "_models.anthropic.model",
+    "Approval": "_plugins.guards.approval",
     "Artifact": "_types.events",
+    "BadReplyError": "_types.errors",
     "BaseTool": "_tools.spec",
     "Budget": "_engine.settings",
     "BudgetExhaustedError": "_types.errors",
+    "ConfigError": "_types.errors",
+    "ContentFilteredError": "_types.errors",
+    "ContextOverflowError": "_types.errors",
+    "Conversation": "_flows.conversation",
+    "CorruptLogError": "_types.errors",
     "DagAgent": "_flows.dag.agent",
+    "DuplicateToolError": "_types.errors",
     "GeminiModel": "_models.gemini.model",
     "Journal": "_journal.base",
+    "JournalError": "_types.errors",
+    "KnowledgeBase": "_tools.builtin.knowledge.base",
+    "LimitError": "_types.errors",
     "LocalModel": "_models.local.model",
     "MaxIterationsError": "_types.errors",
+    "McpConnection": "_tools.mcp.client",
+    "McpTools": "_plugins.mcp",
+    "MissingExtraError": "_types.errors",
+    "MissingKeyError": "_types.errors",
+    "Model": "_models.base",
+    "ModelError": "_types.errors",
     "ModelRegistry": "_models.catalog.registry",
     "OpenAIModel": "_models.openai.chat",
     "Plugin": "_engine.plugin",
+    "Prices": "_types.profile",
+    "Profile": "_types.profile",
     "RepairPolicy": "_engine.settings",
     "Reply": "_types.request",
+    "RequestRefusedError": "_types.errors",
+    "ResponsesModel": "_models.openai.responses",
     "RetryPolicy": "_models.transport.retry",
     "Run": "_engine.run",
+    "RunBusyError": "_types.errors",
+    "RunInfo": "_journal.base",
+    "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",
+    "SchemaError": "_types.errors",
     "ScriptedModel": "_models.scripted",
+    "ServerSettings": "_server.settings",
     "Settings": "_engine.settings",
+    "Step": "_types.state_values",
+    "StructuredCallError": "_types.errors",
     "Tool": "_tools.base",
     "ToolContext": "_tools.base",
     "ToolError": "_types.errors",
@@ -77,25 +154,44 @@ _WHERE = {
     "ToolReturn": "_tools.spec",
     "ToolSpec": "_tools.spec",
     "Toolkit": "_tools.toolkit",
+    "TransientModelError": "_types.errors",
     "TreadleError": "_types.errors",
+    "UnknownModelError": "_types.errors",
     "Usage": "_types.usage",
+    "Variant": "_evals.runner",
+    "blame": "_flows.replay",
+    "builtin": "_tools.builtin",
+    "evaluation_report": "_evals.report",
+    "fork": "_flows.replay",
+    "load_agent": "_config",
+    "load_tasks": "_evals.tasks",
+    "open_journal": "_journal",
+    "plan_diagram": "_flows.dag.picture",
+    "presets": "_flows.presets:",
     "react_loop": "_flows.react",
+    "replay": "_flows.replay",
+    "resolve_model": "_models.catalog.registry",
+    "run_tasks": "_evals.runner",
+    "serve_mcp": "_tools.mcp.serve",
     "structured_llm_call": "_engine.structured",
     "tool": "_tools.function",
 }
+_NEEDS_EXTRA = {
+    "TemporalSubmitter": "_durable.temporal",
+    "create_app": "_server",
+    "make_server": "_server",
+    "serve": "_server",
+    "temporal_worker": "_durable.temporal",
+}
+"""Not in `__all__`: `from treadle import *` works without the extras `server` and `temporal`."""
 
-__all__ = [*sorted(_WHERE), "presets"]  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
+__all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
+_get = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "presets":
-        return import_module("treadle._flows.presets")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'treadle' has no attribute {name!r}")
-    value = getattr(import_module(f"treadle.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
+    return _get(name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_NEEDS_EXTRA, "__version__"]

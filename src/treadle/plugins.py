@@ -1,14 +1,14 @@
-"""What can be added to an agent: guards, thinking aids, memory, citations, approval, MCP, telemetry.
-
-Each name is imported when it is first used.
-"""
+"""Plug-ins: the base class with its hooks, what hooks receive and return, and the plug-ins that come with Treadle."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from treadle._lazy import lazy_getattr
+
 if TYPE_CHECKING:
+    from treadle._dialects.base import Decision as Decision
+    from treadle._engine.plugin import Pause as Pause
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._plugins.code import CodeMode as CodeMode
     from treadle._plugins.guards.approval import Approval as Approval
@@ -30,41 +30,41 @@ if TYPE_CHECKING:
     from treadle._plugins.thinking.planner import Planner as Planner
     from treadle._plugins.thinking.reflection import Reflection as Reflection
     from treadle._plugins.thinking.rewrite import QuestionRewrite as QuestionRewrite
+    from treadle._tools.base import ToolOutcome as ToolOutcome
 
 _LAZY_IMPORTS = {
-    "Approval": "guards.approval",
-    "Borrowed": "small_models.borrowed",
-    "Citations": "memory.citations",
-    "CodeMode": "code",
-    "ContextGuard": "guards.context_guard",
-    "HistoryTrim": "guards.history_trim",
-    "Insist": "small_models.insist",
-    "Invented": "small_models.invented",
-    "LoopGuard": "guards.loop_guard",
-    "McpTools": "mcp",
-    "Memory": "memory.plugin",
-    "MemoryStore": "memory.store",
-    "Observer": "thinking.observer",
-    "Paging": "guards.paging",
-    "Planner": "thinking.planner",
-    "QuestionRewrite": "thinking.rewrite",
-    "Reflection": "thinking.reflection",
-    "TaskAnalysis": "thinking.analysis",
-    "Telemetry": "telemetry",
-    "ToolSelection": "guards.tool_selection",
+    "Approval": "_plugins.guards.approval",
+    "Borrowed": "_plugins.small_models.borrowed",
+    "Citations": "_plugins.memory.citations",
+    "CodeMode": "_plugins.code",
+    "ContextGuard": "_plugins.guards.context_guard",
+    "Decision": "_dialects.base",
+    "HistoryTrim": "_plugins.guards.history_trim",
+    "Insist": "_plugins.small_models.insist",
+    "Invented": "_plugins.small_models.invented",
+    "LoopGuard": "_plugins.guards.loop_guard",
+    "McpTools": "_plugins.mcp",
+    "Memory": "_plugins.memory.plugin",
+    "MemoryStore": "_plugins.memory.store",
+    "Observer": "_plugins.thinking.observer",
+    "Paging": "_plugins.guards.paging",
+    "Pause": "_engine.plugin",
+    "Planner": "_plugins.thinking.planner",
+    "Plugin": "_engine.plugin",
+    "QuestionRewrite": "_plugins.thinking.rewrite",
+    "Reflection": "_plugins.thinking.reflection",
+    "TaskAnalysis": "_plugins.thinking.analysis",
+    "Telemetry": "_plugins.telemetry",
+    "ToolOutcome": "_tools.base",
+    "ToolSelection": "_plugins.guards.tool_selection",
 }
 
-__all__ = [*sorted(_LAZY_IMPORTS), "Plugin"]  # pyright: ignore[reportUnsupportedDunderAll] - imported on use
+__all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
+_get = lazy_getattr(__name__, _LAZY_IMPORTS)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Plugin":
-        return import_module("treadle._engine.plugin").Plugin
-    if name not in _LAZY_IMPORTS:
-        raise AttributeError(f"module 'treadle.plugins' has no attribute {name!r}")
-    value = getattr(import_module(f"treadle._plugins.{_LAZY_IMPORTS[name]}"), name)
-    globals()[name] = value
-    return value
+    return _get(name)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from kit import call, go
 from treadle import ScriptedModel
-from treadle._config import load
+from treadle._config import load_agent
 from treadle._config.document import json_schema, parse_document, read_document
 from treadle._config.graph import GraphAgent, check, order_of
 from treadle._journal.memory import MemoryJournal
@@ -56,7 +56,7 @@ def test_L130_the_sample_of_the_description_loads_with_its_names(monkeypatch: py
 def test_L130_a_graph_of_components_runs(tmp_path: Path):
     model = ScriptedModel([call("calculator", expression="6*7"), "42", "forty-two"])
     journal = MemoryJournal()
-    agent = load(write(tmp_path, GRAPH), model=model, journal=journal)
+    agent = load_agent(write(tmp_path, GRAPH), model=model, journal=journal)
     assert isinstance(agent, GraphAgent)
 
     async def main() -> None:
@@ -101,7 +101,7 @@ def test_L130_a_tool_in_the_graph_and_a_nested_agent(tmp_path: Path):
     }
     order = {"reasoning": "r", "context": "c"}
     model = ScriptedModel([call("helper", **order), "helped", "built in 1655"])
-    result = go(load(write(tmp_path, data), model=model).run("When was the lighthouse built?"))
+    result = go(load_agent(write(tmp_path, data), model=model).run("When was the lighthouse built?"))
     assert result.answer == "built in 1655"
     assert "1655" in text_of(model.requests[0].messages[-1].content)
 
@@ -114,7 +114,7 @@ def test_yaml_short_form_and_environment(tmp_path: Path, monkeypatch: pytest.Mon
         "  max_rounds: 3\n"
     )
     model = ScriptedModel(["hello"])
-    agent = load(path, model=model)
+    agent = load_agent(path, model=model)
     assert agent.settings.max_iterations == 4
     assert go(agent.run("hi")).answer == "hello"
     assert "You are kind. Always." in model.requests[0].messages[0].text
@@ -145,7 +145,7 @@ def test_yaml_short_form_and_environment(tmp_path: Path, monkeypatch: pytest.Mon
 )
 def test_errors_name_the_place_and_the_fix(data: Any, says: str, tmp_path: Path):
     with pytest.raises(ConfigError, match=says):
-        load(write(tmp_path, data))
+        load_agent(write(tmp_path, data))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read(name: str, text: str | None, tmp_path: Path):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(ConfigError, match=name):
-        load(tmp_path / name)
+        load_agent(tmp_path / name)
 
 
 def test_the_published_schema_accepts_the_sample():

@@ -97,10 +97,10 @@ def workers(target: str, dsn: str, tmp_path: Path) -> Iterator[Workers]:
 
 
 async def submitter(target: str, dsn: str) -> Any:
-    from treadle._durable.temporal import Submitter
+    from treadle._durable.temporal import TemporalSubmitter
     from treadle._journal.postgres import PostgresJournal
 
-    return await Submitter.connect(target, PostgresJournal(dsn))
+    return await TemporalSubmitter.connect(target, PostgresJournal(dsn))
 
 
 def test_L142_two_workers_fifty_runs_one_killed(target: str, dsn: str, workers: Workers, tmp_path: Path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from temporalio.client import Client
 
 from treadle import Agent, ScriptedModel, tool
-from treadle._durable.temporal import make_worker
+from treadle._durable.temporal import temporal_worker
 from treadle._journal.postgres import PostgresJournal
 from treadle._types.messages import ToolMessage
 
@@ -58,7 +58,7 @@ async def main() -> None:
     agent = Agent(ScriptedModel(script), [nap, pay, ask], max_iterations=1000)
     client = await Client.connect(TARGET)
     print("ready", os.getpid(), flush=True)
-    await make_worker(client, {"agent": agent}, journal, at_once=40).run()
+    await temporal_worker(client, {"agent": agent}, journal, at_once=40).run()
 
 
 asyncio.run(main())

@@ -196,11 +196,11 @@ def test_L141_list_resume_replay_fork_export_import():
 
 def test_L142_runs_on_many_machines_are_declared():
     pytest.importorskip("temporalio")
-    from treadle._durable.temporal import Advancer, Submitter, make_worker
+    from treadle._durable.temporal import Advancer, TemporalSubmitter, temporal_worker
 
-    assert callable(make_worker)
+    assert callable(temporal_worker)
     assert Advancer.advance.__name__ == "advance"
-    assert {"submit", "send", "approve", "cancel", "wait"} <= set(dir(Submitter))
+    assert {"submit", "send", "approve", "cancel", "wait"} <= set(dir(TemporalSubmitter))
 
 
 def test_L143_an_older_log_still_loads_and_old_runs_can_be_cleared(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 
 from kit import add, call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle._config import load
+from treadle._config import load_agent
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp import McpTools
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
@@ -138,7 +138,7 @@ def test_L130_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch
     model = ScriptedModel(
         [[call("retrieval", query="lighthouse"), call("custom_tool", text="5561")], "It was built in 1655."]
     )
-    result = go(load(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 60)
+    result = go(load_agent(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 60)
     assert result.answer == "It was built in 1655."
     assert [tool.name for tool in model.requests[0].tools][-1] == "custom_tool"
     assert "1655" in str(model.requests[1].messages)

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from treadle._models.base import Model
 
 
-def load(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent:
-    """The agent a document describes; a document with several components is an agent too. `model` stands in for all of theirs."""
+def load_agent(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent:
+    """The agent that a JSON or YAML document describes; a document with several components is one agent, too.
+
+    `model` replaces the models named in the document. `options` are keyword arguments of `Agent`.
+    """
     from treadle._config.document import read_document
     from treadle._config.graph import GraphAgent
 

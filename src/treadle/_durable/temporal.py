@@ -32,14 +32,14 @@ except ImportError as error:
 QUEUE = "treadle"
 
 
-class Submitter:
+class TemporalSubmitter:
     """Hands runs to the workers and talks to them while they work."""
 
     def __init__(self, client: Client, journal: Journal, *, queue: str = QUEUE) -> None:
         self.client, self.journal, self.queue = client, journal, queue
 
     @classmethod
-    async def connect(cls, target: str, journal: Journal, *, queue: str = QUEUE) -> Submitter:
+    async def connect(cls, target: str, journal: Journal, *, queue: str = QUEUE) -> TemporalSubmitter:
         return cls(await Client.connect(target), journal, queue=queue)
 
     async def submit(self, question: str, *, agent: str = "agent", run_id: str = "", user: str = "") -> str:
@@ -127,7 +127,7 @@ class Advancer:
                 run.cancel()
 
 
-def make_worker(
+def temporal_worker(
     client: Client, agents: Mapping[str, Agent], journal: Journal, *, queue: str = QUEUE, at_once: int = 20
 ) -> Worker:
     """A worker for these agents. `await worker.run()` serves until it is told to stop."""

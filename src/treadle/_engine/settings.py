@@ -41,6 +41,8 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
+    """Everything about a run that can be chosen. Each field is a keyword of `Agent(...)` and of `agent.run(...)`."""
+
     dialect: str = "auto"
     """auto | auto:json (native, else json) | native | json | action | array | schema | brief | code"""
     max_iterations: int = 50

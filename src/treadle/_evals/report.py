@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from html import escape
 from statistics import mean, median
+from typing import Literal
 
 from msgspec import Struct
 
@@ -147,6 +148,12 @@ def cases(report: Report) -> Table:
 
 
 # ---- Markdown
+
+
+def evaluation_report(name: str, trials: Sequence[Trial], format: Literal["markdown", "html"] = "markdown") -> str:
+    """The results of `run_tasks` as a page: shares with their intervals, effort per run, and every run."""
+    report = report_of(name, trials)
+    return html(report) if format == "html" else markdown(report)
 
 
 def markdown(report: Report) -> str:

@@ -8,6 +8,8 @@ from msgspec import Struct
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
+    """The limits and policies of a server."""
+
     on_restart: Literal["resume", "leave"] = "resume"
     """What becomes of unfinished runs when the server starts: gone on with, or left until somebody asks for them."""
     max_body: int = 2_000_000

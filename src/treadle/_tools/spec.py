@@ -51,6 +51,8 @@ class ToolParam(Struct, frozen=True):
 
 
 class ToolReturn(Struct, frozen=True):
+    """What a tool that is written as a class returns."""
+
     rtype: Any = str
     description: str = ""
 

@@ -61,6 +61,8 @@ class StepStarted(EventBase, frozen=True, tag="step_started"):
 
 
 class StepDone(EventBase, frozen=True, tag="step_done"):
+    """A step of a DAG ended."""
+
     step: str
     status: str
     """completed | failed | skipped | reused"""

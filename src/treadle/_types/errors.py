@@ -40,25 +40,27 @@ class ConfigError(TreadleError):
 
 
 class DuplicateToolError(ConfigError):
-    pass
+    """Two tools of one toolkit have the same name."""
 
 
 class SchemaError(ConfigError):
-    pass
+    """A tool's JSON Schema is invalid, or a parameter's type cannot be described as JSON Schema."""
 
 
 class MissingKeyError(ConfigError):
-    pass
+    """A provider needs an API key and none was given."""
 
 
 class MissingExtraError(ConfigError):
+    """An optional part of Treadle is not installed; the message says which extra to install."""
+
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f'{what} needs an optional part of Treadle: pip install "treadle[{extra}]"')
         self.extra = extra
 
 
 class UnknownModelError(ConfigError):
-    pass
+    """No such model or provider."""
 
 
 class ModelError(TreadleError):
@@ -80,19 +82,19 @@ class TransientModelError(ModelError):
 
 
 class RequestRefusedError(ModelError):
-    pass
+    """The provider refused this request (4xx other than 408, 409 and 429); the same request would be refused again."""
 
 
 class ContextOverflowError(RequestRefusedError):
-    pass
+    """The request does not fit into the model's context window."""
 
 
 class BadReplyError(ModelError):
-    pass
+    """The provider's response does not follow its own protocol."""
 
 
 class ContentFilteredError(ModelError):
-    pass
+    """The provider withheld the reply because of its content."""
 
 
 class ToolError(TreadleError):
@@ -100,6 +102,8 @@ class ToolError(TreadleError):
 
 
 class StructuredCallError(TreadleError):
+    """No level of a structured call gave a value of the requested shape."""
+
     def __init__(self, message: str, *, usage: Usage = NO_USAGE, calls: int = 0) -> None:
         super().__init__(message)
         self.usage = usage
@@ -116,24 +120,24 @@ class LimitError(TreadleError):
 
 
 class MaxIterationsError(LimitError):
-    pass
+    """The loop reached `max_iterations` and `on_limit` is "raise"."""
 
 
 class BudgetExhaustedError(LimitError):
-    pass
+    """A budget is used up and `on_budget` is "raise"."""
 
 
 class JournalError(TreadleError):
-    pass
+    """The log of a run cannot be written or read."""
 
 
 class RunNotFoundError(JournalError):
-    pass
+    """The journal has no run with this id."""
 
 
 class RunBusyError(JournalError):
-    pass
+    """Another process is driving this run."""
 
 
 class CorruptLogError(JournalError):
-    pass
+    """A stored record is damaged."""

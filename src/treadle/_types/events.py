@@ -27,6 +27,7 @@ from treadle._types.usage import NO_USAGE, Usage
 SCHEMA = 2
 
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
+"""Why a run ended."""
 
 
 class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -41,6 +42,8 @@ class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RunStarted(EventBase, frozen=True, tag="run_started"):
+    """A run begins: everything its first request depends on."""
+
     question: Content
     agent: str = "agent"
     model: str = ""
@@ -93,6 +96,8 @@ class MessageRetracted(EventBase, frozen=True, tag="message_retracted"):
 
 
 class ToolSelectionStarted(EventBase, frozen=True, tag="tool_selection_started"):
+    """There are many tools: a model call chooses among them before the loop."""
+
     total_tools: int
 
 
@@ -111,7 +116,8 @@ class ThinkStarted(EventBase, frozen=True, tag="think_started"):
     iteration: int
     digest: str = ""
     parts: tuple[str, ...] = ()
-    """One short digest per message that is new since this component's last request: replay names the first that differs."""
+    """A short digest of each message that is new since this component's last request: replay names the first that
+    differs."""
     system: str | None = None
     messages: tuple[Sent, ...] = ()
     tools: tuple[ToolSchema, ...] = ()
@@ -130,6 +136,8 @@ class ThinkFailed(EventBase, frozen=True, tag="think_failed"):
 
 
 class ThinkDone(EventBase, frozen=True, tag="think_done"):
+    """A model call ended: the whole reply, what was read from it, and what it cost."""
+
     component: str
     iteration: int
     message: AssistantMessage
@@ -145,11 +153,15 @@ class ThinkDone(EventBase, frozen=True, tag="think_done"):
 
 
 class MessageAdded(EventBase, frozen=True, tag="message_added"):
+    """A component added a message to the conversation."""
+
     message: Message
     component: str = "user"
 
 
 class ToolStarted(EventBase, frozen=True, tag="tool_started"):
+    """A tool is about to be executed. After a crash, a call with this record and no `ToolDone` was under way."""
+
     call: ToolCall
     iteration: int
     key: str = ""
@@ -158,6 +170,8 @@ class ToolStarted(EventBase, frozen=True, tag="tool_started"):
 
 
 class ToolDone(EventBase, frozen=True, tag="tool_done"):
+    """A call has its outcome, which the model will see."""
+
     call_id: str
     name: str
     iteration: int
@@ -180,6 +194,8 @@ class Injected(EventBase, frozen=True, tag="injected"):
 
 
 class ToolsChanged(EventBase, frozen=True, tag="tools_changed"):
+    """From the next request on, the model is offered these tools."""
+
     tools: tuple[ToolSchema, ...]
     reason: str = ""
 
@@ -198,16 +214,22 @@ class ContextCompacted(EventBase, frozen=True, tag="context_compacted"):
 
 
 class PlanStep(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One step of a plan that `Planner` keeps."""
+
     text: str
     done: bool = False
 
 
 class PlanChanged(EventBase, frozen=True, tag="plan_changed"):
+    """The plan was made, or its done flags changed."""
+
     steps: tuple[PlanStep, ...]
     iteration: int = 0
 
 
 class Observed(EventBase, frozen=True, tag="observed"):
+    """The observer's judgement of the run so far; `correction` is what the model was told, if anything."""
+
     iteration: int
     progressing: bool
     looping: bool
@@ -216,11 +238,15 @@ class Observed(EventBase, frozen=True, tag="observed"):
 
 
 class Reflected(EventBase, frozen=True, tag="reflected"):
+    """What a reflection on the last results said."""
+
     iteration: int
     text: str
 
 
 class ModelSwitched(EventBase, frozen=True, tag="model_switched"):
+    """Another model serves this run from now on."""
+
     model: str
     previous: str
     reason: str
@@ -228,6 +254,8 @@ class ModelSwitched(EventBase, frozen=True, tag="model_switched"):
 
 
 class DialectDemoted(EventBase, frozen=True, tag="dialect_demoted"):
+    """The model's replies could not be read in one dialect; another one is used from now on."""
+
     dialect: str
     previous: str
     reason: str
@@ -235,11 +263,15 @@ class DialectDemoted(EventBase, frozen=True, tag="dialect_demoted"):
 
 
 class AnswerStarted(EventBase, frozen=True, tag="answer_started"):
+    """The answer for the user begins."""
+
     source: str
     """loop | synthesis | complete | tool | fallback | error (what was found before a failure: not an answer)"""
 
 
 class AnswerDone(EventBase, frozen=True, tag="answer_done"):
+    """The answer for the user is complete."""
+
     text: str
     source: str
 
@@ -252,6 +284,8 @@ class Paused(EventBase, frozen=True, tag="paused"):
 
 
 class Resumed(EventBase, frozen=True, tag="resumed"):
+    """A run continues that had been interrupted or paused."""
+
     reason: str = ""
 
 
@@ -272,6 +306,8 @@ class Noted(EventBase, frozen=True, tag="noted"):
 
 
 class RunFinished(EventBase, frozen=True, tag="run_finished"):
+    """The last record of a run."""
+
     stop_reason: StopReason
     answer: str = ""
     brief: str = ""
@@ -296,12 +332,16 @@ class TextStreamed(EventBase, frozen=True, tag="text_streamed"):
 
 
 class ToolOutput(EventBase, frozen=True, tag="tool_output"):
+    """A piece of a tool's output, while it runs."""
+
     call_id: str
     name: str
     text: str
 
 
 class AnswerDelta(EventBase, frozen=True, tag="answer_delta"):
+    """A piece of the answer for the user, as it streams."""
+
     text: str
 
 
@@ -314,12 +354,14 @@ class Reset(EventBase, frozen=True, tag="reset"):
 
 Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
-    ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged, ContextCompacted,
-    PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted, AnswerDone, Paused, Resumed, Approved,
-    Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged, StepStarted, StepDone, RunFinished,
-    TextStreamed, ToolOutput, AnswerDelta, Reset,
+    ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
+    ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
+    AnswerDone, Paused, Resumed, Approved, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
+    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
 ]  # fmt: skip
+"""Anything that happens in a run."""
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)
+"""The events that are shown and never stored."""
 
 
 class Record(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -341,6 +383,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode_event(event: Event) -> bytes:
+    """An event as JSON, the way journals store it."""
     return _encoder.encode(event)
 
 
@@ -348,6 +391,7 @@ _decoder: msgspec.json.Decoder[Event] | None = None
 
 
 def decode_event(data: bytes | str) -> Event:
+    """The event that `encode_event` wrote."""
     global _decoder
     if _decoder is None:  # building it walks every event type: not at import time
         _decoder = msgspec.json.Decoder(Event)

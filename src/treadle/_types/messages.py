@@ -9,6 +9,8 @@ from msgspec import Struct
 
 
 class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
+    """A piece of text inside a message."""
+
     text: str
 
 
@@ -21,7 +23,9 @@ class ImagePart(Struct, frozen=True, tag="image", omit_defaults=True, gc=False):
 
 
 Part = TextPart | ImagePart
+"""A piece of a message."""
 Content = str | tuple[TextPart | ImagePart, ...]
+"""What a message says: plain text, or text and images."""
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -39,12 +43,16 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):
+    """The system prompt."""
+
     text: str
     rendered: bool = False
     """What a run put together itself, dialect and tools included: shown in its result, not part of a history."""
 
 
 class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True, gc=False):
+    """What a person wrote, or what the engine tells the model in the role of the user; `kind` says which."""
+
     content: Content
     kind: str = "question"
     """question | history | interrupt | note | reformat | observation | summary: what put it there."""
@@ -73,6 +81,7 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
 
 
 Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time
+"""Any message of a conversation."""
 
 
 def text_of(content: Content) -> str:

@@ -31,6 +31,8 @@ class Prices(Struct, frozen=True, omit_defaults=True):
 
 
 class Profile(Struct, frozen=True, omit_defaults=True):
+    """Facts about a model: its abilities, context window, prices, and what its API accepts."""
+
     tool_call: bool = False
     parallel_calls: bool = False
     forced_tool: bool = False

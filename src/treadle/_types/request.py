@@ -30,7 +30,7 @@ class OutputFormat(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class WireCache:
-    """Room for an adapter to keep what it encoded for one conversation, so that a message is encoded once.
+    """Where an adapter keeps what it encoded for one conversation, so that a message is encoded once.
 
     The engine makes one per run and component and hands it along with each request.
     """
@@ -71,6 +71,7 @@ class RawCall(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 Finish = Literal["stop", "calls", "length", "filter", "refusal", "pause", "error", "unknown"]
+"""Why a reply ended."""
 
 
 class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
@@ -87,10 +88,14 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
 
 
 class TextDelta(Struct, frozen=True, tag="text", gc=False):
+    """A piece of a reply's text, as it streams."""
+
     text: str
 
 
 class ReasoningDelta(Struct, frozen=True, tag="reasoning", gc=False):
+    """A piece of a reply's reasoning, as it streams."""
+
     text: str
 
 
@@ -105,4 +110,6 @@ class CallDelta(Struct, frozen=True, tag="call", omit_defaults=True, gc=False):
 
 
 Delta = TextDelta | ReasoningDelta | CallDelta
+"""A piece of a reply, as it streams."""
 StreamPart = TextDelta | ReasoningDelta | CallDelta | Reply
+"""What `Model.stream` yields: deltas, then one whole reply."""

@@ -64,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _offered(file: str, model: str | None) -> Tool:
-    from treadle._config import load
+    from treadle._config import load_agent
     from treadle._models.catalog.default import model_named
 
-    agent = load(file, model=model_named(model) if model else None)
+    agent = load_agent(file, model=model_named(model) if model else None)
     for tool in agent.toolkit:
         if tool.approval == "ask":
             print(

@@ -26,14 +26,14 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.commands.worker import shared_journal
     from treadle._cli.setup import exit_codes as exits
-    from treadle._durable.temporal import Submitter
+    from treadle._durable.temporal import TemporalSubmitter
     from treadle._journal import open_journal
     from treadle._types.events import RunFinished
 
     async def submit() -> int:
         journal = open_journal(shared_journal(args.journal))
         try:
-            hub = await Submitter.connect(args.temporal, journal, queue=args.queue)
+            hub = await TemporalSubmitter.connect(args.temporal, journal, queue=args.queue)
             run_id = await hub.submit(args.question, agent=args.name)
             print(run_id, flush=True)
             if args.wait:

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from temporalio.client import Client
 
     from treadle._cli.setup.launch import build_agent, launch_from, say_choice
-    from treadle._durable.temporal import make_worker
+    from treadle._durable.temporal import temporal_worker
     from treadle._journal import open_journal
     from treadle._plugins.guards.approval import Approval
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             client = await Client.connect(args.temporal)
             print(f"worker for {args.name!r} on {args.temporal}, queue {args.queue} (Ctrl-C stops)", flush=True)
-            await make_worker(client, {args.name: agent}, journal, queue=args.queue, at_once=args.at_once).run()
+            await temporal_worker(client, {args.name: agent}, journal, queue=args.queue, at_once=args.at_once).run()
         finally:
             await journal.aclose()
 

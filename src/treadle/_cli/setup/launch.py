@@ -157,9 +157,9 @@ def build_agent(
 
 def _from_file(launch: Launch, model: Model | None) -> Agent:
     """The agent a document describes, with the model, tools and settings of the command line in place of its own."""
-    from treadle import _config as config
+    from treadle._config import load_agent
 
-    agent = config.load(launch.file, model=model)
+    agent = load_agent(launch.file, model=model)
     if launch.tools:
         agent.toolkit = Toolkit(toolbox.find_tools(launch.tools, launch.folder))
     agent.settings = agent.settings.with_changes(launch.settings)

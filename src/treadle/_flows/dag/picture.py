@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Literal
 
 from msgspec import Struct
 
@@ -41,6 +42,11 @@ def read(records: Sequence[Record]) -> Pictured | None:
             picture.status[event.step] = event.status
             picture.seconds[event.step] = event.elapsed
     return picture
+
+
+def plan_diagram(records: Sequence[Record], format: Literal["mermaid", "svg"] = "mermaid") -> str:
+    """The last plan of a DAG run and the state of each step, drawn from the run's records."""
+    return svg(records) if format == "svg" else mermaid(records)
 
 
 def mermaid(records: Sequence[Record]) -> str:

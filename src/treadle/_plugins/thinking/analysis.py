@@ -15,6 +15,8 @@ ANALYSE = (
 
 
 class TaskAnalysis(Plugin):
+    """Before the loop, a model call analyses the task; its text is added to the conversation."""
+
     name = "analysis"
 
     async def on_start(self, run: Run) -> None:

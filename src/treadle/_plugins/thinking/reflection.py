@@ -18,6 +18,8 @@ REFLECT = (
 
 
 class Reflection(Plugin):
+    """After each round, a model call judges the results; its text is added to the conversation."""
+
     name = "reflection"
 
     def __init__(self, *, observation_chars: int = 2_000) -> None:

@@ -86,6 +86,11 @@ def make_server(toolkit: Toolkit, name: str = "treadle") -> Server[Any]:
     return Server(name, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
+async def serve_mcp(toolkit: Toolkit, *, name: str = "treadle", port: int | None = None) -> None:
+    """Serve a toolkit to MCP clients: over standard input and output, or with `port` over HTTP on this machine."""
+    await (serve_stdio(toolkit, name) if port is None else serve_http(toolkit, port, name))
+
+
 async def serve_stdio(toolkit: Toolkit, name: str = "treadle") -> None:
     """Until the client closes our standard input."""
     server = make_server(toolkit, name)

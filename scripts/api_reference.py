@@ -1,0 +1,202 @@
+"""The page docs/reference/api.md: every public name with its signature and docstring, read from the source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
+MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "treadle.testing")
+OTHER_PAGES = {
+    "_types.events": "events.md",
+    "_types.dag_events": "events.md",
+    "_engine.settings": "settings.md",
+    "_server.settings": "settings.md",
+    "_models.transport.retry": "settings.md",
+}
+"""Pages that have the fields of these modules' values."""
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.Module
+MAX_WIDTH = 100
+
+
+def api_page(note: str) -> str:
+    parts = [
+        note + "# Public API\n\n"
+        "Every public name. These do not change without a note in the changelog; "
+        "modules and names that begin with an underscore may change in any release.\n"
+    ]
+    first_seen: dict[tuple[str, str], str] = {}
+    for module in MODULES:
+        parts.append(f"\n## {module}\n\n{docstring(_tree(module))}\n")
+        for name, location in sorted(public_names(module).items(), key=lambda item: (item[0].lower(), item[0])):
+            home = first_seen.setdefault((name, location), module)
+            parts.append(f"\n### {name}\n\n")
+            parts.append(f"The same as `{home}.{name}`.\n" if home != module else entry(name, location))
+    return "".join(parts)
+
+
+def public_names(module: str) -> dict[str, str]:
+    """The public names of a module, each with the private module it comes from: what the module re-exports."""
+    names: dict[str, str] = {}
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("treadle._"):
+            location = str(node.module).removeprefix("treadle.")
+            names |= {alias.name: location for alias in node.names if location not in ("_lazy", "_version")}
+    return names
+
+
+def entry(name: str, location: str) -> str:
+    node, location = definition(name, location)
+    text = docstring(node)
+    page = OTHER_PAGES.get(location, "")
+    if isinstance(node, ast.Module):
+        return text + "\n\n" + "".join(f"- `{line}`\n" for line in _functions(name, node))
+    if isinstance(node, ast.Assign):
+        return f"{_block(f'{name} = {ast.unparse(node.value)}')}\n{text or ''}\n".rstrip() + "\n"
+    if not isinstance(node, ast.ClassDef):
+        return f"{_block(_signature(name, node))}\n{text}\n"
+    if page:
+        return f"{text}\n\nFields: [{page.removesuffix('.md')}]({page}#{name.lower()}).\n"
+    return _class_entry(name, node, location, text)
+
+
+def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str:
+    bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    init = _init(node, location)
+    fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
+    if init is not None:
+        head = _signature(name, init, method=True)
+    elif fields and "Struct" in bases:
+        head = _call(name, [ast.unparse(item) for item in fields])
+    else:
+        head = f"class {name}"
+    members = () if "Plugin" in bases else _members(node)  # the hooks of a plug-in are those of `Plugin`
+    rows = [f"- `{line}`{': ' + words if words else ''}\n" for line, words in members]
+    return f"{_block(head)}\n{text}\n" + ("\n" + "".join(rows) if rows else "")
+
+
+def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
+    """The constructor of a class, its own or the one it inherits from a class of Treadle."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+            return item
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id[0].isupper() and base.id not in ("Struct", "Protocol", "Exception"):
+            parent, parent_location = definition(base.id, location)
+            if isinstance(parent, ast.ClassDef) and (init := _init(parent, parent_location)):
+                return init
+    return None
+
+
+def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """The public methods and properties, each with the first paragraph of its docstring."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_"):
+            words = " ".join(docstring(item).partition("\n\n")[0].split())
+            marks = {ast.unparse(mark) for mark in item.decorator_list}
+            if "property" in marks:
+                yield f"{item.name}: {ast.unparse(item.returns)}" if item.returns else item.name, words
+            else:
+                yield _signature(item.name, item, method="staticmethod" not in marks, width=10_000), words
+
+
+def _functions(name: str, tree: ast.Module) -> Iterator[str]:
+    for item in tree.body:
+        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
+            yield f"{name}.{_signature(item.name, item, width=10_000)}"
+
+
+def definition(name: str, location: str) -> tuple[Definition, str]:
+    """Where a name is defined: its node, and the module that has it, which may not be the one that re-exports it."""
+    tree = _tree(f"treadle.{location}")
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            if "overload" in {ast.unparse(mark) for mark in node.decorator_list}:
+                continue
+            return node, location
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            return node, location
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and name in {alias.name for alias in node.names}:
+            return definition(name, node.module.removeprefix("treadle."))
+    if _path(f"treadle.{location}.{name}").exists():
+        return _tree(f"treadle.{location}.{name}"), f"{location}.{name}"
+    raise LookupError(f"treadle.{location} does not define {name}")
+
+
+def docstring(node: Definition) -> str:
+    if isinstance(node, ast.Assign):  # the string under a module's constant
+        body = _parent_body(node)
+        after = body[body.index(node) + 1] if body.index(node) + 1 < len(body) else None
+        value = after.value if isinstance(after, ast.Expr) else None
+        return str(value.value) if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+    text = inspect.cleandoc(ast.get_docstring(node) or "")
+    before, example, rest = text.partition(">>> ")
+    return f"{before.rstrip()}\n\n```pycon\n>>> {rest}\n```" if example and "\n\n" not in rest else _fenced(text)
+
+
+def _fenced(text: str) -> str:
+    """Examples inside a docstring as blocks of code."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(f"```pycon\n{part}\n```" if part.startswith(">>> ") else part for part in paragraphs)
+
+
+def _parent_body(node: ast.Assign) -> list[ast.stmt]:
+    return next(tree.body for tree in _TREES if node in tree.body)
+
+
+def _signature(
+    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, *, method: bool = False, width: int = MAX_WIDTH
+) -> str:
+    given = node.args
+    positional = [*given.posonlyargs, *given.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
+    texts = [_argument(arg, default) for arg, default in zip(positional, defaults, strict=True)]
+    if given.posonlyargs:
+        texts.insert(len(given.posonlyargs), "/")
+    if method:
+        texts = texts[1:]
+    if given.vararg:
+        texts.append(f"*{_argument(given.vararg)}")
+    elif given.kwonlyargs:
+        texts.append("*")
+    texts += [_argument(arg, default) for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if given.kwarg:
+        texts.append(f"**{_argument(given.kwarg)}")
+    result = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
+    prefix = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
+    return _call(f"{prefix}{name}", texts, result, width)
+
+
+def _argument(arg: ast.arg, default: ast.expr | None = None) -> str:
+    text = f"{arg.arg}: {ast.unparse(arg.annotation)}" if arg.annotation else arg.arg
+    return f"{text} = {ast.unparse(default)}" if default is not None else text
+
+
+def _call(name: str, arguments: list[str], result: str = "", width: int = MAX_WIDTH) -> str:
+    flat = f"{name}({', '.join(arguments)}){result}"
+    if len(flat) <= width:
+        return flat
+    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + f"){result}"
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text}\n```\n"
+
+
+_TREES: list[ast.Module] = []
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    tree = ast.parse(_path(module).read_text("utf-8"))
+    _TREES.append(tree)
+    return tree
+
+
+def _path(module: str) -> Path:
+    path = SOURCE.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

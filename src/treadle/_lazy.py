@@ -1,0 +1,26 @@
+"""Public modules name many things; each is imported when it is first used, so that `import treadle` stays cheap."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_getattr(module: str, locations: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module. `locations` maps each public name to the private module that defines it.
+
+    A location that ends in a colon names a module that is itself the public value.
+    """
+
+    def get(name: str) -> Any:
+        location = locations.get(name)
+        if location is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        loaded = import_module(f"treadle.{location.rstrip(':')}")
+        value = loaded if location.endswith(":") else getattr(loaded, name)
+        setattr(sys.modules[module], name, value)
+        return value
+
+    return get

@@ -1,0 +1,1 @@
+"""Tools for testing agents: recorded provider traffic, and assertions about recorded runs."""

@@ -1,0 +1,37 @@
+"""For tests of your own agents: a scripted model, recorded provider traffic, assertions about recorded runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treadle._lazy import lazy_getattr
+
+if TYPE_CHECKING:
+    from treadle._models.scripted import ScriptedModel as ScriptedModel
+    from treadle._testing.assertions import assert_prefix_stable as assert_prefix_stable
+    from treadle._testing.assertions import assert_replays as assert_replays
+    from treadle._testing.servers import TrafficPlayer as TrafficPlayer
+    from treadle._testing.servers import TrafficRecorder as TrafficRecorder
+    from treadle._testing.traffic import Exchange as Exchange
+    from treadle._testing.traffic import load_traffic as load_traffic
+
+_LAZY_IMPORTS = {
+    "Exchange": "_testing.traffic",
+    "ScriptedModel": "_models.scripted",
+    "TrafficPlayer": "_testing.servers",
+    "TrafficRecorder": "_testing.servers",
+    "assert_prefix_stable": "_testing.assertions",
+    "assert_replays": "_testing.assertions",
+    "load_traffic": "_testing.traffic",
+}
+
+__all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
+_get = lazy_getattr(__name__, _LAZY_IMPORTS)
+
+
+def __getattr__(name: str) -> Any:
+    return _get(name)
+
+
+def __dir__() -> list[str]:
+    return __all__

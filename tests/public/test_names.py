@@ -1,0 +1,168 @@
+"""The public boundary: which names there are, that each is what it says, and that nobody is sent past it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "treadle"
+MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "treadle.testing")
+READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
+
+PLUGINS = set(
+    """Approval Borrowed Citations CodeMode ContextGuard Decision HistoryTrim Insist Invented LoopGuard McpTools Memory
+    MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection TaskAnalysis Telemetry ToolOutcome
+    ToolSelection""".split()
+)
+MESSAGES = set(
+    """AssistantMessage CallDelta Content Delta Finish ImagePart Message OutputFormat Part RawCall ReasoningDelta Reply
+    Request StreamPart SystemMessage TextDelta TextPart ToolCall ToolMessage ToolSchema UserMessage WireCache
+    text_of""".split()
+)
+TESTING = set(
+    "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_prefix_stable assert_replays load_traffic".split()
+)
+NOT_EVENTS = set(
+    "Artifact Event PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event encode_event".split()
+)
+
+
+def names_of(module: str) -> list[str]:
+    loaded = importlib.import_module(module)
+    return [*loaded.__all__, *getattr(loaded, "_NEEDS_EXTRA", ())]
+
+
+@pytest.mark.parametrize(
+    ("module", "names"), [("treadle.plugins", PLUGINS), ("treadle.messages", MESSAGES), ("treadle.testing", TESTING)]
+)
+def test_names(module: str, names: set[str]):
+    assert set(importlib.import_module(module).__all__) == names
+
+
+def test_every_event_is_public():
+    events = importlib.import_module("treadle.events")
+    assert set(events.__all__) == {kind.__name__ for kind in get_args(events.Event)} | NOT_EVENTS
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_name_can_be_imported(module: str):
+    loaded = importlib.import_module(module)
+    for name in names_of(module):
+        value = getattr(loaded, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__name__ == name
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'"):
+        _ = loaded.nothing
+
+
+@pytest.mark.parametrize("module", ["treadle", "treadle.plugins", "treadle.testing"])
+def test_type_checkers_see_the_names_that_exist(module: str):
+    """The imports under TYPE_CHECKING and the table of lazy imports say the same."""
+    loaded = importlib.import_module(module)
+    tree = ast.parse(inspect.getsource(loaded))
+    typed: dict[str, str] = {}
+    for node in ast.walk(tree):
+        private = (getattr(node, "module", None) or "").removeprefix("treadle.")
+        if (
+            isinstance(node, ast.ImportFrom)
+            and private.startswith("_")
+            and private not in ("__future__", "_lazy", "_version")
+        ):
+            for alias in node.names:
+                assert alias.asname == alias.name, f"{alias.name} is not re-exported"
+                typed[alias.name] = private
+    table: dict[str, str] = loaded._LAZY_IMPORTS | getattr(loaded, "_NEEDS_EXTRA", {})
+    assert typed == {n: at.removesuffix(f".{n}:") for n, at in table.items()}
+
+
+def test_a_star_import_needs_no_extra():
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('starlette', 'uvicorn', 'temporalio', 'mcp', 'rich', 'yaml'):\n"
+        "            raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from treadle import *\n"
+        "from treadle.plugins import *\n"
+        "from treadle.testing import *\n"
+        "import treadle\n"
+        "assert Agent is treadle.Agent\n"
+        "try: treadle.serve\n"
+        "except MissingExtraError as error: assert 'treadle[server]' in str(error)\n"
+        "else: raise SystemExit('serve came without the extra')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def imports(code: str) -> list[str]:
+    """Every `treadle` module that code imports, and every name it imports from one."""
+    modules: list[str] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "treadle":
+            modules += [f"{node.module} {alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules += [f"{alias.name} " for alias in node.names if alias.name.partition(".")[0] == "treadle"]
+    return modules
+
+
+def test_everything_imported_in_docs_and_examples_is_public():
+    private: list[str] = []
+    seen = 0
+    for path in READ_BY_USERS:
+        text = path.read_text("utf-8")
+        blocks = (
+            [text] if path.suffix == ".py" else re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        )
+        for imported in (line for block in blocks for line in imports(block)):
+            module, _, name = imported.partition(" ")
+            seen += 1
+            if module not in MODULES or (name and name not in names_of(module)):
+                private.append(f"{path.relative_to(ROOT)}: {imported}")
+    assert not private, "\n".join(private)
+    assert seen > 50
+
+
+@pytest.mark.parametrize("folder", ["README.md", "docs/tutorial.md", "docs/howto"])
+def test_users_are_never_sent_to_a_private_module(folder: str):
+    start = ROOT / folder
+    for path in sorted(start.rglob("*.md")) if start.is_dir() else [start]:
+        assert not re.findall(r"treadle\._\w+", path.read_text("utf-8")), path.name
+
+
+def documented(value: Any) -> bool:
+    text = (value.__dict__.get("__doc__") if isinstance(value, type) else getattr(value, "__doc__", "")) or ""
+    return bool(text.strip()) and not text.startswith(f"{getattr(value, '__name__', '')}(")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_class_and_function_says_what_it_is(module: str):
+    loaded = importlib.import_module(module)
+    values = {name: getattr(loaded, name) for name in names_of(module)}
+    described = {name: value for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)}
+    silent = [name for name, value in described.items() if not documented(value)]
+    assert not silent, f"{module}: no docstring: {', '.join(silent)}"
+
+
+def test_the_reference_has_every_name():
+    page = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
+    for module in MODULES:
+        section = page.partition(f"\n## {module}\n")[2].partition("\n## treadle")[0]
+        missing = [name for name in names_of(module) if f"\n### {name}\n" not in section]
+        assert not missing, f"{module}: {', '.join(missing)}"
+
+
+def test_everything_else_is_private_by_name():
+    names = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.name != "__pycache__"}
+    public = {name for name in names if not name.startswith("_")}
+    assert public == {module.rpartition(".")[2] for module in MODULES[1:]} | {"py.typed"}

@@ -1,0 +1,92 @@
+"""`treadle.testing`: assertions about recorded runs, and that each of them can fail."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kit import add, call, go
+from treadle import Agent, ConfigError, DagAgent, RetryPolicy, TransientModelError, open_journal
+from treadle.events import MessageAdded, Record, ThinkStarted
+from treadle.messages import UserMessage
+from treadle.testing import ScriptedModel, assert_prefix_stable, assert_replays
+
+SCRIPT = [call("add", a=1, b=2), TransientModelError("busy"), call("add", a=3, b=4), "7"]
+PLAN = [{"id": "one", "task": "first", "dependencies": []}, {"id": "two", "task": "second", "dependencies": ["one"]}]
+
+
+def run_once(**settings: object) -> list[Record]:
+    async def main() -> list[Record]:
+        agent = Agent(ScriptedModel(SCRIPT), tools=[add], retry=RetryPolicy(base=0.0), **settings)
+        run = agent.start("What is 1 + 2, then 3 + 4?")
+        await run
+        assert_prefix_stable(run)
+        return list(run.records)
+
+    return go(main())
+
+
+def test_an_ordinary_run_is_prefix_stable():
+    records = run_once()
+    assert_prefix_stable(records)
+    assert_prefix_stable(run_once(dialect="json"))
+
+
+def test_a_declared_break_is_allowed():
+    assert_prefix_stable(run_once(max_history_messages=2))
+
+
+def test_an_undeclared_break_is_found():
+    """A note that is sent once and then forgotten: what a plug-in that edits messages would do."""
+    records = run_once()
+    second = [r.seq for r in records if isinstance(r.event, ThinkStarted)][1]
+    note = MessageAdded(UserMessage("a passing remark", kind="note"), component="careless")
+    before = [r for r in records if r.seq < second]
+    rest = [msgspec.structs.replace(r, seq=r.seq + 1) for r in records if r.seq >= second]
+    broken = [*before, Record(records[0].run, second, 0.0, note), *rest]
+    assert_prefix_stable(broken)  # added at the end: fine
+    moved = [*records[: second - 2], Record(records[0].run, second - 2, 0.0, note), *records[second - 2 :]]
+    with pytest.raises(AssertionError, match="does not replay"):
+        journal = open_journal("memory:")
+
+        async def stored() -> None:
+            await journal.append([msgspec.structs.replace(r, seq=n) for n, r in enumerate(moved)])
+            await assert_replays(journal, records[0].run)
+
+        go(stored())
+
+
+def test_a_stored_run_replays_with_the_runs_inside_it():
+    def think(request):  # type: ignore[no-untyped-def]
+        if request.component == "planner":
+            return {"name": "make_plan", "args": {"steps": PLAN}}
+        if request.component == "analyzer":
+            return {"name": "judge", "args": {"achieved": True, "confidence": 1.0, "final_answer": "done"}}
+        return "done"
+
+    async def main() -> None:
+        journal = open_journal("memory:")
+        agent = DagAgent(ScriptedModel(think), tools=[add], journal=journal)
+        await agent.run("Do both", run_id="dag")
+        await assert_replays(agent, "dag")
+        steps = await journal.list(parent="dag")
+        assert len(steps) == 2
+        # A step whose log says something else than was sent is found through its parent.
+        broken = await journal.load(steps[0].run_id)
+        await journal.delete(steps[0].run_id)
+        digest = [
+            msgspec.structs.replace(r, event=msgspec.structs.replace(r.event, digest="other"))
+            if isinstance(r.event, ThinkStarted)
+            else r
+            for r in broken
+        ]
+        await journal.append(digest)
+        with pytest.raises(AssertionError, match=f"run {steps[0].run_id} does not replay"):
+            await assert_replays(agent, "dag")
+
+    go(main())
+
+
+def test_without_a_journal_there_is_nothing_to_load():
+    with pytest.raises(ConfigError, match="no journal"):
+        go(assert_replays(Agent(ScriptedModel(["x"]), tools=None), "run"))
