@@ -81,10 +81,9 @@ class Advancer:
     @activity.defn(name=ADVANCE)
     async def advance(self, run_id: str) -> str:
         agent, run = await self._open(run_id)
-        agent.restart(run)
+        agent.launch(run)
         beating = asyncio.create_task(self._beat(run))
         try:
-            assert run.task is not None
             result = await asyncio.shield(run.task)
         except asyncio.CancelledError:
             # This worker is told to let go: another goes on, so nothing may be recorded as ended here.

@@ -57,6 +57,15 @@ class RunContext:
         return self._execution.log.records
 
     @property
+    def agent_name(self) -> str:
+        return self._execution.blueprint.name
+
+    @property
+    def stored(self) -> bool:
+        """Whether the log is kept in a journal."""
+        return self._execution.log.journal is not None
+
+    @property
     def settings(self) -> Settings:
         return self._execution.settings
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.answering.output import instruction, shape_of
-from treadle._engine.core.redaction import event_redactor
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
+from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run, new_run
@@ -132,7 +132,7 @@ class Agent:
         origin = Origin(
             run_id=run_id or fresh_id(),
             question=to_content(question),
-            history=as_history(past),
+            history=tuple(as_history(past)),
             conversation=conversation,
             user=user,
         )

@@ -117,10 +117,9 @@ class Chat:
 
     async def fork(self, at: int, words: str) -> None:
         """The last answer again from before step `at`; it takes the place of the one there was."""
-        from treadle._cli.runs.again import fork_of, switch_model
+        from treadle._cli.runs.again import fork_of
 
         run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
-        await switch_model(run)
         if left := await self._drive(run, say=words):
             await self.ask("\n".join(left))
 

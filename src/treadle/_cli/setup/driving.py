@@ -87,12 +87,11 @@ class Conductor:
         run.subscribe(display.feed)
         if say and run.state.finished is None:
             run.send(say)
-            await run.drain()
         with CtrlC(self._stop, self._tidy):
             try:
                 if self.talk:
                     self._listen()
-                result = await agent.restart(run)
+                result = await agent.launch(run)
             except BaseException:
                 display.close()
                 raise

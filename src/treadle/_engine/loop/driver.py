@@ -142,6 +142,7 @@ async def _start(run: Execution) -> None:
         for call_id, allow, by, note in run.inbox.approvals:
             await run.emit(Approved(call_id, allow, by, note))
         run.inbox.approvals.clear()
+        await run.drain()
         if run.model.name != state.model:
             await run.switch_model("the run was resumed with another model")
 
@@ -186,10 +187,11 @@ async def _unexpected(run: Execution, error: Exception) -> None:
         answer = run.partial_answer(run)
         await end(run, RunFinished("limit", answer, success=False, error=str(error), error_type=type(error).__name__))
     else:
-        reported = error
-        if not isinstance(error, TreadleError):
-            logger.exception("run %s failed unexpectedly", run.id)
-            reported = TreadleError(f"internal error: {type(error).__name__}: {error}")
-            reported.__cause__ = error
         await close_calls(run, "error")
+        if isinstance(error, TreadleError):
+            await fail(run, error)
+            return
+        logger.error("run %s failed unexpectedly", run.id, exc_info=error)
+        reported = TreadleError(f"internal error: {type(error).__name__}: {error}")
+        reported.__cause__ = error
         await fail(run, reported)

@@ -15,7 +15,16 @@ from treadle._models.base import Model
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle._types.events import AnswerDelta, Reset, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
-from treadle._types.request import CallDelta, OutputFormat, RawCall, ReasoningDelta, Reply, Request, TextDelta, ToolSchema
+from treadle._types.request import (
+    CallDelta,
+    OutputFormat,
+    RawCall,
+    ReasoningDelta,
+    Reply,
+    Request,
+    TextDelta,
+    ToolSchema,
+)
 from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE, Usage
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.guards.rounds import last_note, last_round, made_before, under_grammar
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -58,7 +58,7 @@ class LoopGuard(Plugin):
         self._limits = (nudge, withdraw, stop)
         self.allow = frozenset(allow)
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         """A small model asks for what it has just been told. It gets no second result to read, and its next reply is for another tool."""
         if not under_grammar(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
             return call
@@ -69,7 +69,7 @@ class LoopGuard(Plugin):
         await run.emit(ReplyConstrained(self.name, must_act, (call.name,)))
         return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         state = run.state
         if state.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
@@ -108,12 +108,12 @@ class LoopGuard(Plugin):
             ]
         await run.emit(*events)
 
-    async def _move_on(self, run: Run) -> None:
+    async def _move_on(self, run: RunContext) -> None:
         """A tiny model that has a result never finds the next step, it calls anything at all: its next reply is the answer."""
         if not any(step.error for step in last_round(run.state)):
             await run.emit(ReplyConstrained(self.name, barred=tuple(sorted(run.state.tool_names() - self.allow))))
 
-    def _say(self, run: Run, what: str, words: str) -> MessageAdded:
+    def _say(self, run: RunContext, what: str, words: str) -> MessageAdded:
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle._engine.run import Run
+from treadle._engine.context import RunContext
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, text_of
 from treadle._types.state import RunState
@@ -14,7 +14,7 @@ _HARMLESS = ("pure", "idempotent")
 _OURS = ("note", "reformat")
 
 
-def under_grammar(run: Run) -> bool:
+def under_grammar(run: RunContext) -> bool:
     """Whether the model's replies are held to our grammar. Such a one is small, and can be kept from a tool for one reply."""
     return run.model.profile.grammar and not run.dialect.native
 
@@ -28,7 +28,7 @@ def last_round(state: RunState) -> list[Step]:
     return steps[start:]
 
 
-def made_before(run: Run, call: ToolCall) -> list[Step]:
+def made_before(run: RunContext, call: ToolCall) -> list[Step]:
     """The steps with this very call."""
     return [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
 
@@ -39,7 +39,7 @@ def last_note(state: RunState, component: str, key: str) -> object:
     return next((note[key] for note in reversed(notes) if note.get(key) is not None), None) if notes else None
 
 
-def told(run: Run) -> Iterator[str]:
+def told(run: RunContext) -> Iterator[str]:
     """What the user and the tools have said; not what the model says in this run, nor what we say to it about that."""
     state = run.state
     yield state.question
@@ -58,13 +58,13 @@ def told(run: Run) -> Iterator[str]:
                 pass
 
 
-async def send_elsewhere(run: Run, name: str, tool: str) -> None:
+async def send_elsewhere(run: RunContext, name: str, tool: str) -> None:
     """A call was refused: the next reply is a call of another tool, if there is one."""
     if len(run.state.tools) > 1:
         await run.emit(ReplyConstrained(name, all_harmless(run) and not run.model.profile.tiny, (tool,)))
 
 
-def all_harmless(run: Run) -> bool:
+def all_harmless(run: RunContext) -> bool:
     """Whether a model may be made to call one of its tools, whichever it takes."""
     offered = [run.tool(schema.name) for schema in run.state.tools]
     return all(tool is not None and tool.effect in _HARMLESS for tool in offered)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle._dialects.reading.shapes import about_parameter
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.guards.rounds import made_before, send_elsewhere, told, under_grammar
 from treadle._plugins.small_models.figures import names
 from treadle._tools.base import ToolOutcome
@@ -27,7 +27,7 @@ class Borrowed(Plugin):
 
     name = "borrowed"
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if under_grammar(run) else None
         if tool is None or made_before(run, call):
             return call

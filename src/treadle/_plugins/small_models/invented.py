@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from treadle._dialects.reading.shapes import about_parameter
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.guards.rounds import all_harmless, last_round, made_before, send_elsewhere, told, under_grammar
 from treadle._plugins.small_models.figures import ids, names, unfounded
 from treadle._plugins.small_models.relevance import tool_for
@@ -33,7 +33,7 @@ class Invented(Plugin):
 
     name = "invented"
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if under_grammar(run) and not run.model.profile.tiny else None
         if tool is None or made_before(run, call):
             return call
@@ -47,7 +47,7 @@ class Invented(Plugin):
         await send_elsewhere(run, self.name, call.name)
         return ToolOutcome(words.replace("{tool}", call.name).replace("{value}", value), "rejected", executed=False)
 
-    async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
+    async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state
         times = len(state.notes.get(self.name, ()))
         if not under_grammar(run) or not state.tools or state.answer_only or state.candidate is None or times >= _TIMES:
@@ -61,7 +61,7 @@ class Invented(Plugin):
         await run.emit(Noted(self.name, {"objection": objection}), constraint, _retracted(state, self.name))
         return UserMessage(objection, kind="note")
 
-    def _objection(self, run: Run, answer: str, times: int) -> str:
+    def _objection(self, run: RunContext, answer: str, times: int) -> str:
         """Before any call: the question is in a tool's own words, or the model gives up. At any time: a number out of nowhere."""
         state = run.state
         untried = not state.steps
@@ -93,5 +93,5 @@ def _values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
                 yield text
 
 
-def _new_ids(run: Run, text: str) -> Iterator[str]:
+def _new_ids(run: RunContext, text: str) -> Iterator[str]:
     return (f'"{found}"' for found in ids(text) if not any(names(words, found) for words in told(run)))

@@ -112,7 +112,7 @@ class Hub:
 
     async def resume(self, run_id: str, key: str = "") -> Run:
         """Go on with a run that is paused or was interrupted; one that works already is left to work."""
-        if (live := self.runs.get(run_id)) is not None and live.task is not None:
+        if (live := self.runs.get(run_id)) is not None and live.begun:
             if live.state.paused is None:
                 return live
             await asyncio.wait([live.task])  # it has said that it pauses and is about to let go
@@ -152,9 +152,8 @@ class Hub:
         run.subscribe(sink)
         channel.records, channel.stored, channel.live, channel.broken = run.records, known, True, ""
         self.runs[run.id] = run
-        agent.restart(run)
+        agent.launch(run)
         self.metrics.count("treadle_runs_started_total")
-        assert run.task is not None
         run.task.add_done_callback(lambda task: self._ended(run, channel, task, key))
         await asyncio.wait([begun, run.task], return_when=asyncio.FIRST_COMPLETED)
         if not begun.done() and len(run.records) == known:
@@ -194,7 +193,7 @@ class Hub:
 
     async def _resume_once_paused(self, run_id: str) -> None:
         """A decision that arrives while the run acts on another one is read when it pauses again."""
-        while (run := self.runs.get(run_id)) is not None and run.task is not None:
+        while (run := self.runs.get(run_id)) is not None and run.begun:
             await asyncio.wait([run.task])
         try:
             if fold(await self.records(run_id)).paused is not None:
@@ -210,7 +209,7 @@ class Hub:
             run.cancel()
             return
         agent, facts = await self._served(run_id)
-        if run is not None and run.task is not None:
+        if run is not None and run.begun:
             await asyncio.wait([run.task])
         try:
             # A run nobody drives is taken up only to record its end.
@@ -275,7 +274,7 @@ class Hub:
         for channel in self._channels.values():
             channel.closed = True
             channel.wake()
-        tasks = [run.task for run in self.runs.values() if run.task is not None]
+        tasks = [run.task for run in self.runs.values() if run.begun]
         if tasks:
             await asyncio.wait(tasks, timeout=self.settings.grace)
         for run in list(self.runs.values()):
