@@ -20,12 +20,15 @@ import msgspec
 from msgspec import Struct
 
 from treadle import Agent
-from treadle._evals.checks import Called, judge
-from treadle._evals.runner import chosen
-from treadle._evals.tasks import Task, TaskSet, load_tasks
+from treadle._cli.setup.toolbox import find_tools
+from treadle._evals.checks import RecordedCall, evaluate_check
+from treadle._evals.load import load_tasks
+from treadle._evals.runner import select_tasks
+from treadle._evals.tasks import Task, TaskSet
 from treadle._models.local.model import LocalModel
 from treadle.plugins import Observer, Planner, Reflection
 
+EVALS = Path(__file__).resolve().parent.parent / "evals"
 AIDS = ("planner", "observer", "reflection")
 CONFIGS: dict[str, Callable[[], list[Any]]] = {
     "plain": list,
@@ -65,7 +68,8 @@ async def one(model: LocalModel, name: str, config: str, tasks: TaskSet, task: T
     began = time.perf_counter()
     result = await agent.run(task.question)
     seconds = time.perf_counter() - began
-    verdict = judge(task.check, result.answer, [Called(step.tool, step.args) for step in result.steps])
+    calls = [RecordedCall(step.tool, step.args) for step in result.steps]
+    verdict = evaluate_check(task.check, result.answer, calls)
     aids = sum(part["calls"] for component, part in result.metadata["components"].items() if component in AIDS)
     usage = result.usage
     return Row(
@@ -77,7 +81,8 @@ async def one(model: LocalModel, name: str, config: str, tasks: TaskSet, task: T
 async def run(options: argparse.Namespace) -> None:
     results = Path(options.results)
     done = {(row.model, row.config, row.task) for row in read(results)}
-    tasks = chosen(load_tasks(options.tasks), split="dev", kinds=options.kinds, limit=options.limit)
+    tools = find_tools([f"{EVALS / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
+    tasks = select_tasks(load_tasks(options.tasks, tools), split="dev", kinds=options.kinds, limit=options.limit)
     model = LocalModel(options.model, n_ctx=4096, slots=3)
     for task in tasks.tasks:
         for config in options.configs:
@@ -148,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "report"])
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--tasks", default=str(Path(__file__).resolve().parent.parent / "evals" / "shop.jsonl"))
+    parser.add_argument("--tasks", default=str(EVALS / "shop.jsonl"))
     parser.add_argument("--kinds", nargs="*", default=["chain", "recovery", "choose", "none"])
     parser.add_argument(
         "--configs", nargs="*", choices=list(CONFIGS), default=["plain", "planner", "observer", "planner + observer"]

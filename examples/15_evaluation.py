@@ -1,11 +1,25 @@
-"""Evaluation: a file of tasks with deterministic tools and checks, two variants, one report."""
+"""Evaluation: a file of tasks, tools of your own, deterministic checks, two variants, one report."""
 
 import asyncio
 import json
 import tempfile
+from datetime import date
 from pathlib import Path
 
-from treadle import ScriptedModel, Variant, evaluation_report, load_tasks, run_tasks
+from treadle import ScriptedModel, Variant, evaluation_report, load_tasks, run_tasks, tool
+
+
+@tool(effect="pure")
+def weekday(day: str) -> str:
+    """Tell which day of the week a date (YYYY-MM-DD) is."""
+    return f"{date.fromisoformat(day):%A}"
+
+
+@tool(effect="pure")
+def days_between(start: str, end: str) -> int:
+    """Count the days from one date (YYYY-MM-DD) to another."""
+    return (date.fromisoformat(end) - date.fromisoformat(start)).days
+
 
 TASKS = [
     {"id": "day", "kind": "single", "question": "Which day of the week is 2026-03-05?", "tools": ["weekday"],
@@ -29,7 +43,7 @@ with tempfile.TemporaryDirectory() as folder:
     file.write_text("\n".join(map(json.dumps, TASKS)))
     guess = ScriptedModel(lambda request: "It is a Thursday.", name="guesses")
     variants = [Variant("careful", ScriptedModel(careful)), Variant("guesses", guess)]
-    trials = asyncio.run(run_tasks(load_tasks(file), variants))
+    trials = asyncio.run(run_tasks(load_tasks(file, [weekday, days_between]), variants))
 
 print(evaluation_report("dates", trials))
 assert [trial.passed for trial in trials] == [True, True, False, False]

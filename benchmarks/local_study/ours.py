@@ -10,10 +10,9 @@ from typing import Any
 from rows import CASE_SECONDS, MAX_STEPS, Outcome, Round, recorded
 
 from treadle import Agent, LocalModel
-from treadle._evals.checks import Called
-from treadle._evals.runner import ENDED_BADLY
-from treadle._evals.tasks import Task
-from treadle._evals.toolbox import make_tools
+from treadle._evals.checks import RecordedCall
+from treadle._evals.runner import stop_problem
+from treadle._evals.tasks import Task, TaskSet
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.events import Record, ThinkDone
@@ -27,24 +26,25 @@ def local_model(name: str, who: str) -> LocalModel:
 
 
 async def solve_all(
+    task_set: TaskSet,
     tasks: Iterable[Task],
     model: Model,
     who: str,
     *,
-    instructions: str = "",
     journal: Journal | None = None,
     seconds: float = CASE_SECONDS,
 ) -> AsyncIterator[tuple[Task, Outcome]]:
+    """The tasks, which are some of those of the set, one after the other."""
     if isinstance(model, LocalModel):
         await model.load()  # no task pays for it, as none does with a server that is up
     for task in tasks:
-        yield task, await solve(task, model, who, instructions, journal, seconds)
+        yield task, await solve(task_set, task, model, who, journal, seconds)
 
 
 async def solve(
-    task: Task, model: Model, who: str, instructions: str, journal: Journal | None, seconds: float
+    task_set: TaskSet, task: Task, model: Model, who: str, journal: Journal | None, seconds: float
 ) -> Outcome:
-    calls: list[Called] = []
+    calls: list[RecordedCall] = []
     rounds: list[Round] = []
 
     def see(record: Record) -> None:
@@ -53,13 +53,13 @@ async def solve(
             rounds.append((usage.input_tokens, usage.cached_tokens, usage.output_tokens))
 
     begun = time.monotonic()
-    tools = [recorded(tool, calls.append) for tool in make_tools(task.tools)]
+    tools = [recorded(tool, calls.append) for tool in task_set.make_tools(task)]
     # Never a choice among the tools beforehand: what is measured is the loop.
     settings: dict[str, Any] = {"selection_threshold": None} | ({} if who == "auto" else {"dialect": who})
     agent = Agent(
         model,
         tools or None,
-        instructions=instructions,
+        instructions=task_set.instructions,
         journal=journal,
         name="study",
         max_iterations=MAX_STEPS,
@@ -67,16 +67,14 @@ async def solve(
     )
     run = agent.prepare(task.question)
     run.subscribe(see)
-    agent.restart(run)
+    agent.launch(run)
     assert run.task is not None
     await asyncio.wait([run.task], timeout=seconds)
     late = not run.done
     if late:
         run.cancel()
     result = await run
-    error = f"stopped after {seconds:g} s" if late else ""
-    if not late and result.stop_reason in ENDED_BADLY:
-        error = f"the run ended with {result.stop_reason}: {result.error or ''}".rstrip(": ")
+    error = f"stopped after {seconds:g} s" if late else stop_problem(result)
     return Outcome(
         result.answer,
         "timeout" if late else result.stop_reason,

@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 from peer_kit import Case
 from rows import Outcome, recorded
+from worlds import TOOLS
 
-from treadle._evals.toolbox import make_tools
+from treadle._evals.tasks import Task, task_set
 
 
 def round_of(body: Any) -> tuple[int, int, int] | None:
@@ -49,9 +50,10 @@ def main(arguments: Sequence[str]) -> None:
     peer = importlib.import_module(f"peer_{who}")
     tell(ready=True)
     for line in sys.stdin.buffer:
-        task = msgspec.json.decode(line)
-        tools = [recorded(tool, lambda called: tell(call=called)) for tool in make_tools(task["tools"])]
-        case = Case(model, f"{address}/v1", instructions, task["question"], tools, on_response)
+        task = msgspec.json.decode(line, type=Task)
+        tools = task_set("study", [task], TOOLS).make_tools(task)
+        recording = [recorded(tool, lambda call: tell(call=call)) for tool in tools]
+        case = Case(model, f"{address}/v1", instructions, task.question, recording, on_response)
         tell(done=_attempt(peer.answer, case))
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from rows import CASE_SECONDS, Outcome, Round
 
-from treadle._evals.checks import Called
+from treadle._evals.checks import RecordedCall
 from treadle._evals.tasks import Task
 
 HERE = Path(__file__).resolve().parent
@@ -111,16 +111,16 @@ async def _start(python: Path, who: str, model: str, address: str, instructions:
 
 async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
     """One task. The child tells of each call and request at once, so that they are known even if it has to be killed."""
-    calls: list[Called] = []
+    calls: list[RecordedCall] = []
     rounds: list[Round] = []
     assert child.stdin is not None
-    child.stdin.write(msgspec.json.encode({"question": task.question, "tools": task.tools}) + b"\n")
+    child.stdin.write(msgspec.json.encode(task) + b"\n")
     begun = time.monotonic()
     try:
         async with asyncio.timeout(seconds):
             while told := await _told(child):
                 if "call" in told:
-                    calls.append(msgspec.convert(told["call"], Called))
+                    calls.append(msgspec.convert(told["call"], RecordedCall))
                 elif "round" in told:
                     rounds.append(msgspec.convert(told["round"], Round))
                 else:

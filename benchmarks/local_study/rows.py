@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._evals.checks import Called, judge
+from treadle._evals.checks import RecordedCall, evaluate_check
 from treadle._evals.tasks import Task
 from treadle._tools.base import Tool
 
@@ -31,7 +31,7 @@ class Outcome(Struct, frozen=True, omit_defaults=True):
     stop: str = "answer"
     """`answer`, `max_steps`, `timeout`, `error`, or the engine's own word for why it ended."""
     error: str = ""
-    calls: tuple[Called, ...] = ()
+    calls: tuple[RecordedCall, ...] = ()
     rounds: tuple[Round, ...] = ()
     seconds: float = 0.0
     dialect: str = ""
@@ -50,7 +50,7 @@ class Row(Struct, frozen=True, omit_defaults=True):
     stop: str
     answer: str = ""
     problems: tuple[str, ...] = ()
-    calls: tuple[Called, ...] = ()
+    calls: tuple[RecordedCall, ...] = ()
     steps: int = 0
     """Tool calls."""
     requests: int = 0
@@ -68,7 +68,7 @@ class Row(Struct, frozen=True, omit_defaults=True):
 
 def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Row:
     """The same verdict for everybody. A run that broke off has not solved its task, whatever it had said by then."""
-    problems = judge(task.check, outcome.answer, outcome.calls).problems
+    problems = evaluate_check(task.check, outcome.answer, outcome.calls).problems
     if outcome.error:
         problems = (outcome.error[:ANSWER_CHARS], *problems)
     read, cached, written = (
@@ -81,14 +81,14 @@ def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Ro
     )  # fmt: skip
 
 
-def recorded(tool: Tool, on_call: Callable[[Called], None]) -> Tool:
+def recorded(tool: Tool, on_call: Callable[[RecordedCall], None]) -> Tool:
     """The same tool, which tells of every call that reaches it: nobody's own bookkeeping counts."""
     execute = tool.execute
     signature = inspect.signature(execute)
 
     @functools.wraps(execute)
     def recording(*args: Any, **kwargs: Any) -> Any:
-        on_call(Called(tool.name, dict(signature.bind(*args, **kwargs).arguments)))
+        on_call(RecordedCall(tool.name, dict(signature.bind(*args, **kwargs).arguments)))
         return execute(*args, **kwargs)
 
     return tool.replace(execute=recording)

@@ -21,28 +21,26 @@ import ours
 import peers
 from report import markdown
 from rows import CASE_SECONDS, Outcome, add_row, judged, load_rows, todo
+from worlds import EVALS, TOOLS
 
-from treadle._evals.runner import chosen
-from treadle._evals.tasks import Task, TaskSet, load_tasks
+from treadle._evals.runner import select_tasks
+from treadle._evals.tasks import Task, TaskSet, read_task_file, task_set
 from treadle._journal import open_journal
 
-SETS = Path(__file__).resolve().parents[2] / "evals"
 EVERYBODY = (*ours.DIALECTS, *peers.PACKAGES)
 
 
-def tasks_of(sets: Sequence[str], split: str, limit: int | None, *, crowd: bool = False) -> TaskSet:
-    """`crowd`: each task is offered the tools of all of them, as an agent for everything would be."""
-    loaded = [load_tasks(SETS / f"{name}.jsonl") for name in sets]
-    tasks = tuple(task for one in loaded for task in one.tasks)
-    if crowd:
-        everything = tuple(dict.fromkeys(name for task in tasks for name in task.tools))
-        tasks = tuple(msgspec.structs.replace(task, tools=everything) for task in tasks)
-    both = TaskSet("study", tasks, loaded[0].make_tools, loaded[0].instructions)
-    return chosen(both, split="" if split == "all" else split, limit=limit)
+def tasks_of(sets: Sequence[str], split: str, limit: int | None, *, all_tools: bool = False) -> TaskSet:
+    """The tasks of several sets; with `all_tools` each is offered the tools of all of them."""
+    tasks = [task for name in sets for task in read_task_file(EVALS / f"{name}.jsonl")]
+    if all_tools:
+        everything = tuple(dict.fromkeys(name for task in tasks for name in task.tools or ()))
+        tasks = [msgspec.structs.replace(task, tools=everything) for task in tasks]
+    return select_tasks(task_set("study", tasks, TOOLS), split="" if split == "all" else split, limit=limit)
 
 
 async def run(options: argparse.Namespace) -> None:
-    tasks = tasks_of(options.sets, options.split, options.limit, crowd=options.all_tools)
+    tasks = tasks_of(options.sets, options.split, options.limit, all_tools=options.all_tools)
     for who in options.who:
         open_tasks = todo(tasks.tasks, load_rows(options.results), options.label, options.model, who)
         print(
@@ -51,7 +49,7 @@ async def run(options: argparse.Namespace) -> None:
         if not open_tasks:
             continue
         work = _ours if who in ours.DIALECTS else _theirs
-        async for task, outcome in work(options, who, open_tasks, tasks.instructions):
+        async for task, outcome in work(options, who, tasks, open_tasks):
             row = judged(options.label, options.model, who, task, outcome)
             add_row(options.results, row)
             verdict = "passed" if row.passed else f"failed: {row.problems[0]}"
@@ -59,14 +57,12 @@ async def run(options: argparse.Namespace) -> None:
 
 
 async def _ours(
-    options: argparse.Namespace, who: str, tasks: list[Task], instructions: str
+    options: argparse.Namespace, who: str, task_set: TaskSet, tasks: list[Task]
 ) -> AsyncIterator[tuple[Task, Outcome]]:
     journal = open_journal(options.journal) if options.journal else None
     model = ours.local_model(options.model, who)
     try:
-        async for done in ours.solve_all(
-            tasks, model, who, instructions=instructions, journal=journal, seconds=options.seconds
-        ):
+        async for done in ours.solve_all(task_set, tasks, model, who, journal=journal, seconds=options.seconds):
             yield done
     finally:
         await model.aclose()
@@ -75,12 +71,12 @@ async def _ours(
 
 
 async def _theirs(
-    options: argparse.Namespace, who: str, tasks: list[Task], instructions: str
+    options: argparse.Namespace, who: str, task_set: TaskSet, tasks: list[Task]
 ) -> AsyncIterator[tuple[Task, Outcome]]:
     python = peers.environment(who, options.venvs)
     async with peers.served(options.model) as address:
         async for done in peers.solve_all(
-            tasks, python, who, options.model, address, instructions=instructions, seconds=options.seconds
+            tasks, python, who, options.model, address, instructions=task_set.instructions, seconds=options.seconds
         ):
             yield done
 

@@ -6,7 +6,7 @@ Everything else has a leading underscore and may change in any release.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle._lazy import lazy_getattr
 from treadle._version import __version__ as __version__
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from treadle._engine.settings import RepairPolicy as RepairPolicy
     from treadle._engine.settings import Settings as Settings
     from treadle._engine.structured import structured_llm_call as structured_llm_call
+    from treadle._evals.load import load_tasks as load_tasks
     from treadle._evals.report import evaluation_report as evaluation_report
     from treadle._evals.runner import Variant as Variant
     from treadle._evals.runner import run_tasks as run_tasks
-    from treadle._evals.tasks import load_tasks as load_tasks
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
     from treadle._flows.conversation import Conversation as Conversation
@@ -164,7 +164,7 @@ _LAZY_IMPORTS = {
     "evaluation_report": "_evals.report",
     "fork": "_flows.replay",
     "load_agent": "_config",
-    "load_tasks": "_evals.tasks",
+    "load_tasks": "_evals.load",
     "open_journal": "_journal",
     "plan_diagram": "_flows.dag.picture",
     "presets": "_flows.presets:",
@@ -186,11 +186,8 @@ _NEEDS_EXTRA = {
 """Not in `__all__`: `from treadle import *` works without the extras `server` and `temporal`."""
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
-_get = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA)
-
-
-def __getattr__(name: str) -> Any:
-    return _get(name)
+if not TYPE_CHECKING:  # to a type checker, a module with `__getattr__` has every name
+    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA)
 
 
 def __dir__() -> list[str]:

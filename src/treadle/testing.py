@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle._lazy import lazy_getattr
 
@@ -26,11 +26,8 @@ _LAZY_IMPORTS = {
 }
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
-_get = lazy_getattr(__name__, _LAZY_IMPORTS)
-
-
-def __getattr__(name: str) -> Any:
-    return _get(name)
+if not TYPE_CHECKING:  # to a type checker, a module with `__getattr__` has every name
+    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS)
 
 
 def __dir__() -> list[str]:

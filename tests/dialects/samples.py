@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from treadle._dialects import get_dialect
-from treadle._dialects.base import Decision
+import jsonschema_rs
+
+from treadle._dialects.base import Decision, Encoding
+from treadle._dialects.registry import get_dialect
 from treadle._types.request import Reply, ToolSchema
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -113,3 +115,29 @@ MARKUP = {
     "pythonic": '[search(query="red pandas", limit=3)]',
     "pythonic, by place": 'search("red pandas", limit=3)',
 }
+
+OWN_CALL = {
+    "json": f'{{"reasoning": "look", "type": "tool_call", "tool_name": "search", "tool_args": {ARGS}}}',
+    "schema": f'{{"thought": "look", "action": "search", "args": {ARGS}}}',
+    "direct": f'{{"action": "search", "args": {ARGS}}}',
+    "brief": f'{{"from": "tool", "action": "search", "args": {ARGS}}}',
+    "array": f'[{{"name": "search", "arguments": {ARGS}}}]',
+    "action": f'look\nAction: {{"tool": "search", "inputs": {ARGS}, "final_answer": false}}',
+}
+OWN_ANSWER = {
+    "json": '{"reasoning": "known", "type": "final_answer", "answer": "Paris"}',
+    "schema": '{"thought": "known", "action": "final_answer", "final_answer": "Paris", "task_successful": true}',
+    "direct": '{"action": "final_answer", "final_answer": "Paris", "task_successful": true}',
+    "brief": '{"from": "common knowledge", "final_answer": "Paris"}',
+    "array": '[{"name": "__complete_task__", "arguments": {"answer": "Paris"}}]',
+    "action": "known\n<__final_answer__>Paris</__final_answer__>",
+}
+"""A call and an answer as each text dialect asks for them."""
+
+
+def fits(encoding: Encoding, text: str) -> bool:
+    """Whether the text is JSON that the encoding's schema allows."""
+    assert encoding.format is not None
+    assert encoding.format.kind == "schema"
+    assert encoding.format.schema is not None
+    return jsonschema_rs.is_valid(encoding.format.schema, json.loads(text))

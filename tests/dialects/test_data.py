@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from dialects.samples import NAMES, SEARCH, decode, executable, load
-from treadle._dialects.reading.reply import extract_json
+from treadle._dialects.reading.extract import extract_json
 from treadle._types.request import ToolSchema
 
 BAD_JSON = [row for row in load("bad_json.json") if isinstance(row["input"], str)]

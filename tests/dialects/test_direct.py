@@ -1,10 +1,10 @@
-"""`direct`, the dialect of small models: the action comes first, nothing is thought aloud, and the frame of a result is short."""
+"""`direct`, the dialect of small models: the action comes first, without a thought; the frame of a result is short."""
 
 from __future__ import annotations
 
 from dialects.samples import SEARCH, TOOLS
-from treadle._dialects import get_dialect
 from treadle._dialects.base import Prompts
+from treadle._dialects.registry import get_dialect
 from treadle._types.messages import ToolMessage, text_of
 from treadle._types.profile import Profile
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dialects.samples import ARGS, CALL, TOOLS, decode, executable
-from treadle._dialects import get_dialect
 from treadle._dialects.base import Prompts
+from treadle._dialects.registry import get_dialect
 from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import RawCall, Reply

@@ -22,10 +22,11 @@ from dialects.samples import (
     decode,
     executable,
 )
-from treadle._dialects import get_dialect
-from treadle._dialects.reading.lenient import Lenient
-from treadle._dialects.reading.reply import extract_json
-from treadle._dialects.text import Said, TextDialect
+from treadle._dialects.base import Decision
+from treadle._dialects.reading.extract import extract_json
+from treadle._dialects.reading.lenient import LenientParser
+from treadle._dialects.registry import get_dialect
+from treadle._dialects.text import TextDialect
 from treadle._types.messages import ToolCall
 from treadle._types.request import RawCall, Reply, ToolSchema
 
@@ -70,7 +71,7 @@ def free(name: str) -> ToolSchema:
 @given(value=VALUES)
 def test_the_lenient_reader_reads_valid_json_as_it_is(value: Any):
     text = msgspec.json.encode([value]).decode()
-    parsed = Lenient(text).parse(0)
+    parsed = LenientParser(text).parse(0)
     assert parsed.closed
     assert parsed.end == len(text)
     assert parsed.value == msgspec.json.decode(text)
@@ -90,11 +91,11 @@ def test_valid_json_passes_unchanged(value: Any):
 def test_a_written_call_is_read_back(name: str, calls: list[tuple[str, dict[str, Any]]], thought: str):
     dialect = get_dialect(name)
     assert isinstance(dialect, TextDialect)
-    made = tuple(ToolCall(f"call_{index}", tool, args) for index, (tool, args) in enumerate(calls))
+    expected = tuple(ToolCall(f"call_{index}", tool, args) for index, (tool, args) in enumerate(calls))
     decision = dialect.decode(
-        Reply(text=dialect.write(Said(thought, made))), [free(tool) for tool in {tool for tool, _ in calls}]
+        Reply(text=dialect.write(Decision(thought, expected))), [free(tool) for tool in {tool for tool, _ in calls}]
     )
-    assert decision.calls == made
+    assert decision.calls == expected
     assert not decision.repaired
     if name not in THOUGHTLESS:
         assert decision.thought == thought
@@ -119,7 +120,7 @@ def test_a_written_answer_is_read_back(name: str, answer: str, thought: str):
     assert isinstance(dialect, TextDialect)
     if name == "action" and ("final_answer" in answer or "think>" in answer):
         return  # such tags in plain text mean what they say: this dialect has no escape for them
-    decision = dialect.decode(Reply(text=dialect.write(Said(thought, answer=answer))), TOOLS)
+    decision = dialect.decode(Reply(text=dialect.write(Decision(thought, answer=answer))), TOOLS)
     assert decision.answer == answer
     assert decision.calls == ()
 
@@ -127,10 +128,10 @@ def test_a_written_answer_is_read_back(name: str, answer: str, thought: str):
 @pytest.mark.parametrize("name", TEXT_NAMES)
 @settings(max_examples=10, deadline=None)
 @given(calls=st.lists(st.tuples(NAME, ARGUMENTS), min_size=1, max_size=2))
-def test_a_reply_cut_at_any_place_runs_only_whole_calls(name: str, calls: list[tuple[str, dict[str, Any]]]):
+def test_a_reply_cut_anywhere_runs_only_complete_calls(name: str, calls: list[tuple[str, dict[str, Any]]]):
     dialect = get_dialect(name)
     assert isinstance(dialect, TextDialect)
-    text = dialect.write(Said("hm", tuple(ToolCall("", tool, args) for tool, args in calls)))
+    text = dialect.write(Decision("hm", tuple(ToolCall("", tool, args) for tool, args in calls)))
     tools = [free(tool) for tool in {tool for tool, _ in calls}]
     for end in range(len(text)):
         decision = dialect.decode(Reply(text=text[:end], finish="length"), tools)
@@ -139,7 +140,7 @@ def test_a_reply_cut_at_any_place_runs_only_whole_calls(name: str, calls: list[t
 
 @settings(max_examples=15, deadline=None)
 @given(args=ARGUMENTS)
-def test_native_arguments_cut_at_any_place_never_run(args: dict[str, Any]):
+def test_native_arguments_cut_anywhere_never_run(args: dict[str, Any]):
     text = msgspec.json.encode(args).decode()
     for end in range(len(text)):
         reply = Reply(calls=(RawCall("a", "f", text[:end]),), finish="length")
@@ -167,8 +168,8 @@ SAMPLES = st.sampled_from(
 
 
 def mutate(text: str, changes: list[tuple[int, str, str]]) -> str:
-    for place, change, char in changes:
-        at = place % (len(text) + 1)
+    for index, change, char in changes:
+        at = index % (len(text) + 1)
         text = (
             text[:at]
             + {"drop": "", "double": text[at : at + 1] * 2, "put": char}[change]

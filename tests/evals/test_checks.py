@@ -1,4 +1,4 @@
-"""Checks: what passes, what does not, and what is said about it."""
+"""Checks: what passes, what does not, and which problems are reported."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle._evals.checks import Called, Check, contains, exact_match, f1, judge, numbers_in, plain, same
+from treadle._evals.checks import (
+    Check,
+    RecordedCall,
+    contains,
+    evaluate_check,
+    exact_match,
+    f1,
+    numbers_in,
+    plain,
+    same,
+)
 
 
 def check(**fields: Any) -> Check:
     return msgspec.convert(fields, Check)
 
 
-def problems(fields: dict[str, Any], answer: str = "", *calls: str | Called) -> tuple[str, ...]:
-    made = [Called(call) if isinstance(call, str) else call for call in calls]
-    return judge(check(**fields), answer, made).problems
+def problems(fields: dict[str, Any], answer: str = "", *calls: str | RecordedCall) -> tuple[str, ...]:
+    recorded = [RecordedCall(call) if isinstance(call, str) else call for call in calls]
+    return evaluate_check(check(**fields), answer, recorded).problems
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "numbers"),
     [
         ("It is 395.", ["395"]),
         ("1,234.50 EUR", ["1234.50"]),
@@ -35,12 +45,12 @@ def problems(fields: dict[str, Any], answer: str = "", *calls: str | Called) -> 
         ("", []),
     ],
 )
-def test_numbers(text: str, found: list[str]):
-    assert numbers_in(text) == [Decimal(number) for number in found]
+def test_numbers(text: str, numbers: list[str]):
+    assert numbers_in(text) == [Decimal(number) for number in numbers]
 
 
 @pytest.mark.parametrize(
-    ("answer", "wanted", "is_there"),
+    ("answer", "expected", "is_there"),
     [
         ("The total is 48.50 EUR", 48.5, True),
         ("The total is 48.5", 48.50, True),
@@ -60,15 +70,15 @@ def test_numbers(text: str, found: list[str]):
         ("", "x", False),
     ],
 )
-def test_contains(answer: str, wanted: Any, is_there: bool):
-    assert contains(answer, wanted) is is_there
+def test_contains(answer: str, expected: Any, is_there: bool):
+    assert contains(answer, expected) is is_there
 
 
 def test_near():
-    wanted = {"answer_contains": [{"number": 8.05, "within": 0.01}]}
-    assert not problems(wanted, "8.0467 km")
-    assert not problems(wanted, "8.06 km")
-    assert problems(wanted, "8.07 km") == ("the answer lacks 8.05 (within 0.01)",)
+    expected = {"answer_contains": [{"number": 8.05, "within": 0.01}]}
+    assert not problems(expected, "8.0467 km")
+    assert not problems(expected, "8.06 km")
+    assert problems(expected, "8.07 km") == ("the answer lacks 8.05 (within 0.01)",)
 
 
 def test_plain():
@@ -101,31 +111,35 @@ def test_tools_called():
 
 
 def test_arguments():
-    wanted = {"args": [{"tool": "ship", "args": {"kg": 2.5, "to": "France"}}]}
-    assert not problems(wanted, "", "other", Called("ship", {"kg": "2.5", "to": " france", "more": 1}))
-    assert problems(wanted, "", Called("ship", {"kg": 2, "to": "France"})) == ("no call ship(kg=2.5, to='France')",)
-    assert problems(wanted, "", Called("other", {"kg": 2.5, "to": "France"}))
-    assert problems(wanted, "", Called("ship", {"kg": 2.5}))
+    expected = {"args": [{"tool": "ship", "args": {"kg": 2.5, "to": "France"}}]}
+    assert not problems(expected, "", "other", RecordedCall("ship", {"kg": "2.5", "to": " france", "more": 1}))
+    assert problems(expected, "", RecordedCall("ship", {"kg": 2, "to": "France"})) == (
+        "no call ship(kg=2.5, to='France')",
+    )
+    assert problems(expected, "", RecordedCall("other", {"kg": 2.5, "to": "France"}))
+    assert problems(expected, "", RecordedCall("ship", {"kg": 2.5}))
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted", "equal"),
+    ("given", "expected", "equal"),
     [
-        (3, 3.0, True), ("3", 3, True), ("3 kg", 3, True), ("3 of 4", 3, False), (True, 1, False), (1, True, False), (True, True, True),
-        (None, None, True), ("None", None, False), ([1, "A"], ["1", "a"], True), ([1], [1, 2], False), ({"a": 1}, {"a": 1}, True),
-        (-14, -14, True), ("E 35", "e35", False),
+        (3, 3.0, True), ("3", 3, True), ("3 kg", 3, True), ("3 of 4", 3, False), (-14, -14, True),
+        (True, 1, False), (1, True, False), (True, True, True), (None, None, True), ("None", None, False),
+        ([1, "A"], ["1", "a"], True), ([1], [1, 2], False), ({"a": 1}, {"a": 1}, True), ("E 35", "e35", False),
     ],
 )  # fmt: skip
-def test_same(given: Any, wanted: Any, equal: bool):
-    assert same(given, wanted) is equal
+def test_same(given: Any, expected: Any, equal: bool):
+    assert same(given, expected) is equal
 
 
 def test_steps_and_combinations():
-    assert problems({"max_steps": 1}, "", "a", "a") == ("2 tool calls, at most 1 wanted",)
+    assert problems({"max_steps": 1}, "", "a", "a") == ("2 tool calls, at most 1 allowed",)
     either = {"any": [{"answer_contains": "yes"}, {"all": [{"answer_contains": "no"}, {"max_steps": 0}]}]}
     assert not problems(either, "yes", "a")
     assert not problems(either, "no")
-    assert problems(either, "no", "a") == ("none of 2 ways is right; the last: 1 tool calls, at most 0 wanted",)
+    assert problems(either, "no", "a") == (
+        "none of the 2 alternatives holds; the last: 1 tool calls, at most 0 allowed",
+    )
     assert problems({"all": [{"answer_contains": 1}, {"answer_contains": 2}]}, "2") == ("the answer lacks 1",)
 
 
@@ -135,7 +149,7 @@ def test_hotpot_measures():
     assert f1("the Beatles band", "Beatles") == pytest.approx(2 / 3)
     assert f1("yes", "no") == f1("yes it is", "yes") == f1("", "x") == 0.0
     assert f1("yes", "yes") == 1.0
-    verdict = judge(check(answer_equals="Paris"), "Paris, France", [])
+    verdict = evaluate_check(check(answer_equals="Paris"), "Paris, France", [])
     assert not verdict.passed
     assert verdict.scores == {"exact_match": 0.0, "f1": pytest.approx(2 / 3)}
 
@@ -145,5 +159,5 @@ def test_unknown_fields_are_refused():
         check(answer_contain="x")
 
 
-def test_a_flood_is_cut():
-    assert not judge(check(answer_contains="end"), "x " * 20_000 + "end", []).passed
+def test_a_very_long_answer_is_cut():
+    assert not evaluate_check(check(answer_contains="end"), "x " * 20_000 + "end", []).passed

@@ -9,9 +9,8 @@ import pytest
 
 from kit import call, go
 from treadle import ScriptedModel
-from treadle._evals.hotpot import Shelf, wiki_tools
+from treadle._evals.hotpot import PageIndex, load_hotpot, page_tools
 from treadle._evals.runner import Variant, run_tasks
-from treadle._evals.tasks import load_tasks
 from treadle._types.errors import ConfigError, ToolError
 
 WIKI = {
@@ -46,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_search_and_lookup():
-    search, lookup = wiki_tools(Shelf(WIKI))
+    search, lookup = page_tools(PageIndex(WIKI))
     with pytest.raises(ToolError, match="search for an entity first"):
         lookup(keyword="x")
     assert search(entity=" LOOM ") == (
@@ -63,7 +62,7 @@ def test_search_and_lookup():
 
 
 def test_similar_titles():
-    (search, _) = wiki_tools(Shelf(WIKI))
+    (search, _) = page_tools(PageIndex(WIKI))
     with pytest.raises(
         ToolError, match=r"Could not find 'the treadle pedal'. Similar: \['Treadle', 'Treadle \(song\)'\]"
     ):
@@ -73,7 +72,7 @@ def test_similar_titles():
 
 
 def test_a_folder_is_a_task_set(tmp_path: Path):
-    tasks = load_tasks(folder(tmp_path))
+    tasks = load_hotpot(folder(tmp_path))
     assert [(task.id, task.kind) for task in tasks.tasks] == [("q1", "bridge"), ("q2", "comparison")]
     model = ScriptedModel(
         [call("search", entity="Treadle"), call("lookup", keyword="foot"), "The foot.", "Yes, it is loud."]
@@ -86,7 +85,7 @@ def test_a_folder_is_a_task_set(tmp_path: Path):
 
 
 def test_pages_of_one_run_are_not_open_in_another(tmp_path: Path):
-    tasks = load_tasks(folder(tmp_path))
+    tasks = load_hotpot(folder(tmp_path))
     first, _ = tasks.make_tools(tasks.tasks[0])
     _, lookup = tasks.make_tools(tasks.tasks[1])
     first(entity="Loom")
@@ -94,13 +93,13 @@ def test_pages_of_one_run_are_not_open_in_another(tmp_path: Path):
         lookup(keyword="loom")
 
 
-def test_folders_that_are_none(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"has tasks\.json and wiki\.json"):
-        load_tasks(tmp_path)
+def test_folders_that_cannot_be_used(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"needs tasks\.json and wiki\.json"):
+        load_hotpot(tmp_path)
     folder(tmp_path)
     (tmp_path / "tasks.json").write_text('[{"id": 3}]')
     with pytest.raises(ConfigError, match="cannot be used"):
-        load_tasks(tmp_path)
+        load_hotpot(tmp_path)
     (tmp_path / "tasks.json").write_text("[]")
     with pytest.raises(ConfigError, match="holds no question"):
-        load_tasks(tmp_path)
+        load_hotpot(tmp_path)

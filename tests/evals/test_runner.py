@@ -1,4 +1,4 @@
-"""Tasks run as ordinary runs, in parallel, bounded in time, judged when they end."""
+"""Tasks run as ordinary runs, in parallel, bounded in time, and are checked when they end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from kit import call, go
-from treadle import ScriptedModel
+from treadle import ScriptedModel, Tool, tool
 from treadle._evals.checks import Check, ToolsCalled
-from treadle._evals.runner import Variant, chosen, run_tasks
+from treadle._evals.runner import Variant, run_tasks, select_tasks
 from treadle._evals.tasks import Task, TaskSet
-from treadle._evals.toolbox import make_tools
+from treadle._evals.tasks import task_set as make_task_set
 from treadle._journal import open_journal
 from treadle._types.errors import RequestRefusedError
 
@@ -24,16 +24,38 @@ def task(
     kind: str = "k",
     check: Check | None = None,
     split: Any = "dev",
-    tools: tuple[str, ...] = ("calculator",),
+    tools: tuple[str, ...] = ("double",),
 ) -> Task:
     return Task(name, kind, f"question {name}", check or Check(answer_contains="right"), tools, split)
 
 
+@tool(effect="pure")
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def make_desk() -> list[Tool]:
+    """An order desk that fails on its first call."""
+    calls = 0
+
+    @tool
+    def order_desk() -> str:
+        """The state of the order."""
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise ValueError("busy: call again")
+        return "shipped"
+
+    return [order_desk]
+
+
 def task_set(*tasks: Task) -> TaskSet:
-    return TaskSet("mine", tasks, lambda task: make_tools(task.tools))
+    return make_task_set("mine", tasks, [double, make_desk])
 
 
-def test_every_task_with_every_variant_as_often_as_wished():
+def test_every_task_runs_with_every_variant_and_every_repeat():
     tasks = task_set(task("a"), task("b"))
     variants = [Variant("good", ScriptedModel(lambda _: "right")), Variant("bad", ScriptedModel(lambda _: "wrong"))]
     seen: list[str] = []
@@ -49,13 +71,13 @@ def test_every_task_with_every_variant_as_often_as_wished():
 def test_each_run_is_in_the_journal_under_its_id(tmp_path: Path):
     async def main() -> None:
         journal = open_journal(tmp_path / "j.db")
-        model = ScriptedModel([call("calculator", expression="1+1"), "right: 2"])
+        model = ScriptedModel([call("double", number=1), "right: 2"])
         (trial,) = await run_tasks(task_set(task("a")), [Variant("v", model, {"max_iterations": 5})], journal=journal)
         records = await journal.load(trial.run_id)
         started: Any = records[0].event
         assert (started.question, started.agent, started.settings["max_iterations"]) == ("question a", "eval mine", 5)
         assert (trial.calls, trial.dialect, trial.stop_reason, trial.passed) == (
-            ("calculator",),
+            ("double",),
             "native",
             "answer",
             True,
@@ -66,7 +88,7 @@ def test_each_run_is_in_the_journal_under_its_id(tmp_path: Path):
     go(main())
 
 
-def test_a_failing_model_is_a_failed_task_not_the_end():
+def test_a_failing_model_fails_its_task_and_the_others_still_run():
     model = ScriptedModel([RequestRefusedError("no credit", status=402), "right"])
     first, second = go(run_tasks(task_set(task("a"), task("b")), [Variant("v", model)]))
     assert not first.passed
@@ -78,7 +100,7 @@ def test_a_failing_model_is_a_failed_task_not_the_end():
     assert "no credit" in trial.problems[0]
 
 
-def test_a_right_answer_of_a_run_that_broke_is_not_right():
+def test_a_run_that_ended_with_an_error_does_not_pass():
     check = Check(tools_called=ToolsCalled(none=True))
     (trial,) = go(
         run_tasks(
@@ -88,50 +110,65 @@ def test_a_right_answer_of_a_run_that_broke_is_not_right():
     assert not trial.passed
 
 
+def test_a_run_that_waits_for_approval_is_not_solved():
+    @tool(approval="ask")
+    def send() -> str:
+        """Send it."""
+        return "sent"
+
+    tasks = make_task_set("mine", [task("a", tools=("send",))], [send])
+    (trial,) = go(run_tasks(tasks, [Variant("v", ScriptedModel([call("send")]))]))
+    assert (trial.passed, trial.stop_reason) == (False, "paused")
+    assert trial.problems[0] == "the run waits for approval of a call, and nobody approves calls during an evaluation"
+
+
 def test_a_run_that_takes_too_long_is_stopped():
-    class Slow(ScriptedModel):
+    class Silent(ScriptedModel):
         async def stream(self, request: Any):
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
             yield  # pragma: no cover
 
-    (trial,) = go(run_tasks(task_set(task("a")), [Variant("v", Slow())], case_seconds=0.05), 10)
+    (trial,) = go(run_tasks(task_set(task("a")), [Variant("v", Silent())], task_seconds=0.05))
     assert not trial.passed
     assert (trial.problems[0], trial.stop_reason) == ("stopped after 0.05 s", "cancelled")
 
 
 def test_parallel_is_bounded_and_runs_do_not_share_tools():
     running = most = 0
+    three_at_once = asyncio.Event()
 
     class Counting(ScriptedModel):
         async def stream(self, request: Any):
             nonlocal running, most
             running += 1
             most = max(most, running)
-            await asyncio.sleep(0.01)
+            if running == 3:
+                three_at_once.set()
+            await three_at_once.wait()
             async for part in super().stream(request):
                 yield part
             running -= 1
 
     def reply(request: Any) -> Any:
         results = [message for message in request.messages if type(message).__name__ == "ToolMessage"]
-        return call("order_status", order_id="A-1001") if len(results) < 2 else "right"
+        return call("order_desk") if len(results) < 2 else f"right: {results[1].content}"
 
-    check = Check(answer_contains="right", tools_called=ToolsCalled(exact={"order_status": 2}))
-    tasks = task_set(*(task(f"t{number}", check=check, tools=("order_status",)) for number in range(6)))
+    check = Check(answer_contains=("right", "shipped"), tools_called=ToolsCalled(exact={"order_desk": 2}))
+    tasks = task_set(*(task(f"t{number}", check=check, tools=("order_desk",)) for number in range(6)))
     trials = go(run_tasks(tasks, [Variant("v", Counting(reply))], parallel=3))
     assert most == 3
     assert all(trial.passed for trial in trials), trials
 
 
-def test_choosing_tasks():
+def test_selecting_tasks():
     names = [("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("c1", "c")]
     tasks = task_set(*(task(name, kind=kind, split="held" if name == "a2" else "dev") for name, kind in names))
-    assert [t.id for t in chosen(tasks, limit=4).tasks] == ["a1", "a2", "b1", "c1"]
-    assert [t.id for t in chosen(tasks, limit=99).tasks] == ["a1", "a2", "a3", "b1", "c1"]
-    assert [t.id for t in chosen(tasks, split="held").tasks] == ["a2"]
-    assert [t.id for t in chosen(tasks, kinds=["b", "c"]).tasks] == ["b1", "c1"]
+    assert [t.id for t in select_tasks(tasks, limit=4).tasks] == ["a1", "a2", "b1", "c1"]
+    assert [t.id for t in select_tasks(tasks, limit=99).tasks] == ["a1", "a2", "a3", "b1", "c1"]
+    assert [t.id for t in select_tasks(tasks, split="held").tasks] == ["a2"]
+    assert [t.id for t in select_tasks(tasks, kinds=["b", "c"]).tasks] == ["b1", "c1"]
 
 
-def test_a_trial_survives_being_written():
+def test_a_trial_can_be_written_and_read():
     (trial,) = go(run_tasks(task_set(task("a")), [Variant("v", ScriptedModel(["right"]))]))
     assert msgspec.json.decode(msgspec.json.encode(trial), type=type(trial)) == trial

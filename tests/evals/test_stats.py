@@ -1,4 +1,4 @@
-"""Figures that can be looked up elsewhere."""
+"""Shares and their intervals, compared with published values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle._evals.stats import share_of, wilson
 
 @pytest.mark.parametrize(
     ("solved", "tasks", "low", "high"),
-    # Known values of the score interval without continuity correction (Newcombe 1998, table 1, and small cases by hand).
+    # The score interval without continuity correction: Newcombe 1998, table 1, and small cases by hand.
     [
         (81, 263, 0.2553, 0.3662),
         (15, 148, 0.0624, 0.1605),
@@ -22,12 +22,12 @@ def test_wilson(solved: int, tasks: int, low: float, high: float):
     assert wilson(solved, tasks) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_nothing_is_known_of_nothing():
+def test_no_tasks_at_all():
     assert wilson(0, 0) == (0.0, 1.0)
     assert share_of([]).value == 0.0
 
 
-def test_repeats_do_not_make_it_surer():
+def test_repeats_do_not_narrow_the_interval():
     once = share_of([("a", True), ("b", False)])
     often = share_of([("a", True), ("b", False)] * 50)
     assert (once.low, once.high) == (often.low, often.high)

@@ -8,7 +8,7 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle._dialects import get_dialect
+from treadle._dialects.registry import get_dialect
 from treadle._types.events import ToolStarted
 from treadle._types.messages import ToolMessage, UserMessage, text_of
 

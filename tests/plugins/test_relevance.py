@@ -6,23 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from treadle._evals.tasks import Task, load_tasks
-from treadle._evals.toolbox import make_tools
+from treadle._cli.setup.toolbox import find_tools
+from treadle._evals.tasks import Task, read_task_file
 from treadle._plugins.small_models.relevance import tool_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
-TASKS = [task for name in ("shop", "office", "travel") for task in load_tasks(ROOT / "evals" / f"{name}.jsonl").tasks]
+EVALS = ROOT / "evals"
+TASKS = [task for name in ("shop", "office", "travel") for task in read_task_file(EVALS / f"{name}.jsonl")]
+SCHEMAS = {tool.name: tool.schema for tool in find_tools([f"{EVALS / 'worlds' / 'all_worlds.py'}:tools", "calculator"])}
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task.kind == "none"], ids=lambda task: task.id)
 def test_a_question_that_needs_no_tool_is_for_none(task: Task):
-    assert tool_for(task.question, [tool.schema for tool in make_tools(task.tools)]) == ""
+    assert tool_for(task.question, [SCHEMAS[name] for name in task.tools or ()]) == ""
 
 
 def test_half_of_the_others_name_a_tool_and_nearly_always_one_of_use():
     others = [task for task in TASKS if task.kind != "none" and task.solution is not None]
-    found = [(task, tool_for(task.question, [tool.schema for tool in make_tools(task.tools)])) for task in others]
+    found = [(task, tool_for(task.question, [SCHEMAS[name] for name in task.tools or ()])) for task in others]
     named = [(task, name) for task, name in found if name]
     assert len(named) > 0.4 * len(others)
     assert sum(
@@ -32,4 +34,4 @@ def test_half_of_the_others_name_a_tool_and_nearly_always_one_of_use():
 
 def test_nothing_at_all():
     assert tool_for("", []) == ""
-    assert tool_for("What which does have?", [tool.schema for tool in make_tools(["weather"])]) == ""
+    assert tool_for("What which does have?", [SCHEMAS["weather"]]) == ""

@@ -10,9 +10,9 @@ import pytest
 
 from kit import add, fail, go
 from treadle import Agent, Budget, ScriptedModel, tool
-from treadle._dialects import get_dialect
 from treadle._dialects.base import Prompts
 from treadle._dialects.code import function_name
+from treadle._dialects.registry import get_dialect, show_assistant
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.guards.approval import Approval
 from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
@@ -115,7 +115,7 @@ def test_L47_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
             again = agent("all sent", tools=tools, plugins=[Approval()], journal=journal)
             going = await again.load(run.id)
             going.approve(going.state.paused.calls[0].id, True)
-            result = await again.restart(going)
+            result = await again.launch(going)
             searches = sum(isinstance(r.event, ToolStarted) and r.event.call.name == "search" for r in going.records)
             assert SENT[-1] == person
         assert result is not None
@@ -202,7 +202,7 @@ def test_cut_and_empty_replies_are_problems():
 def test_other_dialects_messages_and_names():
     dialect = get_dialect("code")
     native = AssistantMessage("Look.", (ToolCall("1", "my-tool", {"q": "x"}),))
-    assert dialect.assistant(native).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
+    assert show_assistant(native, dialect).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
     assert [function_name(name) for name in ("a-b", "print", "class", "final_answer", "2x")] == [
         "a_b",
         "print_",

@@ -8,7 +8,7 @@ import pytest
 from treadle._tools.base import Tool
 from treadle._tools.function import tool
 from treadle._tools.spec import BaseTool, ToolParam, ToolSpec
-from treadle._tools.toolkit import Toolkit
+from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError, DuplicateToolError, SchemaError
 
 
@@ -161,3 +161,34 @@ def test_a_toolkit_of_ready_tools_is_made_in_microseconds() -> None:
     assert (
         time.perf_counter() - started
     ) / 200 < 200e-6  # a few microseconds; the bound leaves room for a busy machine
+
+
+def test_a_function_that_returns_tools_is_known_by_its_annotation():
+    def listed() -> list[Tool]:
+        return [read_file]
+
+    def kit() -> Toolkit:
+        return Toolkit([read_file])
+
+    def objects() -> tuple[BaseTool, ...]:
+        return (Shout(),)
+
+    def texts() -> list[str]:
+        return []
+
+    def unresolvable() -> list[Missing]:  # pyright: ignore[reportUndefinedVariable] # noqa: F821
+        return []
+
+    assert all(makes_tools(function) for function in (listed, kit, objects))
+    others: list[object] = [
+        texts,
+        unresolvable,
+        plain,
+        read_file,
+        Shout,
+        Shout(),
+        lambda: [read_file],
+        "text",
+        [listed],
+    ]
+    assert not any(makes_tools(other) for other in others)

@@ -72,7 +72,9 @@ class GraphAgent(FlowAgent):
         text = "\n\n".join(part for part in said if part) if said and good else answer
         await finish(run, text, "answer" if good else "error", success=good)
 
-    async def _step(self, run: Execution, name: str, component: Component, kind: str, outputs: dict[str, str]) -> StepDone:
+    async def _step(
+        self, run: Execution, name: str, component: Component, kind: str, outputs: dict[str, str]
+    ) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"
         await run.emit(StepStarted(name, child_id, kind, key=name))
         if kind == "agent":

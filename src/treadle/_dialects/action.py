@@ -1,6 +1,6 @@
 """`action`: prose, then one line `Action: {"tool", "inputs", "final_answer"}`; the answer stands between markers.
 
-The Action's own `final_answer` flag only says what the model means to do next; it never ends the run.
+The `final_answer` flag of an Action only says what the model intends to do next; it never ends the run.
 """
 
 from __future__ import annotations
@@ -14,19 +14,11 @@ import msgspec
 from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import action_grammar
 from treadle._dialects.prompts import ACTION, ACTION_REFORMAT
-from treadle._dialects.reading.reply import (
-    Reading,
-    by_name,
-    encodable,
-    names_known_tool,
-    read,
-    read_arguments,
-    scan,
-    strict,
-)
+from treadle._dialects.reading.extract import encodable, scan, strict
+from treadle._dialects.reading.reply import Reading, by_name, names_existing_tool, read, read_arguments
 from treadle._dialects.reading.shapes import Tools, clean_name, make_call
 from treadle._dialects.reading.thinking import split_thinking
-from treadle._dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Reply, ToolSchema
 
@@ -40,6 +32,9 @@ _STEPWISE = re.compile(r"([^\n{}]{1,128})\n+[ \t*]*Action[ _]Input[ \t*]*:[ \t*]
 _OBSERVATION = re.compile(r"^[ \t*]*(?:Observation\b[^\n]*:|<result\b)", re.MULTILINE | re.IGNORECASE)
 _FINAL = re.compile(r"^[ \t*]*Final Answer[ \t*]*:[ \t*]*", re.MULTILINE | re.IGNORECASE)
 _THOUGHT = re.compile(r"\A[ \t*]*Thought[ \t*]*:[ \t*]*", re.IGNORECASE)
+_NULL_TOOL = re.compile(
+    r"\s*(?:```\w*\s*)?\{[^{}]*[\"'](?:tool|name|action)[\"']\s*:\s*(?:null|None|[\"'](?:none|null)?[\"'])"
+)
 _NONE = ("none", "null", "n/a", "no", "")
 
 
@@ -58,34 +53,31 @@ class ActionDialect(TextDialect, frozen=True):
             format=OutputFormat("grammar", grammar=action_grammar(() if must_answer else tools, OPENING, CLOSING))
         )
 
-    def write(self, said: Said) -> str:
-        if not said.calls:
-            return f"{said.thought}\n{OPENING}{said.answer or ''}{CLOSING}".lstrip()
+    def write(self, decision: Decision) -> str:
+        if not decision.calls:
+            return f"{decision.thought}\n{OPENING}{decision.answer or ''}{CLOSING}".lstrip()
         actions = [
             f"Action: {encode_json({'tool': call.name, 'inputs': call.args, 'final_answer': False})}"
-            for call in said.calls
+            for call in decision.calls
         ]
-        return "\n".join([said.thought, *actions]).lstrip()
+        return "\n".join([decision.thought, *actions]).lstrip()
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        known = by_name(tools)
+        tools_by_name = by_name(tools)
         text = encodable(reply.text)
-        # A whole JSON value is read as it stands: its strings may hold anything.
+        # A reply that is only JSON is read as it is: its strings may hold anything.
         thinking, rest = ("", text.strip()) if isinstance(strict(text), (dict, list)) else split_thinking(text)
         marked = _marked(rest)
         outside = f"{rest[: marked.start()]}\n{rest[marked.end() :]}" if marked else rest
-        reading = _read_action(outside, known, is_cut(reply))
+        reading = _read_action(outside, tools_by_name, is_cut(reply))
         before = _THOUGHT.sub("", reading.before).strip()
         if reading.calls or reading.problem:
             answer = marked.group(1).strip() if marked else None
-            return decide(
-                msgspec.structs.replace(reading, before=before, thinking=thinking), reply, answer=answer, nothing=""
-            )
+            reading = msgspec.structs.replace(reading, before=before, thinking=thinking)
+            return decide(reading, reply, answer=answer, missing="")
         if marked:
-            return Decision(
-                _THOUGHT.sub("", rest[: marked.start()]).strip() or thinking or reply.reasoning,
-                answer=marked.group(1).strip(),
-            )
+            thought = _THOUGHT.sub("", rest[: marked.start()]).strip() or thinking or reply.reasoning
+            return Decision(thought, answer=marked.group(1).strip())
         return _plain_answer(before, thinking or reply.reasoning)
 
 
@@ -117,7 +109,7 @@ def _read_action(text: str, tools: Tools, cut: bool) -> Reading:
         return _unlabelled(text, tools, cut)
     before = text[: label.start()].strip()
     body = text[label.end() :]
-    if observed := _OBSERVATION.search(body):  # the model went on by itself: what it made up does not count
+    if observed := _OBSERVATION.search(body):  # the model invented a result itself: what follows does not count
         body, cut = body[: observed.start()], False
     if stepwise := _STEPWISE.match(body):
         return _stepwise(before, stepwise, body, tools, cut)
@@ -135,13 +127,10 @@ def _read_action(text: str, tools: Tools, cut: bool) -> Reading:
 
 
 def _names_none(reading: Reading, body: str) -> bool:
-    """An Action that says there is none: `{"tool": null}`, or the bare word."""
+    """Whether the Action says that there is none: `{"tool": null}`, or a bare `none`."""
     if body.strip().strip("`*.\"'").lower() in _NONE:
         return True
-    found = re.match(
-        r"\s*(?:```\w*\s*)?\{[^{}]*[\"'](?:tool|name|action)[\"']\s*:\s*(?:null|None|[\"'](?:none|null)?[\"'])", body
-    )
-    return not reading.calls and found is not None
+    return not reading.calls and _NULL_TOOL.match(body) is not None
 
 
 def _stepwise(before: str, head: re.Match[str], body: str, tools: Tools, cut: bool) -> Reading:
@@ -151,18 +140,18 @@ def _stepwise(before: str, head: re.Match[str], body: str, tools: Tools, cut: bo
     if name.lower() in _NONE:
         return Reading(text=body, before=before)
     json = given[:1] in ("{", "[", "`")
-    call = read_arguments(given, name, tools, cut=cut) if json else make_call(name, given, tools, done=not cut)
+    call = read_arguments(given, name, tools, cut=cut) if json else make_call(name, given, tools, complete=not cut)
     return Reading(text=body, before=before, calls=(call,))
 
 
 def _unlabelled(text: str, tools: Tools, cut: bool) -> Reading:
-    """Without the label: markup, or JSON that ends the reply and calls a known tool."""
+    """Without the label: markup, or JSON that ends the reply and calls an existing tool."""
     reading = read(text, tools, cut=cut)
     if reading.markup:
         return reading
     ends = text.rstrip().rstrip("`").rstrip()[-1:] in ("}", "]", ")")
-    if reading.calls and all(call.name in tools for call in reading.calls) and (ends or reading.alone):
+    if reading.calls and all(call.name in tools for call in reading.calls) and (ends or reading.only_json):
         return reading
-    if reading.problem and names_known_tool(text, tools) and (ends or cut or reading.alone):
+    if reading.problem and names_existing_tool(text, tools) and (ends or cut or reading.only_json):
         return reading
     return Reading(text=text, before=reading.text)

@@ -11,8 +11,8 @@ from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import STRING, Alternatives, const, json_format, record
 from treadle._dialects.prompts import ARRAY, ARRAY_REFORMAT
 from treadle._dialects.reading.reply import by_name, read
-from treadle._dialects.reading.shapes import Found, answer_in, as_text
-from treadle._dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle._dialects.reading.shapes import ParsedCall, answer_in, as_text
+from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -45,14 +45,13 @@ class ArrayDialect(TextDialect, frozen=True):
         if profile.json_schema:  # providers want an object at the root: the array goes into one
             definitions: Any = array.pop("$defs", None)
             wrapped = record(calls=array)
-            return Encoding(
-                format=json_format({**wrapped, "$defs": definitions} if definitions else wrapped, profile, "calls")
-            )
+            schema = {**wrapped, "$defs": definitions} if definitions else wrapped
+            return Encoding(format=json_format(schema, profile, "calls"))
         return Encoding()
 
-    def write(self, said: Said) -> str:
-        calls: list[dict[str, Any]] = [{"name": call.name, "arguments": call.args} for call in said.calls]
-        return encode_json(calls or [{"name": self.completion, "arguments": {"answer": said.answer or ""}}])
+    def write(self, decision: Decision) -> str:
+        calls: list[dict[str, Any]] = [{"name": call.name, "arguments": call.args} for call in decision.calls]
+        return encode_json(calls or [{"name": self.completion, "arguments": {"answer": decision.answer or ""}}])
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         completion = ToolSchema(self.completion, "", {"type": "object", "properties": {"answer": STRING}})
@@ -64,11 +63,11 @@ class ArrayDialect(TextDialect, frozen=True):
             rest = reading.calls
         elif done:
             answer = _answer(done[0])
-        missing = "expected a JSON array of calls" + ("" if reading.json else ", and there is no JSON in it")
-        return decide(msgspec.structs.replace(reading, calls=rest), reply, answer=answer, nothing=missing)
+        missing = "expected a JSON array of calls" + ("" if reading.has_json else ", and there is no JSON in it")
+        return decide(msgspec.structs.replace(reading, calls=rest), reply, answer=answer, missing=missing)
 
 
-def _answer(completion: Found) -> str:
+def _answer(completion: ParsedCall) -> str:
     """The answer inside a completion; empty when it only says that the task is done."""
     texts = [text for value in completion.args.values() if (text := as_text(value))]
     return answer_in(completion.args, {}) or (texts[0] if texts else "")

@@ -1,6 +1,7 @@
-"""The dialect seam: how a request for an action is written and how a reply is read.
+"""The interface of a dialect: how a request for an action is written and how a reply is read.
 
-N models and M dialects meet only here. Every dialect reads to one `Decision`; after it nothing knows which one ran.
+Models and dialects combine freely. Every dialect reads a reply to a `Decision`; the rest of the engine does not need to
+know which dialect was used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from treadle._types.request import OutputFormat, Reply, ToolSchema
 
 
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What one reply means: calls to make, or an answer, or (`problem`) nothing that could be read.
+    """What one reply decides: calls to make, or an answer, or (`problem`) nothing that could be read.
 
     Calls and an answer may come together (the calls run first; the answer then only expresses intent).
     """
@@ -25,7 +26,7 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     calls: tuple[ToolCall, ...] = ()
     answer: str | None = None
     problem: str = ""
-    """Why the reply could not be read, in words the model can act on. Empty when it could."""
+    """Why the reply could not be read, phrased for the model. Empty when it could."""
     repaired: bool = False
     """The reply was broken and a guess was made; arguments are validated before anything runs."""
     task_successful: bool | None = None
@@ -41,7 +42,7 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
 
 
 class Prompts(Struct, frozen=True):
-    """The engine's own words, each of which the user may replace by name (`Agent(prompts={...})`)."""
+    """The user's replacements for the engine's own prompt texts, by name (`Agent(prompts={...})`)."""
 
     texts: dict[str, str] = {}
 
@@ -66,20 +67,21 @@ class Dialect(Protocol):
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         """What to ask of the provider. `must_answer`: no tool may be called any more, only an answer is wanted.
-        `must_act`: no answer is wanted yet; a dialect that cannot hold the model to it need not try."""
+        `must_act`: no answer is wanted yet; a dialect that cannot enforce this ignores it."""
         ...
 
-    def assistant(self, message: AssistantMessage) -> AssistantMessage:
-        """An earlier reply as this dialect shows it to the model (unchanged text if it was written in this dialect)."""
+    def assistant(self, message: AssistantMessage, decision: Decision | None = None) -> AssistantMessage:
+        """An earlier reply as this dialect shows it to the model: its own text if it was written in this dialect, else
+        `decision` written in this dialect (None: the reply could not be read, and its text is all there is)."""
         ...
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        """The results of one reply's calls, as messages: themselves when native, else one user message, which may end by saying the
-        task again."""
+        """The results of one reply's calls, as messages: themselves when native, else one user message, which may end
+        by repeating the task."""
         ...
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        """Read a reply. Never raises, never executes anything, never turns garbage into a call."""
+        """Read a reply. Never raises, never executes anything, never reads a call where none was written."""
         ...
 
     def reformat(self, problem: str, prompts: Prompts) -> str:

@@ -1,7 +1,8 @@
-"""`brief`: `schema` for a tiny model: one object `{from, action, args}` or `{from, final_answer}`.
+"""`brief`: `schema` for tiny models: one object, `{from, action, args}` or `{from, final_answer}`.
 
-Under a billion parameters a thought does harm: the model guesses the answer in it and then believes the guess, whatever the tools
-say. What helps is to have it say first where the answer comes from, for that one word decides between a call and an answer.
+Under a billion parameters a thought does harm: the model guesses the answer in it and then believes the guess, whatever
+the tools return. It helps to have it write first where the answer comes from: that value decides between a call and an
+answer.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from treadle._dialects.base import Encoding, Prompts
+from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.constraint import Alternatives, Schema, const, json_format, record, text_for
 from treadle._dialects.prompts import BRIEF, BRIEF_ANSWER, BRIEF_REFORMAT, BRIEF_TASK, BRIEF_TRY_AGAIN
 from treadle._dialects.schema import FINAL, SchemaDialect
-from treadle._dialects.text import Said, encode_json, joined, parts_of, plain_name
+from treadle._dialects.text import content_parts, encode_json, observation, safe_name
 from treadle._types.messages import ImagePart, Message, TextPart, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 
-_SHOWN = 4
+_MANY_TOOLS = 4
+"""From so many on, only three of them are shown in examples."""
 TALK, KNOWN, RESULT, TOOL = "small talk", "common knowledge", "result", "tool"
 
 
@@ -36,35 +38,39 @@ class BriefDialect(SchemaDialect, frozen=True):
         if not must_act or not offered:
             # While a tool could still be called, an answer is one that needs none.
             sources = [TALK, KNOWN] if offered else [RESULT, TALK, KNOWN]
-            replies.add(record(**{"from": {"enum": sources}}, final_answer=_something(text_for(profile))))
+            replies.add(record(**{"from": {"enum": sources}}, final_answer=_not_empty(text_for(profile))))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
-        # With the agent's own tools, for a foreign example is copied with its values; with several, or the only one is preferred.
-        shown = tools if len(tools) < _SHOWN else (tools[0], tools[len(tools) // 2], tools[-1])
-        text = prompts.get(f"dialect.{self.name}", self.prompt).replace("{call}", self.own_calls(shown))
+        # With the agent's own tools: a tiny model copies the values of any other example. With several of them: it
+        # would prefer the only one it sees.
+        shown = tools if len(tools) < _MANY_TOOLS else (tools[0], tools[len(tools) // 2], tools[-1])
+        text = prompts.get(f"dialect.{self.name}", self.prompt).replace("{call}", self.example_calls(shown))
         return super().system(base, tools, Prompts({f"dialect.{self.name}": text}))
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        shown = [part for result in results for part in _told(result)]
+        shown = [part for result in results for part in _labelled(result)]
         if any(result.error for result in results):
-            return joined(*shown, TextPart(BRIEF_TRY_AGAIN))
+            return observation(*shown, TextPart(BRIEF_TRY_AGAIN))
         asked = (TextPart(BRIEF_TASK + task),) if task else ()
-        return joined(*shown, *asked, TextPart(BRIEF_ANSWER.replace("{tool}", plain_name(results[-1]))))
+        return observation(*shown, *asked, TextPart(BRIEF_ANSWER.replace("{tool}", safe_name(results[-1]))))
 
-    def write(self, said: Said) -> str:
-        steps: list[dict[str, Any]] = [{"from": TOOL, "action": call.name, "args": call.args} for call in said.calls]
-        return "\n".join(encode_json(step) for step in steps or [{"from": KNOWN, FINAL: said.answer or ""}])
+    def write(self, decision: Decision) -> str:
+        steps: list[dict[str, Any]] = [
+            {"from": TOOL, "action": call.name, "args": call.args} for call in decision.calls
+        ]
+        return "\n".join(encode_json(step) for step in steps or [{"from": KNOWN, FINAL: decision.answer or ""}])
 
 
-def _something(text: Schema) -> Schema:
-    """Not nothing: a tiny model under a constraint is glad to close a string at once. Only where lengths are understood."""
+def _not_empty(text: Schema) -> Schema:
+    """A text of at least one character, where lengths are supported: under a constraint a tiny model tends to close a
+    string at once."""
     return {**text, "minLength": 1} if "maxLength" in text else text
 
 
-def _told(result: ToolMessage) -> list[TextPart | ImagePart]:
-    """Who says what, on lines of which none can pass for one of ours."""
-    parts = parts_of(result)
+def _labelled(result: ToolMessage) -> list[TextPart | ImagePart]:
+    """A result after the name of its tool, indented so that no line of it looks like one of the engine's own."""
+    parts = content_parts(result)
     lines = "\n".join(part.text for part in parts if isinstance(part, TextPart)).splitlines()
-    head = f"{plain_name(result)} {'failed' if result.error else 'says'}: "
+    head = f"{safe_name(result)} {'failed' if result.error else 'says'}: "
     return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if isinstance(part, ImagePart))]

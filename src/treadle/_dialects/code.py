@@ -1,4 +1,4 @@
-"""`code`: the action is Python code that calls tools as functions (L15).
+"""`code`: the action is Python code that calls tools as functions.
 
 A reply with a Python block is one call of the tool `python`, which runs it; a reply without one is the answer.
 """
@@ -16,9 +16,9 @@ import msgspec
 from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.describe import describe
 from treadle._dialects.prompts import CODE, CODE_REFORMAT
-from treadle._dialects.reading.reply import CUT_OFF
+from treadle._dialects.reading.extract import CUT_OFF
 from treadle._dialects.reading.thinking import split_thinking
-from treadle._dialects.text import Said, TextDialect, is_cut
+from treadle._dialects.text import TextDialect, is_cut
 from treadle._types.messages import ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
@@ -30,8 +30,8 @@ MODULES = "asyncio, collections, datetime, decimal, functools, itertools, json, 
 _FENCE = re.compile(r"^[ \t]*(`{3,10}|~{3,10})[ \t]{0,8}([\w+-]{0,20})[^\n]*\n", re.MULTILINE)
 _TAG = re.compile(r"<(code|python|execute)>", re.IGNORECASE)
 _PYTHON_NAMES = ("python", "py", "python3", "tool_code", "code")
-_INVENTED = re.compile(r"<_?result\b|^\s*(?:Observation|Output|Result)s?:", re.MULTILINE | re.IGNORECASE)
-"""A model that goes on after its code invents what the code says."""
+_INVENTED_RESULT = re.compile(r"<_?result\b|^\s*(?:Observation|Output|Result)s?:", re.MULTILINE | re.IGNORECASE)
+"""A model that continues after its code invents the result of that code."""
 
 
 def function_name(tool: str) -> str:
@@ -53,7 +53,7 @@ class CodeDialect(TextDialect, frozen=True):
         ]
         text = prompts.get("dialect.code", self.prompt).replace("{modules}", MODULES)
         filled = (
-            text.replace("{call}", self.own_calls(functions[:1], "This needs the tool."))
+            text.replace("{call}", self.example_calls(functions[:1], "This needs the tool."))
             .replace("{tools}", describe(functions) if functions else "")
             .strip()
         )
@@ -64,11 +64,11 @@ class CodeDialect(TextDialect, frozen=True):
     ) -> Encoding:
         return Encoding()
 
-    def write(self, said: Said) -> str:
-        if not said.calls:
-            return said.answer or said.thought
-        lines = [_as_code(call) for call in said.calls]
-        return f"{said.thought}\n```python\n{chr(10).join(lines)}\n```".strip()
+    def write(self, decision: Decision) -> str:
+        if not decision.calls:
+            return decision.answer or decision.thought
+        lines = [_as_code(call) for call in decision.calls]
+        return f"{decision.thought}\n```python\n{chr(10).join(lines)}\n```".strip()
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         thinking, text = split_thinking(reply.text)
@@ -84,11 +84,11 @@ class CodeDialect(TextDialect, frozen=True):
 
 
 def find_code(text: str, names: set[str]) -> tuple[str, str, bool]:
-    """The code of a reply, the words before it, and whether its last block was closed."""
+    """The code of a reply, the text before it, and whether its last block was closed."""
     blocks: list[str] = []
     before, position, closed = text, 0, True
     while fence := _FENCE.search(text, position):
-        if blocks and _INVENTED.search(text, position, fence.start()):
+        if blocks and _INVENTED_RESULT.search(text, position, fence.start()):
             break
         end = re.compile(rf"^[ \t]*{re.escape(fence.group(1))}[ \t]*$", re.MULTILINE).search(text, fence.end())
         body = text[fence.end() : end.start() if end else len(text)]

@@ -1,6 +1,6 @@
 """Constraints on a reply: JSON schemas with one alternative per tool, and a grammar for prose that ends in an action.
 
-A model that decodes under such a constraint cannot write an action nobody can read, however small it is.
+A model that decodes under such a constraint always writes an action that can be read, however small the model is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ BOOLEAN: Schema = {"type": "boolean"}
 
 
 def text_for(profile: Profile) -> Schema:
-    """A few sentences. A small model under a constraint may never find the end of a string by itself; providers
-    that constrain by schema alone do not all take a length, so it is given only where we decode by grammar."""
+    """The schema of a text of a few sentences.
+
+    A small model under a constraint may never end a string by itself. Not all providers that constrain by schema alone
+    accept a length, so it is given only where decoding is constrained by grammar.
+    """
     return {"type": "string", "maxLength": 400} if profile.grammar else STRING
 
 
@@ -37,7 +40,7 @@ def const(value: str) -> Schema:
 
 
 class Alternatives:
-    """Collects the alternatives of a reply; tool schemas keep their definitions, moved to the root under names of their own."""
+    """Collects the alternatives of a reply. The definitions of tool schemas move to the root, under unique names."""
 
     def __init__(self) -> None:
         self._schemas: list[Schema] = []
@@ -47,11 +50,11 @@ class Alternatives:
         self._schemas.append(schema)
 
     def parameters(self, tool: ToolSchema) -> Schema:
-        """A tool's parameter schema, fit to stand inside another."""
+        """A tool's parameter schema in a form that can be part of another schema."""
         prefix = f"{tool.name}."
         schema = cast("Schema", _rename(tool.parameters, prefix))
-        for word in _DEFINITIONS:
-            for name, definition in cast("Schema", schema.pop(word, None) or {}).items():
+        for keyword in _DEFINITIONS:
+            for name, definition in cast("Schema", schema.pop(keyword, None) or {}).items():
                 self._definitions[prefix + name] = definition
         if schema.get("properties") and "additionalProperties" not in schema:
             schema["additionalProperties"] = False
@@ -82,12 +85,12 @@ def _rename(node: Any, prefix: str) -> Any:
     if isinstance(reference, str):
         name = reference.rsplit("/", 1)[-1]
         return {"$ref": f"#/$defs/{prefix}{name}"} if reference.startswith(("#/$defs/", "#/definitions/")) else {}
-    # Constraint engines and providers know `anyOf`; few take `oneOf`. The tool's own check is exact afterwards.
+    # Constraint engines and providers support `anyOf`, few `oneOf`. Arguments are validated exactly afterwards.
     return {"anyOf" if key == "oneOf" else key: _rename(item, prefix) for key, item in fields.items()}
 
 
 def json_format(schema: Schema, profile: Profile, name: str) -> OutputFormat | None:
-    """The strongest constraint to a schema that the model takes."""
+    """The strongest constraint to a schema that the model supports."""
     if profile.json_schema or profile.grammar:
         return OutputFormat("schema", schema, name=name)
     return OutputFormat("json") if profile.json_mode else None
@@ -105,10 +108,10 @@ ws ::= [ \t\n]?
 
 
 def action_grammar(tools: Sequence[ToolSchema], opening: str, closing: str) -> str:
-    """Lines of thought, then one action with a known tool or a marked answer."""
+    """A grammar: lines of thought, then one action with one of the tools or an answer between markers."""
     names = " | ".join(_literal(_json(tool.name)) for tool in tools)
     rules = ["root ::= thought (final | action)" if tools else "root ::= thought final"]
-    # Bounded, or a small model never comes to the point. No line may begin like an action or a marker.
+    # Bounded, because a small model may never stop. No line may begin like an action or a marker.
     rules.append('thought ::= (([^A<\\n] [^\\n]{0,199} | "A" [^c\\n] [^\\n]{0,198})? "\\n"){0,3}')
     rules.append(f"final ::= {_literal(opening)} [^<]+ {_literal(closing)}")
     if tools:

@@ -1,4 +1,4 @@
-"""Tools as a system prompt shows them: one short signature each, with what the parameters mean."""
+"""Tools as a system prompt shows them: a short signature each, with the descriptions of the parameters."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def _type(schema: Any) -> str:
         return " | ".join(_json(choice) for choice in cast("list[Any]", choices))
     if "const" in fields:
         return _json(fields["const"])
-    named: Any = fields.get("type")
-    if named == "array":
+    declared: Any = fields.get("type")
+    if declared == "array":
         return f"[{_type(fields.get('items'))}]"
-    if named == "object" and fields.get("properties"):
+    if declared == "object" and fields.get("properties"):
         inner = _mapping(fields["properties"])
         return "{" + ", ".join(f"{name}: {_type(item)}" for name, item in inner.items()) + "}"
-    if isinstance(named, str):
-        return named
-    if isinstance(named, list):
-        return " | ".join(str(name) for name in cast("list[Any]", named))
-    for word in ("anyOf", "oneOf"):
-        if alternatives := fields.get(word):
+    if isinstance(declared, str):
+        return declared
+    if isinstance(declared, list):
+        return " | ".join(str(name) for name in cast("list[Any]", declared))
+    for keyword in ("anyOf", "oneOf"):
+        if alternatives := fields.get(keyword):
             return " | ".join(dict.fromkeys(_type(alternative) for alternative in cast("list[Any]", alternatives)))
     return _json(fields) if fields and "description" not in fields else "any"
 
 
 def example_args(tool: ToolSchema) -> dict[str, Any]:
-    """Arguments that show the form of a call: a placeholder or a plain value for each required parameter."""
+    """Example arguments for a call: an example value or a placeholder for each required parameter."""
     properties = _mapping(tool.parameters.get("properties"))
     names = _names(tool.parameters.get("required")) or list(properties)[:1]
     return {name: _example(name, _mapping(properties.get(name))) for name in names}

@@ -9,7 +9,7 @@ from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import STRING, Alternatives, const, json_format, record, text_for
 from treadle._dialects.prompts import JSON, JSON_REFORMAT
 from treadle._dialects.reading.reply import by_name, read
-from treadle._dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -30,19 +30,19 @@ class JsonDialect(TextDialect, frozen=True):
             replies.add(record(reasoning=thought, type=const("final_answer"), answer=STRING))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
-    def write(self, said: Said) -> str:
+    def write(self, decision: Decision) -> str:
         steps: list[dict[str, Any]] = [
-            {"reasoning": said.thought, "type": "tool_call", "tool_name": call.name, "tool_args": call.args}
-            for call in said.calls
+            {"reasoning": decision.thought, "type": "tool_call", "tool_name": call.name, "tool_args": call.args}
+            for call in decision.calls
         ]
-        return "\n".join(
-            encode_json(step)
-            for step in steps or [{"reasoning": said.thought, "type": "final_answer", "answer": said.answer or ""}]
-        )
+        final = {"reasoning": decision.thought, "type": "final_answer", "answer": decision.answer or ""}
+        return "\n".join(encode_json(step) for step in steps or [final])
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         reading = read(reply.text, by_name(tools), cut=is_cut(reply))
         missing = (
-            "the JSON is neither a tool call nor a final answer" if reading.json else "there is no JSON object in it"
+            "the JSON is neither a tool call nor a final answer"
+            if reading.has_json
+            else "there is no JSON object in it"
         )
-        return decide(reading, reply, answer=reading.answer, nothing=missing)
+        return decide(reading, reply, answer=reading.answer, missing=missing)

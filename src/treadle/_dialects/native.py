@@ -1,6 +1,6 @@
-"""`native`: tools go in the provider's own parameter and calls come back structured.
+"""`native`: tools go into the provider's own parameter and calls come back structured.
 
-Local models often write the call into their text all the same; a reply that is nothing but a call, or that holds a
+Local models often write the call into their text all the same; a reply that is nothing but a call, or that has a
 model's own call markup, is read as one. An answer that merely shows JSON stays an answer.
 """
 
@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.prompts import NATIVE_REFORMAT
-from treadle._dialects.reading.reply import CUT_OFF, Reading, by_name, encodable, names_known_tool, read, read_arguments
+from treadle._dialects.reading.extract import CUT_OFF, encodable
+from treadle._dialects.reading.reply import Reading, by_name, names_existing_tool, read, read_arguments
 from treadle._dialects.reading.shapes import Tools, clean_name
 from treadle._dialects.reading.thinking import split_thinking
-from treadle._dialects.text import is_cut, said_by, to_calls
+from treadle._dialects.text import is_cut, to_tool_calls
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import RawCall, Reply, ToolSchema
@@ -33,14 +34,14 @@ class NativeDialect(Struct, frozen=True):
     def encode(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
-        # The tools stay in the request: taking them out would break the cached prefix, and some providers refuse old calls without them.
+        # The tools stay in the request: removing them would break the cached prefix, and some providers refuse earlier
+        # calls without them.
         return Encoding(tools=tools, tool_choice="none" if must_answer and tools else "auto")
 
-    def assistant(self, message: AssistantMessage) -> AssistantMessage:
+    def assistant(self, message: AssistantMessage, decision: Decision | None = None) -> AssistantMessage:
         if message.dialect == self.name:
             return message
-        said = said_by(message)
-        text = message.text if said is None else said.thought if said.calls else said.answer or ""
+        text = message.text if decision is None else decision.thought if decision.calls else decision.answer or ""
         return AssistantMessage(text, message.calls, message.reasoning)
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
@@ -50,12 +51,12 @@ class NativeDialect(Struct, frozen=True):
         return prompts.get("dialect.native.reformat", NATIVE_REFORMAT).replace("{problem}", problem.rstrip("."))
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        known = by_name(tools)
+        tools_by_name = by_name(tools)
         if reply.calls:
             thinking, text = split_thinking(encodable(reply.text)) if reply.text else ("", "")
-            calls, repaired = _native_calls(reply.calls, known, is_cut(reply))
+            calls, repaired = _native_calls(reply.calls, tools_by_name, is_cut(reply))
             return Decision(text or thinking or reply.reasoning, calls, repaired=repaired)
-        return _from_text(read(reply.text, known, cut=is_cut(reply)), reply, known)
+        return _from_text(read(reply.text, tools_by_name, cut=is_cut(reply)), reply, tools_by_name)
 
 
 def _native_calls(raw: Sequence[RawCall], tools: Tools, cut: bool) -> tuple[tuple[ToolCall, ...], bool]:
@@ -68,20 +69,13 @@ def _native_calls(raw: Sequence[RawCall], tools: Tools, cut: bool) -> tuple[tupl
             seen.add(call.id)
             calls.append(ToolCall(call.id, call.name, args))
             continue
-        found = read_arguments(encodable(call.arguments), clean_name(encodable(call.name), tools), tools, cut=cut)
-        identity = call.id if call.id and call.id not in seen else _free_id(index, used)
-        seen.add(identity)
-        used.add(identity)
-        any_repaired = any_repaired or (found.repaired and not found.problem)
-        calls.append(
-            ToolCall(
-                identity,
-                found.name,
-                found.args,
-                call.arguments if found.problem or found.repaired else "",
-                found.problem,
-            )
-        )
+        parsed = read_arguments(encodable(call.arguments), clean_name(encodable(call.name), tools), tools, cut=cut)
+        call_id = call.id if call.id and call.id not in seen else _unused_id(index, used)
+        seen.add(call_id)
+        used.add(call_id)
+        any_repaired = any_repaired or (parsed.repaired and not parsed.problem)
+        raw_text = call.arguments if parsed.problem or parsed.repaired else ""
+        calls.append(ToolCall(call_id, parsed.name, parsed.args, raw_text, parsed.problem))
     return tuple(calls), any_repaired
 
 
@@ -89,7 +83,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _plain_arguments(call: RawCall, tools: Tools) -> dict[str, Any] | None:
-    """The arguments of a call that is just what it should be, as nearly all are: a known tool, valid JSON, known names."""
+    """The arguments of a correct call (an existing tool, valid JSON, its own parameters), which is the usual case."""
     tool = tools.get(call.name)
     if tool is None:
         return None
@@ -100,24 +94,21 @@ def _plain_arguments(call: RawCall, tools: Tools) -> dict[str, Any] | None:
     return args if args and args.keys() <= tool.parameters.get("properties", {}).keys() else None
 
 
-def _free_id(index: int, used: set[str]) -> str:
-    identity = f"call_{index}"
-    while identity in used:
-        identity += "_"
-    return identity
+def _unused_id(index: int, used: set[str]) -> str:
+    call_id = f"call_{index}"
+    while call_id in used:
+        call_id += "_"
+    return call_id
 
 
 def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
     thought = reading.thinking or reply.reasoning
-    mine = reading.markup or (
-        reading.alone and bool(reading.calls) and all(call.name in tools for call in reading.calls)
-    )
-    if mine and any(not call.problem for call in reading.calls):
-        calls = to_calls(reading.calls, reading.text)
-        return Decision(
-            reading.before or thought, calls, repaired=reading.repaired or any(call.repaired for call in reading.calls)
-        )
-    if mine or (reading.problem and reading.alone and names_known_tool(reading.text, tools)):
+    only_calls = reading.only_json and bool(reading.calls) and all(call.name in tools for call in reading.calls)
+    is_call = reading.markup or only_calls
+    if is_call and any(not call.problem for call in reading.calls):
+        repaired = reading.repaired or any(call.repaired for call in reading.calls)
+        return Decision(reading.before or thought, to_tool_calls(reading.calls, reading.text), repaired=repaired)
+    if is_call or (reading.problem and reading.only_json and names_existing_tool(reading.text, tools)):
         problem = CUT_OFF if is_cut(reply) else next((call.problem for call in reading.calls), reading.problem)
         return Decision(reading.before or thought, problem=f"the tool call is not complete or not readable: {problem}")
     if reading.text:

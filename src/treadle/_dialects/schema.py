@@ -1,4 +1,7 @@
-"""`schema`: one object `{thought, action, args}` or `{thought, action, final_answer, task_successful}`, constrained where the model can."""
+"""`schema`: one object, `{thought, action, args}` or `{thought, action, final_answer, task_successful}`.
+
+Where the model supports it, decoding is constrained to these objects.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, text_for
 from treadle._dialects.prompts import SCHEMA, SCHEMA_REFORMAT
 from treadle._dialects.reading.reply import by_name, read
-from treadle._dialects.text import Said, TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -22,37 +25,39 @@ class SchemaDialect(TextDialect, frozen=True):
     name: ClassVar[str] = "schema"
     prompt: ClassVar[str] = SCHEMA
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
-    thinks: ClassVar[bool] = True
+    has_thought: ClassVar[bool] = True
     """Whether a thought stands before the action."""
 
     def encode(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         replies = Alternatives()
-        thought = {"thought": text_for(profile)} if self.thinks else {}
+        thought = {"thought": text_for(profile)} if self.has_thought else {}
         for tool in () if must_answer else tools:
             replies.add(record(**thought, action=const(tool.name), args=replies.parameters(tool)))
         if not must_act or not tools:
             replies.add(record(**thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return Encoding(format=json_format(replies.any_of(), profile, "step"))
 
-    def write(self, said: Said) -> str:
-        thought = {"thought": said.thought} if self.thinks else {}
-        steps: list[dict[str, Any]] = [{**thought, "action": call.name, "args": call.args} for call in said.calls]
+    def write(self, decision: Decision) -> str:
+        thought = {"thought": decision.thought} if self.has_thought else {}
+        steps: list[dict[str, Any]] = [{**thought, "action": call.name, "args": call.args} for call in decision.calls]
         final = {
             **thought,
             "action": FINAL,
-            FINAL: said.answer or "",
-            "task_successful": said.task_successful is not False,
+            FINAL: decision.answer or "",
+            "task_successful": decision.task_successful is not False,
         }
         return "\n".join(encode_json(step) for step in steps or [final])
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         reading = read(reply.text, by_name(tools), cut=is_cut(reply))
         missing = (
-            "the JSON names neither an action nor a final answer" if reading.json else "there is no JSON object in it"
+            "the JSON names neither an action nor a final answer"
+            if reading.has_json
+            else "there is no JSON object in it"
         )
-        decision = decide(reading, reply, answer=reading.answer, nothing=missing)
+        decision = decide(reading, reply, answer=reading.answer, missing=missing)
         if decision.answer is None or not reading.fields:
             return decision
         return msgspec.structs.replace(decision, task_successful=_flag(reading.fields.get("task_successful")))

@@ -1,4 +1,4 @@
-"""What the text dialects share: calls and answers travel in the words of the conversation."""
+"""What the text dialects share: calls and answers are written into the text of the messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.describe import describe, example_args
-from treadle._dialects.prompts import EXAMPLES, FINISH, FRAME, Example, Frame
-from treadle._dialects.reading.reply import CUT_OFF, Reading
-from treadle._dialects.reading.shapes import Found, thought_in
+from treadle._dialects.prompts import EXAMPLES, FINISH, FRAME, Example, ResultFrame
+from treadle._dialects.reading.extract import CUT_OFF
+from treadle._dialects.reading.reply import Reading
+from treadle._dialects.reading.shapes import ParsedCall, thought_in
 from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle._types.request import Reply, ToolSchema
 
@@ -21,40 +22,19 @@ _CUT_FINISHES = ("length", "error", "filter")
 
 
 def is_cut(reply: Reply) -> bool:
-    """Whether the reply may end in the middle of something."""
+    """Whether the reply may have ended before it was complete."""
     return reply.finish in _CUT_FINISHES
 
 
-class Said(Struct, frozen=True):
-    """What a message means, free of the dialect it was written in."""
-
-    thought: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    answer: str | None = None
-    task_successful: bool | None = None
-
-
-def said_by(message: AssistantMessage) -> Said | None:
-    """What an earlier message means; None when it could not be read, so that only its text is left."""
-    if message.dialect == "native":
-        return Said(message.text, message.calls) if message.calls else Said(answer=message.text)
-    from treadle._dialects import get_dialect
-
-    decision = get_dialect(message.dialect).decode(Reply(text=message.text), ())
-    if message.calls:
-        return Said(decision.thought, message.calls)
-    return None if decision.answer is None else Said(decision.thought, (), decision.answer, decision.task_successful)
-
-
 class TextDialect(Struct, frozen=True):
-    """A dialect in plain text. A child says how its prompt reads, how it writes, and what a reading means."""
+    """A dialect in plain text. A subclass gives its prompt, how it writes a decision, and how it reads a reply."""
 
     name: ClassVar[str]
     native: ClassVar[bool] = False
     prompt: ClassVar[str]
     reformat_prompt: ClassVar[str]
-    worked: ClassVar[tuple[Example, ...]] = EXAMPLES
-    frame: ClassVar[Frame] = FRAME
+    worked_examples: ClassVar[tuple[Example, ...]] = EXAMPLES
+    frame: ClassVar[ResultFrame] = FRAME
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
         text = prompts.get(f"dialect.{self.name}", self.prompt)
@@ -66,98 +46,102 @@ class TextDialect(Struct, frozen=True):
         return self.fill(text).replace("{problem}", problem.rstrip("."))
 
     def fill(self, text: str) -> str:
+        """The text with the placeholders of this dialect alone filled in."""
         return text
 
     def examples(self) -> str:
-        """The worked example in this dialect's own form."""
+        """The worked examples as this dialect writes them."""
         lines: list[str] = []
-        for given, thought, name, made in self.worked:
-            said = Said(thought, answer=made) if isinstance(made, str) else Said(thought, (ToolCall("", name, made),))
-            lines.append(f"{given} -> {self.write(said)}")
+        for given, thought, name, args_or_answer in self.worked_examples:
+            if isinstance(args_or_answer, str):
+                decision = Decision(thought, answer=args_or_answer)
+            else:
+                decision = Decision(thought, (ToolCall("", name, args_or_answer),))
+            lines.append(f"{given} -> {self.write(decision)}")
         return "\n".join(lines)
 
-    def own_calls(self, tools: Sequence[ToolSchema], thought: str = "") -> str:
-        """Examples with these tools, a line each."""
+    def example_calls(self, tools: Sequence[ToolSchema], thought: str = "") -> str:
+        """An example call of each of these tools, a line each."""
         calls = [ToolCall("", tool.name, example_args(tool)) for tool in tools]
-        return "\n".join(f"A question for {call.name} -> {self.write(Said(thought, (call,)))}" for call in calls)
+        return "\n".join(f"A question for {call.name} -> {self.write(Decision(thought, (call,)))}" for call in calls)
 
-    def write(self, said: Said) -> str:
-        """A meaning in this dialect's own form."""
+    def write(self, decision: Decision) -> str:
+        """A decision as the model would write it in this dialect."""
         raise NotImplementedError
 
-    def assistant(self, message: AssistantMessage) -> AssistantMessage:
+    def assistant(self, message: AssistantMessage, decision: Decision | None = None) -> AssistantMessage:
         if message.dialect == self.name:
             return msgspec.structs.replace(message, calls=()) if message.calls else message
-        said = said_by(message)
-        text = self.write(said) if said else message.text
+        text = self.write(decision) if decision else message.text
         return AssistantMessage(text, reasoning=message.reasoning, dialect=self.name)
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         frame = self.frame
-        ending = frame.try_again if any(result.error for result in results) else frame.go_on if task else FINISH
-        shown = [part for result in results for part in _observation(result)]
-        words = (frame.observed, frame.task + task if task else "")
-        before, after = ([TextPart(text)] if text else [] for text in words)
-        return joined(*before, *shown, *after, TextPart(ending))
+        failed = any(result.error for result in results)
+        ending = frame.after_failure if failed else frame.next_step if task else FINISH
+        shown = [part for result in results for part in _tagged(result)]
+        before, after = (
+            [TextPart(text)] if text else [] for text in (frame.heading, frame.task + task if task else "")
+        )
+        return observation(*before, *shown, *after, TextPart(ending))
 
 
-def joined(*parts: TextPart | ImagePart) -> Sequence[Message]:
-    """One message with results and what is said about them."""
+def observation(*parts: TextPart | ImagePart) -> Sequence[Message]:
+    """One user message that shows results; its content is plain text unless there are images."""
     if any(isinstance(part, ImagePart) for part in parts):
         return (UserMessage(parts, kind="observation"),)
     return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)
 
 
-def parts_of(result: ToolMessage) -> tuple[TextPart | ImagePart, ...]:
+def content_parts(result: ToolMessage) -> tuple[TextPart | ImagePart, ...]:
     return (TextPart(result.content),) if isinstance(result.content, str) else result.content
 
 
-def plain_name(result: ToolMessage) -> str:
+def safe_name(result: ToolMessage) -> str:
+    """The tool's name without characters that could break the text around it."""
     return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
-def _observation(result: ToolMessage) -> list[TextPart | ImagePart]:
+def _tagged(result: ToolMessage) -> list[TextPart | ImagePart]:
     """A result between tags that its content cannot close."""
-    head = TextPart(f'<result tool="{plain_name(result)}"{" error" if result.error else ""}>')
-    inner = [TextPart(_sealed(part.text)) if isinstance(part, TextPart) else part for part in parts_of(result)]
-    return [head, *inner, TextPart("</result>")]
+    opening = TextPart(f'<result tool="{safe_name(result)}"{" error" if result.error else ""}>')
+    inner = [
+        TextPart(_without_result_tags(part.text)) if isinstance(part, TextPart) else part
+        for part in content_parts(result)
+    ]
+    return [opening, *inner, TextPart("</result>")]
 
 
-def _sealed(text: str) -> str:
+def _without_result_tags(text: str) -> str:
     return re.sub(r"<(/?)(?=result\b)", r"<\1_", text, flags=re.IGNORECASE)
 
 
-def to_calls(found: Sequence[Found], raw: str) -> tuple[ToolCall, ...]:
+def to_tool_calls(parsed: Sequence[ParsedCall], raw: str) -> tuple[ToolCall, ...]:
+    """Calls read from the text `raw`, which goes with those that are broken or repaired."""
     return tuple(
         ToolCall(
             f"call_{index}", call.name, call.args, raw[:2000] if call.problem or call.repaired else "", call.problem
         )
-        for index, call in enumerate(found)
+        for index, call in enumerate(parsed)
     )
 
 
-def decide(reading: Reading, reply: Reply, *, answer: str | None = None, nothing: str) -> Decision:
-    """The decision a reading stands for: calls before an answer, a problem when there is neither."""
-    thought = (
-        (thought_in(reading.fields) if reading.fields else "") or reading.before or reading.thinking or reply.reasoning
-    )
+def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing: str) -> Decision:
+    """The decision in a reading: calls come before an answer; without either, `missing` is the problem."""
+    thought = thought_in(reading.fields) if reading.fields else ""
+    thought = thought or reading.before or reading.thinking or reply.reasoning
     usable = [call for call in reading.calls if not call.problem]
     if usable:
-        return Decision(
-            thought,
-            to_calls(reading.calls, reading.text),
-            answer,
-            "",
-            reading.repaired or any(call.repaired for call in usable),
-        )
+        calls = to_tool_calls(reading.calls, reading.text)
+        repaired = reading.repaired or any(call.repaired for call in usable)
+        return Decision(thought, calls, answer, repaired=repaired)
     if reading.calls:
         call = reading.calls[0]
-        return Decision(
-            thought, problem=CUT_OFF if is_cut(reply) else f"the call of {call.name} cannot be used: {call.problem}"
-        )
+        problem = CUT_OFF if is_cut(reply) else f"the call of {call.name} cannot be used: {call.problem}"
+        return Decision(thought, problem=problem)
     if answer is not None:
-        return Decision(thought, (), answer, "", reading.repaired)
-    return Decision(thought, problem=reading.problem or (CUT_OFF if is_cut(reply) and not reading.text else nothing))
+        return Decision(thought, answer=answer, repaired=reading.repaired)
+    return Decision(thought, problem=reading.problem or (CUT_OFF if is_cut(reply) and not reading.text else missing))
 
 
 def encode_json(value: Any) -> str:

@@ -178,7 +178,7 @@ class _Attempt:
 
 
 def _value(text: str) -> Any:
-    from treadle._dialects.reading.reply import (
+    from treadle._dialects.reading.extract import (
         extract_json,  # its many expressions are compiled when a reply is first read
     )
 

@@ -1,1 +1,1 @@
-"""How good a model and settings are at using tools: task files, deterministic tools and checks, runs, reports."""
+"""Evaluation of models and settings: task files, checks, runs, reports."""

@@ -1,4 +1,4 @@
-"""A bar chart as plain SVG: groups of bars from 0 to 100 %, each with its range of doubt."""
+"""A bar chart as plain SVG: groups of bars from 0 to 100 %, each with its confidence interval."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def bar_chart(groups: Sequence[tuple[str, Sequence[Bar]]], title: str) -> str:
     legend = 18 * len(labels) if len(labels) > 1 else 0
     height = TOP + legend + sum(len(bars) * BAR + GAP for _, bars in groups) + BOTTOM
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-label="{escape(title)}">',
+        f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img"'
+        f' aria-label="{escape(title)}">',
         f'<text x="{LEFT}" y="18" font-weight="600">{escape(title)}</text>',
     ]
-    for place, label in enumerate(labels if legend else ()):
-        y = TOP + 18 * place
+    for index, label in enumerate(labels if legend else ()):
+        y = TOP + 18 * index
         parts.append(f'<rect x="{LEFT}" y="{y - 4}" width="10" height="10" fill="{_colour(labels, label)}"/>')
         parts.append(f'<text x="{LEFT + 16}" y="{y + 5}">{escape(label)}</text>')
     y = TOP + legend
@@ -49,10 +50,11 @@ def bar_chart(groups: Sequence[tuple[str, Sequence[Bar]]], title: str) -> str:
 
 def _bar(bar: Bar, y: float, colour: str) -> str:
     left, right, middle = _x(bar.low), _x(bar.high), y + BAR / 2
+    interval = f"M{left:.1f} {middle - 4}v8M{left:.1f} {middle}H{right:.1f}M{right:.1f} {middle - 4}v8"
     return (
         f"<g><title>{escape(bar.label)}: {escape(bar.text)}</title>"
         f'<rect x="{LEFT}" y="{y + 2}" width="{_x(bar.value) - LEFT:.1f}" height="{BAR - 4}" fill="{colour}"/>'
-        f'<path class="range" fill="none" d="M{left:.1f} {middle - 4}v8M{left:.1f} {middle}H{right:.1f}M{right:.1f} {middle - 4}v8"/>'
+        f'<path class="range" fill="none" d="{interval}"/>'
         f'<text class="quiet" x="{WIDTH - RIGHT + 12}" y="{middle + 4}">{escape(bar.text)}</text></g>'
     )
 

@@ -1,4 +1,4 @@
-"""Whether a run did what a task wanted. A check is data: no task file brings code."""
+"""Checks: whether a run did what its task asks for. A check is data: a task file never brings code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 MAX_ANSWER = 20_000
-"""Characters of an answer that are looked at: patterns must not meet a flood."""
+"""Characters. A longer answer is cut before patterns are matched against it."""
 
 
 class Near(Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +23,7 @@ class Near(Struct, frozen=True, forbid_unknown_fields=True):
     within: float
 
 
-Wanted = str | int | float | Near
+Expected = str | int | float | Near
 
 
 class ToolsCalled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -36,32 +36,32 @@ class ToolsCalled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     none: bool = False
 
 
-class CallMade(Struct, frozen=True, forbid_unknown_fields=True):
-    """Some call of `tool` has these argument values; numbers and texts are compared as in answers."""
+class ExpectedCall(Struct, frozen=True, forbid_unknown_fields=True):
+    """At least one call of `tool` has these argument values; numbers and texts are compared as in answers."""
 
     tool: str
     args: dict[str, Any]
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Everything that is given must hold."""
+    """All the conditions that are given must hold."""
 
     all: tuple[Check, ...] = ()
     any: tuple[Check, ...] = ()
-    answer_contains: Wanted | tuple[Wanted, ...] = ()
-    """Each of these: a text as whole words whatever the case, a number by its value however it is written."""
-    answer_lacks: Wanted | tuple[Wanted, ...] = ()
+    answer_contains: Expected | tuple[Expected, ...] = ()
+    """All of these: a text as whole words in upper or lower case, a number by its value, however it is written."""
+    answer_lacks: Expected | tuple[Expected, ...] = ()
     answer_regex: str = ""
     answer_equals: str | None = None
-    """The answer is this, articles and punctuation left aside: HotpotQA's exact match. Also gives the F1 score."""
+    """The answer is this, apart from articles and punctuation: HotpotQA's exact match. Also gives the F1 score."""
     tools_called: ToolsCalled | None = None
-    args: tuple[CallMade, ...] = ()
+    args: tuple[ExpectedCall, ...] = ()
     max_steps: int | None = None
-    """At most so many tool calls."""
+    """The largest number of tool calls that is allowed."""
 
 
-class Called(Struct, frozen=True):
-    """One call of a run, as far as checks look at it."""
+class RecordedCall(Struct, frozen=True):
+    """One call of a run: what checks need of it."""
 
     tool: str
     args: Mapping[str, Any] = {}
@@ -76,13 +76,13 @@ class Verdict(Struct, frozen=True):
         return not self.problems
 
 
-def judge(check: Check, answer: str, calls: Sequence[Called]) -> Verdict:
-    """What is wrong with a run; nothing, if it passed."""
+def evaluate_check(check: Check, answer: str, calls: Sequence[RecordedCall]) -> Verdict:
+    """The problems of a run with this answer and these calls; none if it passed."""
     answer = answer[:MAX_ANSWER]
     problems = [
-        f"the answer lacks {show(item)}" for item in _several(check.answer_contains) if not contains(answer, item)
+        f"the answer lacks {describe(item)}" for item in _as_tuple(check.answer_contains) if not contains(answer, item)
     ]
-    problems += [f"the answer has {show(item)}" for item in _several(check.answer_lacks) if contains(answer, item)]
+    problems += [f"the answer has {describe(item)}" for item in _as_tuple(check.answer_lacks) if contains(answer, item)]
     if check.answer_regex and not re.search(check.answer_regex, answer, re.IGNORECASE):
         problems.append(f"the answer does not match {check.answer_regex}")
     scores: dict[str, float] = {}
@@ -94,115 +94,117 @@ def judge(check: Check, answer: str, calls: Sequence[Called]) -> Verdict:
     if check.tools_called is not None:
         problems += _wrong_calls(check.tools_called, names)
     problems += [
-        f"no call {_written(wanted)}" for wanted in check.args if not any(_fits(wanted, call) for call in calls)
+        f"no call {_formatted(expected)}"
+        for expected in check.args
+        if not any(_matches(expected, call) for call in calls)
     ]
     if check.max_steps is not None and len(calls) > check.max_steps:
-        problems.append(f"{len(calls)} tool calls, at most {check.max_steps} wanted")
+        problems.append(f"{len(calls)} tool calls, at most {check.max_steps} allowed")
     for inner in check.all:
-        verdict = judge(inner, answer, calls)
+        verdict = evaluate_check(inner, answer, calls)
         problems += verdict.problems
         scores |= verdict.scores
-    if check.any and all((failed := judge(inner, answer, calls)).problems for inner in check.any):
-        problems.append(f"none of {len(check.any)} ways is right; the last: {'; '.join(failed.problems)}")
+    if check.any and all((failed := evaluate_check(inner, answer, calls)).problems for inner in check.any):
+        problems.append(f"none of the {len(check.any)} alternatives holds; the last: {'; '.join(failed.problems)}")
     return Verdict(tuple(problems), scores)
 
 
-def _several(wanted: Wanted | tuple[Wanted, ...]) -> tuple[Wanted, ...]:
-    return wanted if isinstance(wanted, tuple) else (wanted,)
+def _as_tuple(expected: Expected | tuple[Expected, ...]) -> tuple[Expected, ...]:
+    return expected if isinstance(expected, tuple) else (expected,)
 
 
-def show(item: Wanted) -> str:
+def describe(item: Expected) -> str:
     return f"{item.number:g} (within {item.within:g})" if isinstance(item, Near) else repr(item)
 
 
-def _wrong_calls(wanted: ToolsCalled, names: list[str]) -> list[str]:
-    made = Counter(names)
+def _wrong_calls(expected: ToolsCalled, names: list[str]) -> list[str]:
+    counts = Counter(names)
     called = ", ".join(names) or "nothing"
     problems: list[str] = []
-    if wanted.none and names:
+    if expected.none and names:
         problems.append(f"no tool was needed, called: {called}")
-    if wanted.exact is not None and made != Counter(wanted.exact):
-        problems.append(f"called {called}, not exactly {_amounts(wanted.exact)}")
-    missing = {name: count for name, count in wanted.at_least.items() if made[name] < count}
+    if expected.exact is not None and counts != Counter(expected.exact):
+        problems.append(f"called {called}, not exactly {_amounts(expected.exact)}")
+    missing = {name: count for name, count in expected.at_least.items() if counts[name] < count}
     if missing:
         problems.append(f"called {called}, not at least {_amounts(missing)}")
     following = iter(names)
-    if not all(name in following for name in wanted.order):
-        problems.append(f"called {called}, not {', then '.join(wanted.order)}")
+    if not all(name in following for name in expected.order):
+        problems.append(f"called {called}, not {', then '.join(expected.order)}")
     return problems
 
 
-def _amounts(wanted: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} x{count}" if count != 1 else name for name, count in wanted.items()) or "nothing"
+def _amounts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} x{count}" if count != 1 else name for name, count in counts.items()) or "nothing"
 
 
-def _written(wanted: CallMade) -> str:
-    return f"{wanted.tool}({', '.join(f'{name}={value!r}' for name, value in wanted.args.items())})"
+def _formatted(call: ExpectedCall) -> str:
+    return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.args.items())})"
 
 
-def _fits(wanted: CallMade, call: Called) -> bool:
-    return call.tool == wanted.tool and all(
-        name in call.args and same(call.args[name], value) for name, value in wanted.args.items()
+def _matches(expected: ExpectedCall, call: RecordedCall) -> bool:
+    return call.tool == expected.tool and all(
+        name in call.args and same(call.args[name], value) for name, value in expected.args.items()
     )
 
 
 # ---- comparing
 
 
-def contains(answer: str, wanted: Wanted) -> bool:
-    if isinstance(wanted, str):
-        return f" {plain(wanted)} " in f" {plain(answer)} "
-    found = numbers_in(answer)
-    if isinstance(wanted, Near):
-        return any(abs(float(number) - wanted.number) <= wanted.within + 1e-9 for number in found)
-    goal = Decimal(repr(wanted))
-    return any(_equal(number, goal) for number in found)
+def contains(answer: str, expected: Expected) -> bool:
+    if isinstance(expected, str):
+        return f" {plain(expected)} " in f" {plain(answer)} "
+    numbers = numbers_in(answer)
+    if isinstance(expected, Near):
+        return any(abs(float(number) - expected.number) <= expected.within + 1e-9 for number in numbers)
+    target = Decimal(repr(expected))
+    return any(_equal(number, target) for number in numbers)
 
 
-def same(given: Any, wanted: Any) -> bool:
-    """Whether an argument is what was wanted; `"3"` is as good as 3, and case and spaces do not matter."""
-    if isinstance(wanted, bool) or wanted is None or isinstance(given, bool):
-        return given is wanted
-    if isinstance(wanted, (int, float)):
-        found = [Decimal(repr(given))] if isinstance(given, (int, float)) else numbers_in(str(given))
-        return len(found) == 1 and _equal(found[0], Decimal(repr(wanted)))
-    if isinstance(wanted, str):
-        return plain(str(given)) == plain(wanted)
-    if isinstance(wanted, list) and isinstance(given, list):
-        ours, theirs = cast(list[Any], wanted), cast(list[Any], given)
-        return len(ours) == len(theirs) and all(map(same, theirs, ours))
-    return given == wanted
+def same(given: Any, expected: Any) -> bool:
+    """Whether an argument has the expected value; `"3"` counts as 3, and case and spaces do not matter."""
+    if isinstance(expected, bool) or expected is None or isinstance(given, bool):
+        return given is expected
+    if isinstance(expected, (int, float)):
+        numbers = [Decimal(repr(given))] if isinstance(given, (int, float)) else numbers_in(str(given))
+        return len(numbers) == 1 and _equal(numbers[0], Decimal(repr(expected)))
+    if isinstance(expected, str):
+        return plain(str(given)) == plain(expected)
+    if isinstance(expected, list) and isinstance(given, list):
+        expected_items, items = cast(list[Any], expected), cast(list[Any], given)
+        return len(expected_items) == len(items) and all(map(same, items, expected_items))
+    return given == expected
 
 
-def _equal(found: Decimal, goal: Decimal) -> bool:
-    """Equal, or the same once rounded to the digits the goal has."""
-    if found == goal:
+def _equal(number: Decimal, target: Decimal) -> bool:
+    """Equal, or equal once rounded to the digits the target has."""
+    if number == target:
         return True
-    places = goal.normalize().as_tuple().exponent
-    if not isinstance(places, int) or places >= 0 or abs(found) > 10**15:
+    digits = target.normalize().as_tuple().exponent
+    if not isinstance(digits, int) or digits >= 0 or abs(number) > 10**15:
         return False
-    return found.quantize(Decimal(1).scaleb(places), ROUND_HALF_UP) == goal
+    return number.quantize(Decimal(1).scaleb(digits), ROUND_HALF_UP) == target
 
 
-_NUMBER = re.compile(r"(?<![\w])[-−]?(?:\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\.\d+)?")  # noqa: RUF001 - the minus sign
-_SMALL = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
-    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+_NUMBER = re.compile(r"(?<![\w])[-\u2212]?(?:\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\.\d+)?")
+_NUMBER_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 )  # fmt: skip
-_WORDS = {word: Decimal(value) for value, word in enumerate(_SMALL)}
+_NUMBER_BY_WORD = {word: Decimal(value) for value, word in enumerate(_NUMBER_WORDS)}
 
 
 def numbers_in(text: str) -> list[Decimal]:
-    """Every number, thousands separators left out; small ones also as words."""
+    """Every number of a text, without its thousands separators; those up to twenty also when written as words."""
     text = re.sub(r"\bminus (?=\d)", "-", text, flags=re.IGNORECASE)
-    found = [
+    numbers = [
         Decimal(re.sub(r"[,'\u2019\u00a0\u202f]", "", match).replace("\u2212", "-")) for match in _NUMBER.findall(text)
     ]
-    return found + [_WORDS[word] for word in plain(text).split() if word in _WORDS]
+    return numbers + [_NUMBER_BY_WORD[word] for word in plain(text).split() if word in _NUMBER_BY_WORD]
 
 
 def plain(text: str) -> str:
-    """Words only, in one case: what is left when writing habits are taken away. The sign and the point of a number stay."""
+    """A text for comparison: words only, in lower case, with single spaces; the decimal points of numbers stay."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(re.sub(r"(?<!\d)\.|\.(?!\d)|[^\w.]|_", " ", folded).split())
 
@@ -215,25 +217,25 @@ def _tokens(text: str) -> list[str]:
     return [word for word in bare.split() if word not in ("a", "an", "the")]
 
 
-def exact_match(answer: str, wanted: str) -> bool:
-    return _tokens(answer) == _tokens(wanted)
+def exact_match(answer: str, expected: str) -> bool:
+    return _tokens(answer) == _tokens(expected)
 
 
-def f1(answer: str, wanted: str) -> float:
-    """Overlap of words; yes, no and "noanswer" must be met exactly."""
-    ours, theirs = _tokens(answer), _tokens(wanted)
-    for words, others in ((ours, theirs), (theirs, ours)):
-        if words in (["yes"], ["no"], ["noanswer"]) and words != others:
+def f1(answer: str, expected: str) -> float:
+    """Overlap of words; "yes", "no" and "noanswer" must match exactly."""
+    given, reference = _tokens(answer), _tokens(expected)
+    for tokens, others in ((given, reference), (reference, given)):
+        if tokens in (["yes"], ["no"], ["noanswer"]) and tokens != others:
             return 0.0
-    common = sum((Counter(ours) & Counter(theirs)).values())
+    common = sum((Counter(given) & Counter(reference)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(ours), common / len(theirs)
+    precision, recall = common / len(given), common / len(reference)
     return 2 * precision * recall / (precision + recall)
 
 
 def tools_of(check: Check) -> Iterable[str]:
-    """Every tool a check speaks of."""
+    """Every tool that a check names."""
     if check.tools_called is not None:
         yield from check.tools_called.exact or {}
         yield from check.tools_called.at_least

@@ -1,6 +1,7 @@
-"""HotpotQA questions over a small Wikipedia, with the two tools of the ReAct paper: `search` and `lookup`.
+"""Questions over a set of pages, as in HotpotQA, with the two tools of the ReAct paper: `search` and `lookup`.
 
-A folder holds `tasks.json` (a list of objects with id, question, answer and type) and `wiki.json` (title to sentences).
+Any folder will do that holds `tasks.json` (a list of objects with id, question, answer and type) and `wiki.json` (an
+object with the sentences of each page by its title).
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ T = TypeVar("T")
 SHOWN = 5
 """Sentences that `search` shows, and titles that it proposes."""
 HELD_EVERY = 3
+SEARCH = (
+    "Open the encyclopedia's page about an entity and read its first sentences; "
+    "similar titles if there is no such page."
+)
 INSTRUCTIONS = (
     "Answer the question from the encyclopedia, which you reach with search and lookup. "
     "The final answer is as short as can be: a name, a date, a number, yes or no; no sentence."
@@ -38,13 +43,14 @@ class Question(Struct, frozen=True):
     type: str = "hotpot"
 
 
-Wiki = dict[str, list[str]]
+Pages = dict[str, list[str]]
+"""The sentences of each page, by its title."""
 
 
 def load_hotpot(folder: Path) -> TaskSet:
     """The questions of a folder as tasks; an answer passes on exact match, and its F1 is reported beside it."""
     questions = _read(folder / "tasks.json", list[Question])
-    shelf = Shelf(_read(folder / "wiki.json", Wiki))
+    index = PageIndex(_read(folder / "wiki.json", Pages))
     tasks = tuple(
         Task(
             id=question.id,
@@ -52,13 +58,13 @@ def load_hotpot(folder: Path) -> TaskSet:
             question=question.question,
             check=Check(answer_equals=question.answer),
             tools=("search", "lookup"),
-            split="held" if place % HELD_EVERY == HELD_EVERY - 1 else "dev",
+            split="held" if number % HELD_EVERY == 0 else "dev",
         )
-        for place, question in enumerate(questions)
+        for number, question in enumerate(questions, 1)
     )
     if not tasks:
         raise ConfigError(f"{folder / 'tasks.json'} holds no question")
-    return TaskSet(folder.resolve().name, tasks, lambda _: wiki_tools(shelf), INSTRUCTIONS)
+    return TaskSet(folder.resolve().name, tasks, lambda _: page_tools(index), INSTRUCTIONS)
 
 
 def _read(path: Path, kind: type[T]) -> T:
@@ -66,67 +72,66 @@ def _read(path: Path, kind: type[T]) -> T:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be read ({error.strerror}): a folder with HotpotQA has tasks.json and wiki.json"
+            f"{path} cannot be read ({error.strerror}): a folder with questions needs tasks.json and wiki.json"
         ) from None
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise ConfigError(f"{path} cannot be used: {error}") from None
 
 
-class Shelf:
-    """The pages, found by title."""
+class PageIndex:
+    """Finds pages by their titles."""
 
-    def __init__(self, wiki: Wiki) -> None:
-        self._pages = wiki
-        self._by_name = {_name(title): title for title in wiki}
-        self._words = {title: Counter(_name(title).split()) for title in wiki}
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._titles = {_normalized(title): title for title in pages}
+        self._words = {title: Counter(_normalized(title).split()) for title in pages}
 
     def page(self, entity: str) -> tuple[str, Sequence[str]] | None:
-        title = self._by_name.get(_name(entity))
+        title = self._titles.get(_normalized(entity))
         return (title, self._pages[title]) if title is not None else None
 
     def similar(self, entity: str) -> list[str]:
-        """Titles that share most words with what was looked for; short ones first among equals."""
-        wanted = Counter(_name(entity).split())
-        scores = {title: sum((words & wanted).values()) for title, words in self._words.items()}
-        near = sorted(
-            (title for title, score in scores.items() if score), key=lambda title: (-scores[title], len(title), title)
-        )
-        return near[:SHOWN]
+        """The titles that share most words with the entity; short ones first among equals."""
+        words = Counter(_normalized(entity).split())
+        scores = {title: sum((own & words).values()) for title, own in self._words.items()}
+        matches = [title for title, score in scores.items() if score]
+        return sorted(matches, key=lambda title: (-scores[title], len(title), title))[:SHOWN]
 
 
-def _name(title: str) -> str:
+def _normalized(title: str) -> str:
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", title).casefold()))
 
 
-def wiki_tools(shelf: Shelf) -> list[Tool]:
-    """`search` opens a page, `lookup` goes through it like the find key of a browser. The open page belongs to one run."""
-    reader = _Reader(shelf)
-    # One call at a time: what lookup means depends on what search has opened.
+def page_tools(index: PageIndex) -> list[Tool]:
+    """`search` opens a page, `lookup` finds text in it, like the find function of a browser. Make them for each run."""
+    reader = _Reader(index)
+    # One call at a time: what lookup finds depends on what search has opened.
     return [
-        tool(reader.search, effect="idempotent", concurrent=False),
+        tool(reader.search, description=SEARCH, effect="idempotent", concurrent=False),
         tool(reader.lookup, effect="unsafe", concurrent=False),
     ]
 
 
 class _Reader:
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, index: PageIndex) -> None:
+        self._index = index
         self._sentences: Sequence[str] = ()
-        self._looked_for = ""
+        self._keyword = ""
         self._next = 0
 
     def search(self, entity: str) -> str:
-        """Open the encyclopedia's page about an entity and read its first sentences; similar titles if there is no such page.
+        """Open a page.
 
         Args:
             entity: exact name of a person, place, work or thing
         """
-        found = self._shelf.page(entity)
-        if found is None:
-            near = self._shelf.similar(entity)
-            raise ToolError(f"Could not find {entity!r}." + (f" Similar: {near}" if near else " Try another name."))
-        title, self._sentences = found
-        self._looked_for, self._next = "", 0
+        page = self._index.page(entity)
+        if page is None:
+            similar = self._index.similar(entity)
+            hint = f" Similar: {similar}" if similar else " Try another name."
+            raise ToolError(f"Could not find {entity!r}." + hint)
+        title, self._sentences = page
+        self._keyword, self._next = "", 0
         return f"{title}: {' '.join(sentence.strip() for sentence in self._sentences[:SHOWN])}"
 
     def lookup(self, keyword: str) -> str:
@@ -138,8 +143,8 @@ class _Reader:
         if not self._sentences:
             raise ToolError("no page is open: search for an entity first")
         hits = [sentence.strip() for sentence in self._sentences if keyword.casefold() in sentence.casefold()]
-        if keyword != self._looked_for:
-            self._looked_for, self._next = keyword, 0
+        if keyword != self._keyword:
+            self._keyword, self._next = keyword, 0
         if self._next >= len(hits):
             return "No more results." if hits else f"The page does not mention {keyword!r}."
         self._next += 1

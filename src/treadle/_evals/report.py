@@ -1,4 +1,4 @@
-"""What an evaluation found, as figures, as Markdown and as a page of its own."""
+"""The results of an evaluation: as figures, as Markdown, and as an HTML page in one file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Figures(Struct, frozen=True):
     variant: str
     shares: dict[str, Share]
     """By kind of task, by split (`dev`, `held`), and `all`."""
-    unsteady: int
+    flaky: int
     """Tasks that passed in some repeats and not in others."""
     seconds: float
     """Median of a run."""
@@ -39,7 +39,7 @@ class Figures(Struct, frozen=True):
     cost: float | None
     dialects: tuple[str, ...]
     scores: dict[str, float]
-    """Means of what checks score beside passing, such as F1."""
+    """The means of further scores that checks give, such as F1."""
 
 
 class Report(Struct, frozen=True):
@@ -52,8 +52,8 @@ class Report(Struct, frozen=True):
     created: float = 0.0
 
 
-def report_of(name: str, trials: Sequence[Trial], settings: dict[str, str] | None = None) -> Report:
-    """`settings` says, for people, what was run."""
+def make_report(name: str, trials: Sequence[Trial], settings: dict[str, str] | None = None) -> Report:
+    """The figures for each variant of `trials`. `settings` is shown in the report and says what was run."""
     labels = list(dict.fromkeys(trial.variant for trial in trials))
     return Report(
         name,
@@ -75,28 +75,28 @@ def _figures(label: str, trials: Sequence[Trial]) -> Figures:
         shares[kind] = share(lambda trial, kind=kind: trial.kind == kind)
     for split in sorted({trial.split for trial in trials}):
         shares[split] = share(lambda trial, split=split: trial.split == split)
-    seen: dict[str, set[bool]] = {}
+    outcomes: dict[str, set[bool]] = {}
     for trial in trials:
-        seen.setdefault(trial.task, set()).add(trial.passed)
-    read = sum(trial.usage.input_tokens for trial in trials)
+        outcomes.setdefault(trial.task, set()).add(trial.passed)
+    input_tokens = sum(trial.usage.input_tokens for trial in trials)
     costs = [trial.usage.cost for trial in trials if trial.usage.cost is not None]
     names = list(dict.fromkeys(name for trial in trials for name in trial.scores))
     return Figures(
         label,
         shares,
-        sum(len(outcomes) > 1 for outcomes in seen.values()),
+        sum(len(passed) > 1 for passed in outcomes.values()),
         median(trial.elapsed for trial in trials),
         sum(trial.elapsed for trial in trials),
         mean(trial.usage.requests for trial in trials),
         mean(trial.usage.total_tokens for trial in trials),
-        sum(trial.usage.cached_tokens for trial in trials) / read if read else 0.0,
+        sum(trial.usage.cached_tokens for trial in trials) / input_tokens if input_tokens else 0.0,
         sum(costs) if costs else None,
         tuple(dict.fromkeys(trial.dialect for trial in trials if trial.dialect)),
         {name: mean(trial.scores.get(name, 0.0) for trial in trials) for name in names},
     )
 
 
-# ---- tables that both forms share
+# ---- the tables of both formats
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -109,7 +109,7 @@ def summary(report: Report) -> Table:
 
 def effort(report: Report) -> Table:
     scores = list(dict.fromkeys(name for figures in report.figures for name in figures.scores))
-    head = ["", "dialect", "median s", "total s", "requests", "tokens", "cached", "cost", "unsteady", *scores]
+    head = ["", "dialect", "median s", "total s", "requests", "tokens", "cached", "cost", "flaky", *scores]
     rows = [
         [
             figures.variant,
@@ -120,7 +120,7 @@ def effort(report: Report) -> Table:
             f"{figures.tokens:.0f}",
             f"{100 * figures.cached_share:.0f} %",
             "-" if figures.cost is None else f"${figures.cost:.4f}",
-            str(figures.unsteady),
+            str(figures.flaky),
             *(f"{figures.scores.get(name, 0.0):.3f}" for name in scores),
         ]
         for figures in report.figures
@@ -129,7 +129,7 @@ def effort(report: Report) -> Table:
 
 
 def cases(report: Report) -> Table:
-    """Every run, those that failed first."""
+    """Every run; those that failed come first."""
     rows = [
         [
             "passed" if trial.passed else "failed",
@@ -152,7 +152,7 @@ def cases(report: Report) -> Table:
 
 def evaluation_report(name: str, trials: Sequence[Trial], format: Literal["markdown", "html"] = "markdown") -> str:
     """The results of `run_tasks` as a page: shares with their intervals, effort per run, and every run."""
-    report = report_of(name, trials)
+    report = make_report(name, trials)
     return html(report) if format == "html" else markdown(report)
 
 
@@ -176,7 +176,7 @@ _MARKUP = str.maketrans({char: f"\\{char}" for char in "\\`*[]<>|"})
 
 
 def _flat(text: str, width: int = 160) -> str:
-    """One cell: what a model wrote must not end the table, nor become markup."""
+    """The text of one cell: what a model wrote must neither end the table nor become markup."""
     flat = " ".join(text.split())
     return (flat if len(flat) <= width else flat[: width - 1] + "…").translate(_MARKUP)
 
@@ -184,25 +184,26 @@ def _flat(text: str, width: int = 160) -> str:
 # ---- HTML
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --quiet: #5b6675; --line: #d8dde5; --paper: #fff; --good: #1a7f4b; --bad: #b3392f; }
+:root { color-scheme: light dark; --ink: #1c2430; --quiet: #5b6675; --line: #d8dde5; --paper: #fff; }
+:root { --good: #1a7f4b; --bad: #b3392f; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ee; --quiet: #9aa5b4; --line: #333b47; --paper: #14181e; --good: #57c98f; --bad: #f08a80; }
 }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto; max-width: 75rem; }
-body { padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } p { color: var(--quiet); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); }
 td.passed { color: var(--good); } td.failed { color: var(--bad); } td { max-width: 22rem; overflow-wrap: anywhere; }
 td code { white-space: nowrap; }
-svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .quiet { fill: var(--quiet); }
-svg .grid { stroke: var(--line); } svg .range { stroke: var(--ink); }
+svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
+svg .quiet { fill: var(--quiet); } svg .grid { stroke: var(--line); } svg .range { stroke: var(--ink); }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def html(report: Report) -> str:
-    """One file without anything from elsewhere: no script, no font, no picture."""
+    """The report as one HTML file that loads nothing else: no script, no font, no image."""
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(report.created))
     settings = "".join(f"<li>{escape(name)}: {escape(value)}</li>" for name, value in report.settings.items())
     names = [ALL, *report.kinds, *(report.splits if len(report.splits) > 1 else ())]
@@ -235,13 +236,14 @@ def _html_table(table: Table) -> str:
     run = head.index("run") if "run" in head else -1
     lines = ["<tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>"]
     for row in rows:
-        cells = "".join(_cell(text, place == run) for place, text in enumerate(row))
+        cells = "".join(_cell(text, index == run) for index, text in enumerate(row))
         lines.append(f'<tr id="run-{escape(row[run])}">{cells}</tr>' if run >= 0 else f"<tr>{cells}</tr>")
     return f'<div class="wide"><table>{"".join(lines)}</table></div>'
 
 
 def _cell(text: str, is_run: bool) -> str:
     if is_run:
-        return f'<td><a href="#run-{escape(text)}" title="treadle runs show {escape(text)}"><code>{escape(text[:8])}</code></a></td>'
+        run = escape(text)
+        return f'<td><a href="#run-{run}" title="treadle runs show {run}"><code>{escape(text[:8])}</code></a></td>'
     kind = f' class="{text}"' if text in ("passed", "failed") else ""
     return f"<td{kind}>{escape(text[:2000])}</td>"

@@ -1,4 +1,4 @@
-"""Runs tasks: each one an ordinary run in the journal, judged when it ends."""
+"""Runs tasks: each is an ordinary run in the journal, and its outcome is checked when it ends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle._dialects import choose_dialect
+from treadle._dialects.registry import choose_dialect
 from treadle._engine.result import RunResult
-from treadle._evals.checks import Called, judge
+from treadle._evals.checks import RecordedCall, evaluate_check
 from treadle._evals.tasks import Task, TaskSet
 from treadle._flows.agent import Agent
 from treadle._journal.base import Journal
@@ -20,8 +20,9 @@ from treadle._models.base import Model
 from treadle._types.errors import ConfigError
 from treadle._types.usage import NO_USAGE, Usage
 
-CASE_SECONDS = 600.0
-ENDED_BADLY = ("error", "cancelled", "paused")
+TASK_SECONDS = 600.0
+FAILED_STOPS = ("error", "cancelled", "paused")
+"""Stop reasons with which a task is never solved, whatever the answer is."""
 
 
 class Variant(Struct, frozen=True):
@@ -34,7 +35,7 @@ class Variant(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True, omit_defaults=True):
-    """What became of one run of one task."""
+    """One run of one task, and its outcome."""
 
     variant: str
     task: str
@@ -61,25 +62,28 @@ async def run_tasks(
     repeats: int = 1,
     parallel: int = 1,
     journal: Journal | None = None,
-    case_seconds: float = CASE_SECONDS,
+    task_seconds: float = TASK_SECONDS,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> list[Trial]:
-    """Run every task with every variant, `repeats` times. A run that fails is a task that was not solved, never an end of it all."""
+    """Run every task with every variant, `repeats` times, `parallel` runs at a time.
+
+    A run that fails counts as a task that was not solved; the evaluation continues.
+    """
     for variant in variants:
-        _check(tasks, variant)
-    free = asyncio.Semaphore(parallel)
+        _check_settings(tasks, variant)
+    slots = asyncio.Semaphore(parallel)
 
     async def one(variant: Variant, task: Task, repeat: int) -> Trial:
-        async with free:
-            trial = await run_task(tasks, variant, task, repeat, journal=journal, case_seconds=case_seconds)
+        async with slots:
+            trial = await run_task(tasks, variant, task, repeat, journal=journal, task_seconds=task_seconds)
         if on_trial is not None:
             on_trial(trial)
         return trial
 
-    # Variant by variant: a local model keeps the prompt it has read.
-    work = [one(variant, task, repeat) for variant in variants for repeat in range(repeats) for task in tasks.tasks]
+    # One variant after the other: a local model then keeps the prompt in its cache.
+    jobs = [one(variant, task, repeat) for variant in variants for repeat in range(repeats) for task in tasks.tasks]
     async with asyncio.TaskGroup() as group:
-        running = [group.create_task(item) for item in work]
+        running = [group.create_task(job) for job in jobs]
     return [done.result() for done in running]
 
 
@@ -90,14 +94,14 @@ async def run_task(
     repeat: int = 0,
     *,
     journal: Journal | None = None,
-    case_seconds: float = CASE_SECONDS,
+    task_seconds: float = TASK_SECONDS,
 ) -> Trial:
     agent = _agent(tasks, variant, task, journal)
     begun = time.monotonic()
     run = agent.start(task.question)
     assert run.task is not None
     try:
-        await asyncio.wait([run.task], timeout=case_seconds)
+        await asyncio.wait([run.task], timeout=task_seconds)
         late = not run.done
         if late:
             run.cancel()
@@ -107,19 +111,12 @@ async def run_task(
         with contextlib.suppress(Exception):
             await run
         raise
-    except Exception as error:  # presets that raise: the outcome of this task, not of the whole evaluation
-        return _trial(
-            variant,
-            task,
-            repeat,
-            run.id,
-            time.monotonic() - begun,
-            problems=(f"{type(error).__name__}: {error}",),
-            stop_reason="error",
-        )
-    return _judged(
-        variant, task, repeat, result, time.monotonic() - begun, f"stopped after {case_seconds:g} s" if late else ""
-    )
+    except Exception as error:  # presets that raise: this task has failed, the others still run
+        problem = f"{type(error).__name__}: {error}"
+        elapsed = time.monotonic() - begun
+        return _trial(variant, task, repeat, run.id, elapsed, problems=(problem,), stop_reason="error")
+    stopped = f"stopped after {task_seconds:g} s" if late else ""
+    return _checked(variant, task, repeat, result, time.monotonic() - begun, stopped)
 
 
 def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None) -> Agent:
@@ -134,8 +131,8 @@ def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None
     )
 
 
-def _check(tasks: TaskSet, variant: Variant) -> None:
-    """Settings that cannot work are refused before anything runs."""
+def _check_settings(tasks: TaskSet, variant: Variant) -> None:
+    """Invalid settings are refused before anything runs."""
     try:
         agent = _agent(tasks, variant, tasks.tasks[0], None)
     except TypeError as error:
@@ -143,14 +140,19 @@ def _check(tasks: TaskSet, variant: Variant) -> None:
     choose_dialect(agent.settings.dialect, agent.model.profile)
 
 
-def _judged(variant: Variant, task: Task, repeat: int, result: RunResult, elapsed: float, stopped: str) -> Trial:
-    calls = [Called(step.tool, step.args) for step in result.steps]
-    verdict = judge(task.check, result.answer, calls)
-    problems = list(verdict.problems)
-    if stopped:
-        problems.insert(0, stopped)
-    elif result.stop_reason in ENDED_BADLY:
-        problems.insert(0, f"the run ended with {result.stop_reason}: {result.error or ''}".rstrip(": "))
+def stop_problem(result: RunResult) -> str:
+    """Why a run that stopped like this has not solved its task; empty when nothing is wrong with how it stopped."""
+    if result.stop_reason == "paused":
+        return "the run waits for approval of a call, and nobody approves calls during an evaluation"
+    if result.stop_reason in FAILED_STOPS:
+        return f"the run ended with {result.stop_reason}: {result.error or ''}".rstrip(": ")
+    return ""
+
+
+def _checked(variant: Variant, task: Task, repeat: int, result: RunResult, elapsed: float, stopped: str) -> Trial:
+    calls = [RecordedCall(step.tool, step.args) for step in result.steps]
+    verdict = evaluate_check(task.check, result.answer, calls)
+    problems = [problem for problem in (stopped or stop_problem(result), *verdict.problems) if problem]
     return _trial(
         variant,
         task,
@@ -176,17 +178,17 @@ def _trial(
     )  # fmt: skip
 
 
-def chosen(tasks: TaskSet, *, split: str = "", kinds: Iterable[str] = (), limit: int | None = None) -> TaskSet:
-    """Some of the tasks. A limit takes from every kind in turn, so that a few tasks still show all of them."""
-    wanted = set(kinds)
-    kept = [task for task in tasks.tasks if (not split or task.split == split) and (not wanted or task.kind in wanted)]
+def select_tasks(tasks: TaskSet, *, split: str = "", kinds: Iterable[str] = (), limit: int | None = None) -> TaskSet:
+    """The tasks of a split and of some kinds. A limit takes from every kind in turn, so that all kinds are covered."""
+    allowed = set(kinds)
+    kept = [task for task in tasks.tasks if split in ("", task.split) and (not allowed or task.kind in allowed)]
     if limit is not None and limit < len(kept):
-        rows: dict[str, list[Task]] = {}
+        by_kind: dict[str, list[Task]] = {}
         for task in kept:
-            rows.setdefault(task.kind, []).append(task)
-        spread = sorted(
-            (place, order, task.id) for order, row in enumerate(rows.values()) for place, task in enumerate(row)
+            by_kind.setdefault(task.kind, []).append(task)
+        in_turn = sorted(
+            (index, order, task.id) for order, group in enumerate(by_kind.values()) for index, task in enumerate(group)
         )
-        ids = {task_id for *_, task_id in spread[:limit]}
+        ids = {task_id for *_, task_id in in_turn[:limit]}
         kept = [task for task in kept if task.id in ids]
     return TaskSet(tasks.name, tuple(kept), tasks.make_tools, tasks.instructions)

@@ -1,4 +1,4 @@
-"""How sure a share is."""
+"""Shares of tasks solved, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from msgspec import Struct
 
 Z = 1.959963984540054
-"""95 %"""
+"""The quantile for a confidence of 95 %."""
 
 
 class Share(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Share(Struct, frozen=True):
 
 
 def wilson(solved: float, tasks: int, z: float = Z) -> tuple[float, float]:
-    """Wilson's score interval: honest for few tasks and for shares near 0 and 1."""
+    """Wilson's score interval, which also holds for few tasks and for shares near 0 and 1."""
     if tasks == 0:
         return 0.0, 1.0
     share = solved / tasks
@@ -43,8 +43,8 @@ def wilson(solved: float, tasks: int, z: float = Z) -> tuple[float, float]:
 def share_of(outcomes: Iterable[tuple[Hashable, bool]]) -> Share:
     """The share for runs given as (task, passed).
 
-    Runs of the same task are no independent evidence: the tasks are counted, not the runs, so repeats never make an
-    interval look narrower than the number of different tasks allows.
+    Runs of the same task are not independent of each other. So the tasks are counted, not the runs: repeats never make
+    an interval narrower than the number of different tasks allows.
     """
     runs: dict[Hashable, list[bool]] = {}
     for task, passed in outcomes:

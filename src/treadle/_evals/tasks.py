@@ -1,21 +1,25 @@
-"""Task files: one JSON object a line. Everything that could be wrong with one is said before anything runs."""
+"""Tasks and task files (one JSON object a line). Whatever is wrong with a task is reported before anything runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
 from treadle._evals.checks import Check, patterns_of, tools_of
-from treadle._evals.toolbox import make_tools
 from treadle._tools.base import Tool
+from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError
 
 Split = Literal["dev", "held"]
+GIVE_TOOLS = (
+    "give it with --tools (module:name, file.py:name or the name of a built-in tool), "
+    "or in Python with load_tasks(path, tools=[...])"
+)
 
 
 class Call(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +28,7 @@ class Call(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Solution(Struct, frozen=True, forbid_unknown_fields=True):
-    """One right way, to prove that the task can be solved and its check passes. No model ever sees it."""
+    """One correct way, to prove that the task can be solved and its check passes. No model ever sees it."""
 
     answer: str
     calls: tuple[Call, ...] = ()
@@ -33,12 +37,13 @@ class Solution(Struct, frozen=True, forbid_unknown_fields=True):
 class Task(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     id: str
     kind: str
-    """What the task is a case of; reports give a figure for each kind."""
+    """What the task is an example of; reports give a figure for each kind."""
     question: str
     check: Check
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    """The names of the tools that are offered, in this order; all that were given when it is None."""
     split: Split = "dev"
-    """`held` tasks are kept back: nobody looks at them while prompts are made better."""
+    """`held` tasks are held out: nobody looks at them while prompts are improved."""
     solution: Solution | None = None
 
 
@@ -46,44 +51,89 @@ class TaskSet(Struct, frozen=True):
     name: str
     tasks: tuple[Task, ...]
     make_tools: Callable[[Task], list[Tool]]
-    """Tools for one run of a task; nothing is shared between runs."""
+    """Called for each run of a task."""
     instructions: str = ""
 
 
-def load_tasks(path: str | Path) -> TaskSet:
-    """The tasks of a file (JSON lines), or of a folder with HotpotQA questions."""
-    place = Path(path).expanduser()
-    if place.is_dir():
-        from treadle._evals.hotpot import load_hotpot
+def task_set(name: str, tasks: Sequence[Task], tools: Iterable[object] = (), *, instructions: str = "") -> TaskSet:
+    """Tasks with the tools that they name. A task that needs a tool which is not given is refused.
 
-        return load_hotpot(place)
+    Each item of `tools` is a tool, or what an `Agent` makes one of; or a function that says it returns tools
+    (`-> list[Tool]`, `-> Toolkit`). Such a function is called for every run, so that tools with a memory start afresh.
+    """
+    items = list(tools)
+    names = Toolkit(_expanded(items)).names
+    for task in tasks:
+        _check_task(task, names)
+
+    def make_tools(task: Task) -> list[Tool]:
+        kit = Toolkit(_expanded(items))
+        return list(kit) if task.tools is None else [cast(Tool, kit.get(tool)) for tool in task.tools]
+
+    return TaskSet(name, tuple(tasks), make_tools, instructions)
+
+
+def read_task_file(path: Path) -> list[Task]:
+    """The tasks of a file. An error names the line."""
     try:
-        lines = place.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"the task file {place} cannot be read: {error}") from None
+        raise ConfigError(f"the task file {path} cannot be read: {error}") from None
     tasks: dict[str, Task] = {}
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            task = _task(line, f"{place.name}, line {number}")
-            if task.id in tasks:
-                raise ConfigError(f"{place.name}, line {number}: there is a task {task.id!r} already")
-            tasks[task.id] = task
+        if not line.strip():
+            continue
+        try:
+            task = msgspec.json.decode(line, type=Task)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ConfigError(f"{path.name}, line {number}: {error}") from None
+        if task.id in tasks:
+            raise ConfigError(f"{path.name}, line {number}: there is already a task with the id {task.id!r}")
+        tasks[task.id] = task
     if not tasks:
-        raise ConfigError(f"the task file {place} holds no task")
-    return TaskSet(place.stem, tuple(tasks.values()), lambda task: make_tools(task.tools))
+        raise ConfigError(f"the task file {path} holds no task")
+    return list(tasks.values())
 
 
-def _task(line: str, where: str) -> Task:
-    try:
-        task = msgspec.json.decode(line, type=Task)
-        make_tools(task.tools)
-        unknown = set(tools_of(task.check)) - set(task.tools)
-        if unknown:
-            raise ValueError(f"the check speaks of {sorted(unknown)[0]!r}, which is not among the task's tools")
-        if task.check == Check():
-            raise ValueError("the check is empty: everything would pass")
-        for pattern in patterns_of(task.check):
+def _expanded(items: Iterable[object]) -> list[object]:
+    tools: list[object] = []
+    for item in items:
+        if makes_tools(item):
+            tools += cast("Callable[[], Iterable[object]]", item)()
+        else:
+            tools.append(item)
+    return tools
+
+
+def _check_task(task: Task, given: Sequence[str]) -> None:
+    where = f"task {task.id!r}"
+    for name in task.tools or ():
+        if name not in given:
+            raise ConfigError(f"{where} names the tool {name!r}, {_not_given(name, given)}")
+    offered = given if task.tools is None else task.tools
+    if doubles := [name for name in offered if offered.count(name) > 1]:
+        raise ConfigError(f"{where} names the tool {doubles[0]!r} twice: remove one of them")
+    for name in tools_of(task.check):
+        if name not in given:
+            raise ConfigError(f"the check of {where} names the tool {name!r}, {_not_given(name, given)}")
+        if name not in offered:
+            raise ConfigError(
+                f"the check of {where} names the tool {name!r}, which the task does not offer: add it to its 'tools'"
+            )
+    if task.check == Check():
+        raise ConfigError(f"the check of {where} is empty, so that every answer would pass: say what must be true")
+    for pattern in patterns_of(task.check):
+        try:
             re.compile(pattern)
-    except (msgspec.MsgspecError, ConfigError, ValueError, re.error, RecursionError) as error:
-        raise ConfigError(f"{where}: {error}") from None
-    return task
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ConfigError(f"the check of {where} has an invalid pattern {pattern!r}: {error}") from None
+
+
+def _not_given(name: str, given: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    if matches := get_close_matches(name, given, 1):
+        return f"which was not given; did you mean {matches[0]!r}?"
+    if not given:
+        return f"but no tools were given: {GIVE_TOOLS}"
+    return f"which is not among the tools given ({', '.join(given)}): {GIVE_TOOLS}"

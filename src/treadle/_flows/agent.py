@@ -206,7 +206,12 @@ class Agent:
         return await self.launch(await self.load(run, approve=approve, **overrides))
 
     async def load(
-        self, run: str | Run, *, approve: Mapping[str, bool] | None = None, parent: RunContext | None = None, **overrides: Any
+        self,
+        run: str | Run,
+        *,
+        approve: Mapping[str, bool] | None = None,
+        parent: RunContext | None = None,
+        **overrides: Any,
     ) -> Run:
         """A stored run, ready to be launched."""
         run_id = run if isinstance(run, str) else run.id
@@ -222,9 +227,7 @@ class Agent:
         started = next(record.event for record in records if record.seq == 0)
         assert isinstance(started, RunStarted)
         settings = self.settings.with_changes({**started.settings, **overrides})
-        origin = Origin(
-            run_id=run_id, question=started.question, conversation=started.conversation, user=started.user
-        )
+        origin = Origin(run_id=run_id, question=started.question, conversation=started.conversation, user=started.user)
         resumed = new_run(self._blueprint(settings, []), origin, journal=journal, records=records, parent=parent)
         for call_id, allow in (approve or {}).items():
             resumed.approve(call_id, allow)

@@ -70,9 +70,7 @@ def agent_tool(
     )
 
 
-async def _delegate(
-    agent: Delegate, context: ToolContext, order: str, reasoning: str, background: str
-) -> ToolResponse:
+async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning: str, background: str) -> ToolResponse:
     parent: RunContext = context.run
     if parent.depth + 1 > MAX_DEPTH:
         raise ToolError(f"agents are nested too deeply (more than {MAX_DEPTH}): do this part without delegating")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from treadle._dialects import dialect_for
+from treadle._dialects.registry import dialect_for
 from treadle._engine.requests.render import Renderer, digest_of
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, get_args
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from treadle._tools.base import Approval, Effect, Tool
 from treadle._tools.function import tool as make_tool
@@ -99,6 +99,23 @@ class Toolkit:
 
     def __repr__(self) -> str:
         return f"Toolkit({', '.join(self._tools)})"
+
+
+def makes_tools(value: object) -> bool:
+    """Whether a function returns tools and is not one itself, by its annotation (`-> list[Tool]`, `-> Toolkit`)."""
+    if isinstance(value, (Tool, type)) or not callable(value):
+        return False
+    try:
+        returned: Any = get_type_hints(value).get("return")
+    except (NameError, TypeError):  # an annotation that cannot be resolved says nothing
+        return False
+    if returned is Toolkit:
+        return True
+    collection, items = get_origin(returned), get_args(returned)
+    if not (isinstance(collection, type) and issubclass(collection, Iterable) and items and isinstance(items[0], type)):
+        return False
+    item = cast("type[Any]", items[0])
+    return issubclass(item, Tool) or hasattr(item, "as_tool")
 
 
 def _as_tool(item: object) -> Tool:

@@ -56,7 +56,12 @@ class MissingExtraError(ConfigError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f'{what} needs an optional part of Treadle: pip install "treadle[{extra}]"')
+        self.what = what
         self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        """Pickled by what it is made from: the message alone does not make one."""
+        return type(self), (self.what, self.extra)
 
 
 class UnknownModelError(ConfigError):

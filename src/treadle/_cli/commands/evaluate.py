@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from treadle._evals.tasks import TaskSet
 
 EXAMPLES = """examples:
-  treadle eval evals/shop.jsonl --model local:qwen2.5-coder-1.5b
-  treadle eval evals/office.jsonl -m ollama:llama3.2 --dialect native --dialect schema --repeats 3
+  treadle eval mytasks.jsonl --tools mymodule:tools --model openai:gpt-5-mini
+  treadle eval mytasks.jsonl -t mytools.py:price -t calculator -m ollama:llama3.2 -d native -d schema --repeats 3
   treadle eval hotpot_folder -m openai:gpt-5-mini --limit 20 --parallel 8 --out report
 
-Several models and dialects are compared with each other. Every run is kept in the journal under the id the report gives.
+A task file names tools; --tools says where they come from. A task that names none is offered all of them.
+A function that returns tools (-> list[Tool]) is called for each run, so that tools with a memory start afresh.
+Several models and dialects are compared with each other. Every run is kept in the journal, under the id in the report.
 
 """
 MAX_ITERATIONS = 12
-"""Enough for every task of ours; a model that needs more has lost its way."""
+"""A model that needs more steps for a task hardly ever solves it."""
 
 
 def register(commands: Any) -> None:
@@ -38,7 +40,14 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "tasks",
         metavar="TASKS",
-        help="a file with one task a line, or a folder with HotpotQA's tasks.json and wiki.json",
+        help="a file with one task a line, or a folder with tasks.json and wiki.json (HotpotQA)",
+    )
+    parser.add_argument(
+        "-t",
+        "--tools",
+        action="append",
+        metavar="NAME",
+        help="the tools that the tasks name: module:name, file.py:name or a built-in tool; may be repeated",
     )
     what = parser.add_argument_group("what is compared")
     what.add_argument("-m", "--model", action="append", metavar="PROVIDER:MODEL", help="may be repeated")
@@ -47,13 +56,13 @@ def register(commands: Any) -> None:
         "--dialect",
         action="append",
         metavar="NAME",
-        help="how tools are spoken of, 'auto' if not given; may be repeated",
+        help="how tool calls are written, 'auto' if not given; may be repeated",
     )
     what.add_argument("-p", "--preset", choices=PRESETS, default="default", help="settings that belong together")
     what.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting, such as temperature=0.2")
     which = parser.add_argument_group("which tasks, how often")
     which.add_argument(
-        "--split", choices=("dev", "held"), default="", help="only the open tasks, or only those held back"
+        "--split", choices=("dev", "held"), default="", help="only the tasks for development, or only those held out"
     )
     which.add_argument(
         "--kind", action="append", default=[], metavar="KIND", help="only tasks of this kind; may be repeated"
@@ -78,27 +87,29 @@ def _count(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._evals.runner import chosen
-    from treadle._evals.tasks import load_tasks
+    from treadle._cli.setup.toolbox import find_tools
+    from treadle._evals.load import load_tasks
+    from treadle._evals.runner import select_tasks
     from treadle._types.errors import ConfigError
 
-    tasks = chosen(load_tasks(args.tasks), split=args.split, kinds=args.kind, limit=args.limit)
+    loaded = load_tasks(args.tasks, find_tools(args.tools or (), call_factories=False))
+    tasks = select_tasks(loaded, split=args.split, kinds=args.kind, limit=args.limit)
     if not tasks.tasks:
-        raise ConfigError("no task is left: --split and --kind leave none")
+        kinds = ", ".join(dict.fromkeys(task.kind for task in loaded.tasks))
+        raise ConfigError(f"--split and --kind leave no task to run; the kinds in {args.tasks} are: {kinds}")
     out = Path(args.out).expanduser() if args.out else None
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "results.jsonl").write_bytes(b"")
     report = asyncio.run(_evaluate(args, tasks, out))
     _print(report, out)
-    return (
-        exits.OK if all(100 * figures.shares["all"].value >= args.min for figures in report.figures) else exits.FAILED
-    )
+    passed = all(100 * figures.shares["all"].value >= args.min for figures in report.figures)
+    return exits.OK if passed else exits.FAILED
 
 
 async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) -> Report:
     from treadle._cli.setup.launch import journal_from
-    from treadle._evals.report import report_of
+    from treadle._evals.report import make_report
     from treadle._evals.runner import run_tasks
 
     journal = journal_from(args)
@@ -114,15 +125,15 @@ async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) 
             repeats=args.repeats,
             parallel=args.parallel,
             journal=journal,
-            case_seconds=args.timeout,
-            on_trial=progress.tell,
+            task_seconds=args.timeout,
+            on_trial=progress.report,
         )
     finally:
         for variant in variants:
             await variant.model.aclose()
         if journal is not None:
             await journal.aclose()
-    return report_of(f"{tasks.name}: tasks solved", trials, _described(args, tasks))
+    return make_report(f"{tasks.name}: tasks solved", trials, _describe(args, tasks))
 
 
 def _variants(args: argparse.Namespace) -> list[Variant]:
@@ -147,7 +158,7 @@ def _variants(args: argparse.Namespace) -> list[Variant]:
 
 
 def _model(spec: str, dialect: str) -> Any:
-    """The model. Who names the native dialect says that the model can call tools, whatever its profile says."""
+    """The model. To ask for the native dialect is to say that the model can call tools, whatever its profile says."""
     from treadle._models.catalog.default import SCRIPTED, Choice, model_of
     from treadle._models.catalog.registry import resolve_model
 
@@ -156,24 +167,26 @@ def _model(spec: str, dialect: str) -> Any:
     return model_of(Choice(spec, ""))
 
 
-def _described(args: argparse.Namespace, tasks: TaskSet) -> dict[str, str]:
+def _describe(args: argparse.Namespace, tasks: TaskSet) -> dict[str, str]:
     from treadle._version import __version__
 
-    said = {"tasks": f"{len(tasks.tasks)} of {Path(args.tasks).name}" + (f" ({args.split})" if args.split else "")}
-    said |= {"repeats": str(args.repeats), "preset": args.preset, "treadle": __version__}
+    description = {"tasks": f"{len(tasks.tasks)} of {Path(args.tasks).name}" + f" ({args.split})" * bool(args.split)}
+    if args.tools:
+        description["tools"] = ", ".join(args.tools)
+    description |= {"repeats": str(args.repeats), "preset": args.preset, "treadle": __version__}
     if args.set:
-        said["settings"] = ", ".join(args.set)
-    return said
+        description["settings"] = ", ".join(args.set)
+    return description
 
 
 class _Progress:
-    """One line per run that ended; the results so far are safe on disk."""
+    """Prints one line for each run that ended, and writes its result to disk at once."""
 
     def __init__(self, total: int, out: Path | None, *, quiet: bool) -> None:
         self.total, self.out, self.quiet = total, out, quiet
         self.done = self.passed = 0
 
-    def tell(self, trial: Trial) -> None:
+    def report(self, trial: Trial) -> None:
         import msgspec
 
         from treadle._cli.display.text import one_line, seconds

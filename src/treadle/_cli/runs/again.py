@@ -20,13 +20,11 @@ from treadle._cli.setup import toolbox
 from treadle._cli.setup.driving import Conductor
 from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
 from treadle._cli.setup.user_config import UserFile
-from treadle._dialects import choose_dialect
 from treadle._engine.result import result_of
-from treadle._engine.run import Run
 from treadle._flows.replay import fork, replay
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
-from treadle._types.events import DialectDemoted, ModelSwitched, Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
+from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
 
 LONGEST_WAIT = 2.0

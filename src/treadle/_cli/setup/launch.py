@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserFile, read_user_file
-from treadle._engine.plugin import Plugin
 from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._journal.paths import state_folder

@@ -15,7 +15,7 @@ import msgspec
 from treadle._tools.base import Tool
 from treadle._tools.builtin import builtin
 from treadle._tools.function import tool
-from treadle._tools.toolkit import Toolkit
+from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError, ToolError
 
 DEFAULT = ("calculator", "datetime")
@@ -26,8 +26,11 @@ PARAMS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
 """Without being told otherwise, files are those of the current folder, and they are only read."""
 
 
-def find_tools(specs: Iterable[str], folder: str = "") -> list[Any]:
-    """The tools that `specs` name. `name,key=value` gives a built-in its parameters; commas separate several tools."""
+def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool = True) -> list[Any]:
+    """The tools that `specs` name. `name,key=value` gives a built-in its parameters; commas separate several tools.
+
+    A function that makes tools is called, unless the caller wants to do that itself, once for each run.
+    """
     found: list[Any] = []
     for name, params in _parse(specs):
         if name == "none":
@@ -35,7 +38,8 @@ def find_tools(specs: Iterable[str], folder: str = "") -> list[Any]:
         if ":" in name:
             if params:
                 raise ConfigError(f"{name} takes no parameters: only built-in tools do")
-            found += _loaded(name, folder)
+            loaded = _loaded(name, folder)
+            found += [*loaded[0]()] if call_factories and len(loaded) == 1 and makes_tools(loaded[0]) else loaded
         elif name in HERE:
             found.append(now.replace(name=name))
         else:
@@ -91,6 +95,8 @@ def _module(where: str, folder: str) -> ModuleType:
             raise ConfigError(f"there is no file {path}: tools are named module:name or file.py:name")
         module = module_from_spec(spec)
         sys.modules[spec.name] = module  # annotations of the tools are looked up there
+        if str(path.parent) not in sys.path:  # like a script, it may import what lies beside it
+            sys.path.append(str(path.parent))
         spec.loader.exec_module(module)
         return module
     if str(root) not in sys.path:

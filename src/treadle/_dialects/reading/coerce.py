@@ -1,4 +1,4 @@
-"""Arguments written as text, turned into the types a schema asks for: `"3"` for 3, `"true"` for true, one item for a list."""
+"""Converts arguments to the types their schema asks for: `"3"` to 3, `"true"` to true, a single item to a list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
-from treadle._dialects.reading.lenient import Lenient, Unreadable
+from treadle._dialects.reading.lenient import parse_all
+from treadle._dialects.reading.parsed import UnreadableJson
 
 _INTEGER = re.compile(r"[-+]?\d{1,300}")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
@@ -17,7 +18,10 @@ Schema = dict[str, Any]
 
 
 def coerce(args: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """`args` with each value in the type its schema names, where that is plain; what already fits, or cannot be made to, stays."""
+    """`args` with each value converted to the type its schema names.
+
+    A value that already fits, or that cannot be converted, stays as it is.
+    """
     return _object(args, schema, schema, 0)
 
 
@@ -25,8 +29,10 @@ def _object(value: dict[str, Any], schema: Schema, root: Schema, depth: int) -> 
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return value
-    known = cast("dict[str, Any]", properties)
-    return {key: _coerce(item, known[key], root, depth + 1) if key in known else item for key, item in value.items()}
+    schemas = cast("dict[str, Any]", properties)
+    return {
+        key: _coerce(item, schemas[key], root, depth + 1) if key in schemas else item for key, item in value.items()
+    }
 
 
 def _coerce(value: Any, schema: Any, root: Schema, depth: int) -> Any:
@@ -39,8 +45,9 @@ def _coerce(value: Any, schema: Any, root: Schema, depth: int) -> Any:
     if _type_of(value) not in types and not (_type_of(value) == "integer" and "number" in types):
         value = _convert(value, types)
     if isinstance(value, dict):
-        found = [option for option in options if "object" in _types(option)]
-        return _object(cast("dict[str, Any]", value), found[0], root, depth) if found else cast("dict[str, Any]", value)
+        fields = cast("dict[str, Any]", value)
+        objects = [option for option in options if "object" in _types(option)]
+        return _object(fields, objects[0], root, depth) if objects else fields
     if isinstance(value, list):
         items = [option.get("items") for option in options if "array" in _types(option)]
         rows = cast("list[Any]", value)
@@ -49,16 +56,16 @@ def _coerce(value: Any, schema: Any, root: Schema, depth: int) -> Any:
 
 
 def _options(schema: Any, root: Schema, depth: int) -> list[Schema]:
-    """The plain schemas a value may fit: references resolved, alternatives laid side by side."""
+    """The schemas a value may fit: references resolved, alternatives in one list."""
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return []
-    found = cast("Schema", schema)
-    reference = found.get("$ref")
+    fields = cast("Schema", schema)
+    reference = fields.get("$ref")
     if isinstance(reference, str):
         return _options(_resolve(reference, root), root, depth + 1)
-    result: list[Schema] = [found]
-    for word in ("anyOf", "oneOf", "allOf"):
-        alternatives: Any = found.get(word)
+    result: list[Schema] = [fields]
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        alternatives: Any = fields.get(keyword)
         if isinstance(alternatives, list):
             for alternative in cast("list[Any]", alternatives):
                 result += _options(alternative, root, depth + 1)
@@ -75,11 +82,11 @@ def _resolve(reference: str, root: Schema) -> Any:
 
 
 def _types(schema: Schema) -> list[str]:
-    named: Any = schema.get("type")
-    if isinstance(named, str):
-        return [named]
-    if isinstance(named, list):
-        return [name for name in cast("list[Any]", named) if isinstance(name, str)]
+    declared: Any = schema.get("type")
+    if isinstance(declared, str):
+        return [declared]
+    if isinstance(declared, list):
+        return [name for name in cast("list[Any]", declared) if isinstance(name, str)]
     choices: Any = schema.get("enum", [schema["const"]] if "const" in schema else [])
     return [_type_of(choice) for choice in cast("list[Any]", choices)] if isinstance(choices, list) else []
 
@@ -110,7 +117,7 @@ def _convert(value: Any, types: set[str]) -> Any:
 
 
 def _from_text(text: str, types: set[str]) -> Any:
-    """A string where none is allowed, as the first of the allowed types it can be read as."""
+    """A string where none is allowed, as the first allowed type that it can be read as."""
     plain = text.strip()
     if "boolean" in types and plain.lower() in ("true", "false"):
         return plain.lower() == "true"
@@ -126,26 +133,17 @@ def _from_text(text: str, types: set[str]) -> Any:
         return None
     if types & {"array", "object"} and plain[:1] in ("[", "{"):
         for candidate in (plain, plain.replace('\\"', '"').replace("\\\\", "\\")):
-            read = _read(candidate)
-            if _type_of(read) in types:
-                return read
+            try:
+                value = parse_all(candidate)
+            except UnreadableJson:
+                value = None
+            if _type_of(value) in types:
+                return value
     return [text] if "array" in types and plain[:1] not in ("[", "{") else text
 
 
-def _read(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        parsed = Lenient(text).parse(0)
-    except Unreadable:
-        return None
-    return parsed.value if parsed.closed and not text[parsed.end :].strip() else None
-
-
 def _fit_enum(value: Any, options: list[Schema]) -> Any:
-    """`"Celsius"` for `"celsius"`, when exactly one choice differs by case only."""
+    """The choice that differs from the value by case only (`"celsius"` for `"Celsius"`), when there is exactly one."""
     if not isinstance(value, str):
         return value
     choices: list[Any] = [choice for option in options for choice in option.get("enum", ())]

@@ -1,8 +1,9 @@
 # ruff: noqa: RUF001 - models write these characters
-"""Tool calls in the markup of open models, found in plain text.
+"""Finds tool calls that open models write into their text in their own markup.
 
-Known are the tokens of Hermes and Qwen, Llama, Mistral, Granite, DeepSeek, Kimi, GLM, Step, MiniMax, Hunyuan, Gemma, Phi,
-LFM, Apertus, OLMo and gpt-oss, and the XML that several of them share. A marker inside code or followed by prose is no call.
+Recognised are the tokens of Hermes and Qwen, Llama, Mistral, Granite, DeepSeek, Kimi, GLM, Step, MiniMax, Hunyuan,
+Gemma, Phi, LFM, Apertus, OLMo and gpt-oss, and the XML that several of them share. A marker inside code or followed
+by prose is not a call.
 """
 
 from __future__ import annotations
@@ -13,8 +14,17 @@ from typing import Any
 
 import msgspec
 
-from treadle._dialects.reading.lenient import Lenient, Parsed, Unreadable, Whole, whole_in
-from treadle._dialects.reading.shapes import NOT_WHOLE, Found, Tools, calls_in, clean_name, make_call, python_calls
+from treadle._dialects.reading.lenient import LenientParser
+from treadle._dialects.reading.parsed import Completeness, Parsed, UnreadableJson
+from treadle._dialects.reading.shapes import (
+    INCOMPLETE_ARGUMENTS,
+    ParsedCall,
+    Tools,
+    calls_in,
+    clean_name,
+    make_call,
+    python_calls,
+)
 
 MAX_MARKERS = 256
 _NAME = r"[^\W\d][\w.:/@-]{0,127}"
@@ -27,7 +37,8 @@ _OPENINGS = re.compile(
   | (?P<channel><\|channel\|>\w+\s+to=(?P<channel_name>[^\s<>]{1,128})[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>)
   | (?P<block>
         <(?:[\w]+:)?(?:tool_calls?|tools|tool_code|tool_use|function_calls?|\w+_function_call)>
-      | <\|(?:tool_call|python_tag|tool_call_start|tools_prefix|tool_calls_begin|tool_calls_section_begin|tool_call_begin|plugin)\|?>
+      | <\|(?:tool_call|python_tag|tool_call_start|tools_prefix
+              |tool_calls_begin|tool_calls_section_begin|tool_call_begin|plugin)\|?>
       | <\|DSML\|tool_calls>
       | \[TOOL_CALLS\]
       | \bfunctools(?=\s*\[)
@@ -35,7 +46,7 @@ _OPENINGS = re.compile(
     """,
     re.VERBOSE,
 )
-_MAYBE = re.compile(r"<[|\w]|\[TOOL_CALLS\]|\bfunctools|(?<=_begin\|>)function")
+_LIKELY_OPENING = re.compile(r"<[|\w]|\[TOOL_CALLS\]|\bfunctools|(?<=_begin\|>)function")
 _WIDE_TOKEN = re.compile(r"<｜[^｜<>\n]{1,40}｜[^<>｜\n]{0,80}>|</｜DSML｜[^<>\n]{0,80}>")
 _PARAM = re.compile(
     r"""<\|?(?:[\w]+[:|])?(?:parameter|param|argument|arg)[\sĠ]*(?:=\s*|name\s*=\s*)["']?(?P<key>[^"'<>\n]{1,128})["']?[^<>\n]{0,40}>"""
@@ -50,34 +61,39 @@ _BARE = re.compile(
     re.DOTALL,
 )
 _MISTRAL = re.compile(r"(?:\[CALL_ID\][\w-]{1,64})?(?:\[ARGS\])?\s*(?=\{)")
+_SIGNS = ("<", "[TOOL_CALLS]", "functools")
+"""A text without any of these has no marker."""
 _FENCE_LINE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _FENCE = re.compile(r"\s*```\w*\s*")
 
 
 class Markup(msgspec.Struct, frozen=True):
-    """What was found: the calls, the text before them, and whether something began like a call and could not be read."""
+    """The calls in a text's markup."""
 
     start: int
-    calls: tuple[Found, ...]
+    calls: tuple[ParsedCall, ...]
     broken: bool
+    """Something began like a call and could not be read."""
     before: str
+    """The text before the first marker."""
 
 
-def plain_tokens(text: str) -> str:
-    """Full-width token brackets written plainly, so that one set of patterns reads both. Lengths stay the same."""
+def with_ascii_tokens(text: str) -> str:
+    """The text with full-width token brackets replaced by ASCII ones of the same length: one set of patterns reads
+    both."""
     if "｜" not in text:
         return text
     return _WIDE_TOKEN.sub(lambda match: match.group().replace("｜", "|").replace("▁", "_"), text)
 
 
-class Code:
-    """The code a text only shows: inline, in a fence that stands amid prose, in a quotation."""
+class QuotedCode:
+    """The parts of a text that only show code: inline code, a fence that stands amid prose, a quotation."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._fences = [match.start() for match in _FENCE_LINE.finditer(text)]
 
-    def holds(self, position: int) -> bool:
+    def contains(self, position: int) -> bool:
         text = self._text
         line = text.rfind("\n", 0, position) + 1
         if text[position - 1 : position] in ('"', "'", "“", "‘") or text[line : line + 1] == ">":
@@ -89,21 +105,21 @@ class Code:
 
 
 def _opening(text: str, start: int, end: int | None = None) -> re.Match[str] | None:
-    """The next marker. Looking at likely places only is several times faster than a search with so many alternatives."""
-    for place in _MAYBE.finditer(text, start, len(text) if end is None else end):
-        if match := _OPENINGS.match(text, place.start()):
+    """The next marker. Trying likely positions only is several times faster than a search with so many alternatives."""
+    for candidate in _LIKELY_OPENING.finditer(text, start, len(text) if end is None else end):
+        if match := _OPENINGS.match(text, candidate.start()):
             return match
     return None
 
 
 def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
-    """All calls in markup, or None when the text holds no marker. `cut`: the reply ended by its length."""
-    text = plain_tokens(text)
-    if not any(sign in text for sign in ("<", "[TOOL_CALLS]", "functools")) or _opening(text, 0) is None:
+    """All calls in markup, or None when the text has no marker. `cut`: the reply ended at a length limit."""
+    text = with_ascii_tokens(text)
+    if not any(sign in text for sign in _SIGNS) or _opening(text, 0) is None:
         return None
     reader = _Reader(text, tools, cut)
-    code = Code(text)
-    calls: list[Found] = []
+    code = QuotedCode(text)
+    calls: list[ParsedCall] = []
     start = wrapper = -1
     broken = False
     position = 0
@@ -112,20 +128,20 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
         if match is None:
             break
         position = match.end()
-        if start < 0 and wrapper < 0 and code.holds(match.start()):
+        if start < 0 and wrapper < 0 and code.contains(match.start()):
             continue
-        found, end = reader.read(match)
+        marked, end = reader.read(match)
         # A marker in running prose is talk about markup; at the head of the reply, or cut off, it was meant.
-        meant = bool(found) or (
-            found is None
-            and (not text[: match.start()].strip() or reader.begun(position) or (cut and end >= len(text)))
+        meant = bool(marked) or (
+            marked is None
+            and (not text[: match.start()].strip() or reader.begins_call(position) or (cut and end >= len(text)))
         )
-        broken = broken or (found is None and meant)
+        broken = broken or (marked is None and meant)
         if start < 0 and meant:
             start = match.start() if wrapper < 0 else wrapper
-        if found is not None:
+        if marked is not None:
             wrapper = match.start() if wrapper < 0 else wrapper
-            calls += found
+            calls += marked
             position = max(position, end)
     if start < 0 <= wrapper:  # nothing but wrappers
         start, broken = wrapper, True
@@ -133,23 +149,26 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
 
 
 class _Reader:
-    """Reads what follows a marker: the calls (none for a marker that only wraps others; None if unreadable) and where they end."""
+    """Reads what follows a marker: the calls and where they end.
+
+    The list is empty for a marker that only wraps others; it is None when what follows is unreadable.
+    """
 
     def __init__(self, text: str, tools: Tools, cut: bool) -> None:
         self._text = text
         self._tools = tools
         self._cut = cut
-        self._lenient = Lenient(text)
+        self._parser = LenientParser(text)
 
     @property
     def exhausted(self) -> bool:
-        return self._lenient.exhausted
+        return self._parser.exhausted
 
-    def begun(self, position: int) -> bool:
-        """Whether a call was begun there: something in brackets or tags follows."""
+    def begins_call(self, position: int) -> bool:
+        """Whether a JSON value begins at the position, after spaces."""
         return self._text[position : position + 80].lstrip()[:1] in ("{", "[")
 
-    def read(self, match: re.Match[str]) -> tuple[list[Found] | None, int]:
+    def read(self, match: re.Match[str]) -> tuple[list[ParsedCall] | None, int]:
         if match.group("xml"):
             name = match.group("xml_name").strip()
             return self._xml(name, match.end()) if re.fullmatch(_NAME, name) else (None, match.end())
@@ -162,7 +181,7 @@ class _Reader:
         fence = _FENCE.match(self._text, position)
         return fence.end() if fence else position
 
-    def _slot(self, name: str, position: int) -> tuple[list[Found] | None, int]:
+    def _slot(self, name: str, position: int) -> tuple[list[ParsedCall] | None, int]:
         """A name, then its arguments as JSON."""
         name = clean_name(re.sub(r":\d+$", "", name), self._tools)
         position = self._past_fence(position)
@@ -173,13 +192,9 @@ class _Reader:
         parsed = self._json(position)
         if parsed is None:
             return None, position
-        return [
-            make_call(
-                name, parsed.value, self._tools, done=self._whole(parsed)(parsed.value), repaired=not parsed.closed
-            )
-        ], parsed.end
+        return [self._call(name, parsed)], parsed.end
 
-    def _block(self, position: int) -> tuple[list[Found] | None, int]:
+    def _block(self, position: int) -> tuple[list[ParsedCall] | None, int]:
         text = self._text
         while text[position : position + 1].isspace():
             position += 1
@@ -200,53 +215,44 @@ class _Reader:
             return self._slot(bare.group("name"), arguments.end() if arguments else bare.end())
         return self._xml(bare.group("name"), bare.end())
 
-    def _values(self, position: int) -> tuple[list[Found] | None, int]:
+    def _values(self, position: int) -> tuple[list[ParsedCall] | None, int]:
         """JSON calls, one or several, or a list of Python calls."""
-        calls: list[Found] = []
+        calls: list[ParsedCall] = []
         end = position
         while self._text[position : position + 1] in ("{", "["):
             parsed = self._json(position)
             if parsed is None:
                 return self._python(position) if not calls else (calls, end)
-            found = calls_in(parsed.value, self._tools, self._whole(parsed))
-            if found is None:
+            read = calls_in(parsed.value, self._tools, self._completeness(parsed))
+            if read is None:
                 return (calls or None), parsed.end
-            calls += [msgspec.structs.replace(call, repaired=call.repaired or not parsed.closed) for call in found]
+            calls += [msgspec.structs.replace(call, repaired=call.repaired or not parsed.closed) for call in read]
             end = position = parsed.end
-            while self._text[position : position + 1] in (" ", "\n", "\r", "\t", ";", ",") and position < len(
-                self._text
-            ):
+            while position < len(self._text) and self._text[position] in " \n\r\t;,":
                 position += 1
         return calls, end
 
-    def _python(self, position: int) -> tuple[list[Found] | None, int]:
+    def _python(self, position: int) -> tuple[list[ParsedCall] | None, int]:
         try:
-            parsed = self._lenient.parse_calls(position)
-        except Unreadable as error:
+            parsed = self._parser.parse_calls(position)
+        except UnreadableJson as error:
             return None, error.position
-        return python_calls(parsed.value, self._tools, self._whole(parsed)) or None, parsed.end
+        return python_calls(parsed.value, self._tools, self._completeness(parsed)) or None, parsed.end
 
-    def _gemma(self, match: re.Match[str]) -> tuple[list[Found] | None, int]:
+    def _gemma(self, match: re.Match[str]) -> tuple[list[ParsedCall] | None, int]:
         end = self._text.find("<tool_call|>", match.end())
         body = self._text[match.end() : end if end >= 0 else len(self._text)]
         pieces = body.split(_GEMMA_QUOTE)
         if len(pieces) % 2 == 0:
-            return [Found(match.group("name"), {}, NOT_WHOLE)], len(self._text)
+            return [ParsedCall(match.group("name"), {}, INCOMPLETE_ARGUMENTS)], len(self._text)
         body = "".join(_encode(piece) if index % 2 else piece for index, piece in enumerate(pieces))
         try:
-            parsed = Lenient(body).parse(0)
-        except Unreadable:
+            parsed = LenientParser(body).parse(0)
+        except UnreadableJson:
             return None, match.end()
-        call = make_call(
-            match.group("name"),
-            parsed.value,
-            self._tools,
-            done=self._whole(parsed)(parsed.value),
-            repaired=not parsed.closed,
-        )
-        return [call], match.end() if end < 0 else end
+        return [self._call(match.group("name"), parsed)], match.end() if end < 0 else end
 
-    def _xml(self, name: str, position: int) -> tuple[list[Found] | None, int]:
+    def _xml(self, name: str, position: int) -> tuple[list[ParsedCall] | None, int]:
         """Parameters in tags, or one JSON object; the closing tag must be there, or the call may lack arguments."""
         text = self._text
         name = clean_name(name, self._tools)
@@ -256,7 +262,7 @@ class _Reader:
             return self._slot(name, stripped)
         args: dict[str, Any] = {}
         begin = position
-        twice = False
+        repeated = False
         end = _XML_END.search(text, position)
         closing = _PARAM_END.search(text, position)
         while end and (param := _PARAM.search(text, position, end.start())):
@@ -267,40 +273,45 @@ class _Reader:
                 end = None
                 break
             key = (param.group("key") or param.group("glm")).strip()
-            twice = twice or key in args
+            repeated = repeated or key in args
             args[key] = _parameter(text[param.end() : stop])
             if end.start() < position:  # the tag was part of a value
                 end = _XML_END.search(text, position)
         if end is None or text.count("<arg_key>", begin, end.start()) > len(args):
-            return [Found(name, {}, NOT_WHOLE)], end.end() if end else len(text)
+            return [ParsedCall(name, {}, INCOMPLETE_ARGUMENTS)], end.end() if end else len(text)
         return [
-            Found(name, {}, "an argument is given twice") if twice else make_call(name, args, self._tools)
+            ParsedCall(name, {}, "an argument is given twice") if repeated else make_call(name, args, self._tools)
         ], end.end()
 
     def _parameter_end(
         self, param: re.Match[str], closing: re.Match[str] | None, end: re.Match[str]
     ) -> tuple[int, int]:
-        """Where a parameter's text stops and where to go on: at its closing tag, or, if that was forgotten, at the next tag."""
+        """Where a parameter's text ends and where reading continues: its closing tag, or the next tag if that is
+        missing."""
         limit = closing.start() if closing else end.start()
         following = None if param.group("glm") else _PARAM.search(self._text, param.end(), limit)
         if following:
             return following.start(), following.start()
-        forgotten = closing is None or (
+        missing = closing is None or (
             end.start() < closing.start() and _opening(self._text, end.end(), closing.start())
         )
-        if forgotten:
+        if missing:
             return (-1, -1) if self._cut else (end.start(), end.start())
         assert closing is not None
         return closing.span()
 
     def _json(self, position: int) -> Parsed | None:
         try:
-            return self._lenient.parse(position)
-        except Unreadable:
+            return self._parser.parse(position)
+        except UnreadableJson:
             return None
 
-    def _whole(self, parsed: Parsed) -> Whole:
-        return whole_in(parsed, self._cut)
+    def _call(self, name: str, parsed: Parsed) -> ParsedCall:
+        complete = self._completeness(parsed).covers(parsed.value)
+        return make_call(name, parsed.value, self._tools, complete=complete, repaired=not parsed.closed)
+
+    def _completeness(self, parsed: Parsed) -> Completeness:
+        return parsed.completeness(self._cut)
 
 
 def _encode(text: str) -> str:
@@ -308,7 +319,7 @@ def _encode(text: str) -> str:
 
 
 def _parameter(text: str) -> str:
-    """A parameter's text: without the line breaks that set it off, or out of its CDATA."""
+    """A parameter's text without the line breaks around it, or the content of its CDATA section."""
     cdata = re.fullmatch(r"\s*<!\[CDATA\[(.*)\]\]>\s*", text, re.DOTALL)
     if cdata:
         return cdata.group(1)

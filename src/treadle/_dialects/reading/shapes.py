@@ -1,6 +1,6 @@
-"""Which objects are a call and which are an answer, whatever dialect asked for them.
+"""Recognises which JSON objects are a tool call and which are an answer, whatever dialect asked for them.
 
-An object counts as a call only if it has a recognised shape. A name that is no known tool counts only when the
+An object counts as a call only if it has a recognised shape. A name that is not a tool's name counts only when the
 shape is explicit (a name key and an arguments key), so that the model can be told which tools exist.
 """
 
@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle._dialects.reading.coerce import coerce
-from treadle._dialects.reading.lenient import Lenient, PythonCall, Unreadable, Whole
+from treadle._dialects.reading.lenient import parse_all
+from treadle._dialects.reading.parsed import COMPLETE, Completeness, PythonCall, UnreadableJson
 from treadle._types.request import ToolSchema
 
 Tools = Mapping[str, ToolSchema]
@@ -51,15 +52,14 @@ FINAL_NAMES = frozenset(
         "",
     }
 )
-_META = frozenset({*THOUGHT_KEYS, *ANSWER_KEYS, "type", "id", "call_id", "index", "role", "task_successful"})
+_NOT_ARGUMENTS = frozenset({*THOUGHT_KEYS, *ANSWER_KEYS, "type", "id", "call_id", "index", "role", "task_successful"})
 _MAX_WRAPPERS = 4
 _NAME = re.compile(r"[\w.:/@-]{1,128}")
 
-EVERYTHING = Whole()
-NOT_WHOLE = "the arguments are not complete"
+INCOMPLETE_ARGUMENTS = "the arguments are not complete"
 
 
-class Found(Struct, frozen=True):
+class ParsedCall(Struct, frozen=True):
     """A call as it was written. With a `problem` it must not be executed."""
 
     name: str
@@ -68,38 +68,42 @@ class Found(Struct, frozen=True):
     repaired: bool = False
 
 
-def calls_in(value: Any, tools: Tools, whole: Whole = EVERYTHING, depth: int = 0) -> list[Found] | None:
-    """The calls a JSON value stands for; None when it is not a call or a list of nothing but calls."""
+def calls_in(
+    value: Any, tools: Tools, completeness: Completeness = COMPLETE, depth: int = 0
+) -> list[ParsedCall] | None:
+    """The calls a JSON value stands for; None unless it is a call or a list of calls only."""
     if isinstance(value, list):
         rows = cast("list[Any]", value)
-        found = [calls_in(row, tools, whole, depth) if isinstance(row, dict) else None for row in rows]
-        if found and found[-1] is None and not whole(rows[-1]):
-            found.pop()  # what was only begun does not spoil what is complete
-        return [call for row in found if row is not None for call in row] if found and None not in found else None
+        results = [calls_in(row, tools, completeness, depth) if isinstance(row, dict) else None for row in rows]
+        if results and results[-1] is None and not completeness.covers(rows[-1]):
+            results.pop()  # an unfinished last row does not spoil the complete ones
+        if not results or None in results:
+            return None
+        return [call for result in results if result is not None for call in result]
     if not isinstance(value, dict) or depth > _MAX_WRAPPERS:
         return None
     fields = cast("dict[str, Any]", value)
-    if says_final(fields) and answer_in(fields, tools):
+    if has_final_type(fields) and answer_in(fields, tools):
         return None
     for key in (*LIST_KEYS, *SINGLE_KEYS):
         inner: Any = fields.get(key)
-        if not isinstance(inner, list if key in LIST_KEYS else dict) or named(fields, tools):
+        if not isinstance(inner, list if key in LIST_KEYS else dict) or tool_name_in(fields, tools):
             continue
-        if calls := calls_in(inner, tools, whole, depth + 1):
+        if calls := calls_in(inner, tools, completeness, depth + 1):
             return calls
-    call = _call(fields, tools, whole)
+    call = _call(fields, tools, completeness)
     return None if call is None else [call]
 
 
-def named(fields: Mapping[str, Any], tools: Tools) -> str:
-    """The tool an object names; empty when it names none. A known tool wins over an earlier key."""
+def tool_name_in(fields: Mapping[str, Any], tools: Tools) -> str:
+    """The tool an object names; empty when it names none. An existing tool wins over an earlier key."""
     names = [fields[key].strip() for key in NAME_KEYS if isinstance(fields.get(key), str)]
-    known = [name for name in names if clean_name(name, tools) in tools]
-    return clean_name((known or names or [""])[0], tools)
+    existing = [name for name in names if clean_name(name, tools) in tools]
+    return clean_name((existing or names or [""])[0], tools)
 
 
 def clean_name(name: str, tools: Tools) -> str:
-    """Without the wrapping some models put around a name: `functions.search:0` is `search`."""
+    """The name without the wrapping some models put around it: `functions.search:0` is `search`."""
     name = name.split("<|")[0].strip()
     if name in tools:
         return name
@@ -108,19 +112,20 @@ def clean_name(name: str, tools: Tools) -> str:
     return bare if bare in tools or name.startswith("functions.") else name
 
 
-def is_final(name: str, tools: Tools) -> bool:
+def is_final_name(name: str, tools: Tools) -> bool:
+    """Whether calling this name means giving the answer. A tool of that name is a tool."""
     return name not in tools and name.lower().replace(" ", "_") in FINAL_NAMES
 
 
-def _call(fields: dict[str, Any], tools: Tools, whole: Whole) -> Found | None:
-    name = named(fields, tools)
+def _call(fields: dict[str, Any], tools: Tools, completeness: Completeness) -> ParsedCall | None:
+    name = tool_name_in(fields, tools)
     keys = [key for key in ARGS_KEYS if key in fields]
-    if name and keys and not is_final(name, tools):
+    if name and keys and not is_final_name(name, tools):
         if not _NAME.fullmatch(name):
             return None
         args = fields[keys[0]]
-        return make_call(name, args, tools, done=whole(args, fields))
-    rest = {key: item for key, item in fields.items() if key not in _META}
+        return make_call(name, args, tools, complete=completeness.covers(args, fields))
+    rest = {key: item for key, item in fields.items() if key not in _NOT_ARGUMENTS}
     if name in tools:
         flat = {key: item for key, item in rest.items() if key not in NAME_KEYS or key in properties_of(tools[name])}
         flat = {
@@ -129,38 +134,39 @@ def _call(fields: dict[str, Any], tools: Tools, whole: Whole) -> Found | None:
             if not (isinstance(item, str) and key in NAME_KEYS and item.strip() == name)
         }
         fits = set(flat) <= set(properties_of(tools[name])) and bool(flat or not tools[name].parameters.get("required"))
-        return make_call(name, flat, tools, done=whole(fields)) if fits else None
+        return make_call(name, flat, tools, complete=completeness.covers(fields)) if fits else None
     if len(rest) == 1:
         key = next(iter(rest))
         if key in tools and (rest[key] is None or isinstance(rest[key], dict)):
-            return make_call(key, rest[key], tools, done=whole(rest[key], fields))
+            return make_call(key, rest[key], tools, complete=completeness.covers(rest[key], fields))
     return None
 
 
 def properties_of(tool: ToolSchema) -> dict[str, Any]:
-    found: Any = tool.parameters.get("properties")
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    """The schemas of a tool's parameters by name."""
+    properties: Any = tool.parameters.get("properties")
+    return cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
 
 
-def about_parameter(tool: ToolSchema, name: str) -> dict[str, Any]:
-    """What is known about it. A schema may also be just `true`."""
-    found: Any = properties_of(tool).get(name)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+def parameter_schema(tool: ToolSchema, name: str) -> dict[str, Any]:
+    """The schema of one parameter; empty when there is none or it is a bare `true`."""
+    schema: Any = properties_of(tool).get(name)
+    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
 
 
-def make_call(name: str, args: Any, tools: Tools, *, done: bool = True, repaired: bool = False) -> Found:
-    """A call from whatever stood for its arguments, in the types its tool asks for."""
+def make_call(name: str, args: Any, tools: Tools, *, complete: bool = True, repaired: bool = False) -> ParsedCall:
+    """A call from a name and a value for its arguments, converted to the types the tool's schema asks for."""
     tool = tools.get(name)
     fields, problem = arguments(args, tool)
-    if not done:
-        return Found(name, {}, NOT_WHOLE, repaired)
+    if not complete:
+        return ParsedCall(name, {}, INCOMPLETE_ARGUMENTS, repaired)
     if problem:
-        return Found(name, {}, problem, repaired)
-    return Found(name, coerce(fields, tool.parameters) if tool else fields, "", repaired)
+        return ParsedCall(name, {}, problem, repaired)
+    return ParsedCall(name, coerce(fields, tool.parameters) if tool else fields, "", repaired)
 
 
 def arguments(value: Any, tool: ToolSchema | None) -> tuple[dict[str, Any], str]:
-    """The arguments an arguments value stands for, or what is wrong with it."""
+    """The arguments that a value stands for, and what is wrong with it (empty if nothing)."""
     if isinstance(value, str):
         value = _from_text(value)
     if isinstance(value, list):
@@ -177,42 +183,34 @@ def arguments(value: Any, tool: ToolSchema | None) -> tuple[dict[str, Any], str]
 
 
 def _from_text(text: str) -> Any:
-    """Arguments that were encoded twice, as what they encode; other text as it is."""
+    """Arguments that were encoded as a JSON string, decoded; other text as it is."""
     plain = text.strip()
     if plain[:1] not in ("{", "["):
         return None if plain in ("", "null", "None") else text
     try:
-        return msgspec.json.decode(plain)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        parsed = Lenient(plain).parse(0)
-    except Unreadable:
+        return parse_all(plain)
+    except UnreadableJson:
         return text
-    return parsed.value if parsed.closed and not plain[parsed.end :].strip() else text
 
 
 def _only_parameter(tool: ToolSchema | None) -> str:
-    """The parameter a bare value must be meant for: the only required one, or the only one."""
+    """The parameter a bare value must belong to: the only required one, or the only one."""
     if tool is None:
         return ""
     required: Any = tool.parameters.get("required") or list(properties_of(tool))
-    return (
-        str(cast("list[Any]", required)[0])
-        if isinstance(required, list) and len(cast("list[Any]", required)) == 1
-        else ""
-    )
+    names = cast("list[Any]", required) if isinstance(required, list) else []
+    return str(names[0]) if len(names) == 1 else ""
 
 
 def _unwrap(args: dict[str, Any], tool: ToolSchema | None) -> tuple[dict[str, Any], str]:
-    """Arguments inside `{"properties": {...}}` or `{"arguments": {...}}`, a wrapper the tool itself does not have."""
-    known = properties_of(tool) if tool else {}
-    if not args or not known:
+    """Arguments taken out of `{"properties": {...}}` or `{"arguments": {...}}` when the tool has no such parameter."""
+    properties = properties_of(tool) if tool else {}
+    if not args or not properties:
         return args, ""
-    echo = args.get("type") == "object" and "type" not in known
-    for wrapper in ("properties",) if echo else ("properties", *ARGS_KEYS):
+    is_schema = args.get("type") == "object" and "type" not in properties
+    for wrapper in ("properties",) if is_schema else ("properties", *ARGS_KEYS):
         inner: Any = args.get(wrapper)
-        if wrapper in known or inner is None or (len(args) > 1 and not echo):
+        if wrapper in properties or inner is None or (len(args) > 1 and not is_schema):
             continue
         if isinstance(inner, str):
             inner = _from_text(inner)
@@ -224,31 +222,36 @@ def _unwrap(args: dict[str, Any], tool: ToolSchema | None) -> tuple[dict[str, An
     return args, ""
 
 
-def python_calls(calls: Sequence[PythonCall], tools: Tools, whole: Whole) -> list[Found]:
-    """Calls written as Python: arguments without a name go to the parameters in their order."""
-    result: list[Found] = []
+def python_calls(calls: Sequence[PythonCall], tools: Tools, completeness: Completeness) -> list[ParsedCall]:
+    """Calls written in Python syntax: positional arguments go to the parameters in their order."""
+    result: list[ParsedCall] = []
     for call in calls:
         name = clean_name(call.name.removesuffix(".call"), tools)
         names = list(properties_of(tools[name])) if name in tools else []
         problem = "" if len(call.positional) <= len(names) else "give each argument by name"
         args = dict(zip(names, call.positional, strict=False)) | call.named
-        result.append(Found(name, {}, problem) if problem else make_call(name, args, tools, done=whole(call.named)))
+        result.append(
+            ParsedCall(name, {}, problem)
+            if problem
+            else make_call(name, args, tools, complete=completeness.covers(call.named))
+        )
     return result
 
 
-def says_final(fields: Mapping[str, Any]) -> bool:
+def has_final_type(fields: Mapping[str, Any]) -> bool:
+    """Whether the object's `type` says that it is the final answer."""
     return fields.get("type") in ("final_answer", "final", "answer")
 
 
 def answer_in(fields: Mapping[str, Any], tools: Tools) -> str | None:
-    """The answer an object gives, if it gives one."""
-    final = says_final(fields)
+    """The answer an object gives; None when it gives none."""
+    final = has_final_type(fields)
     keys = (*ANSWER_KEYS, "content", "text", "message", "result", "output") if final else ANSWER_KEYS
     for key in keys:
         if (text := as_text(fields.get(key))) is not None and (text or final):
             return text
     names = [fields[key] for key in NAME_KEYS if isinstance(fields.get(key), str)]
-    if not names or not all(is_final(name, tools) for name in names):
+    if not names or not all(is_final_name(name, tools) for name in names):
         return None
     for key in ARGS_KEYS:
         inner = fields.get(key)
@@ -262,12 +265,14 @@ def answer_in(fields: Mapping[str, Any], tools: Tools) -> str | None:
 
 
 def as_text(value: Any) -> str | None:
+    """A value as the text of an answer: strings as they are, other values as JSON; None for null and booleans."""
     if value is None or isinstance(value, bool):
         return None
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def thought_in(fields: Mapping[str, Any]) -> str:
+    """The thought an object carries; empty when it has none."""
     for key in THOUGHT_KEYS:
         if text := as_text(fields.get(key)):
             return text

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - models write these characters
-"""Thinking that a model wrote into its text, told apart from what it says."""
+"""Separates the thinking that a model wrote into its text from the reply itself."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _TOOL_START = re.compile(
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """The thinking at the head of a reply, and the rest.
+    """The thinking at the start of a reply, and the rest.
 
-    A block that was never closed ends at a tool call, else with the text. Only blocks that open the reply count: an answer
-    may speak of such tags. A closing tag alone ends thinking that began in the prompt.
+    A block that was never closed ends at a tool call, else with the text. Only blocks at the start of the reply
+    count: an answer may mention such tags. A closing tag alone ends thinking that began in the prompt.
     """
     if text.lstrip().startswith(("{", "[", "```")) and not _OPEN.match(text.lstrip()):
         return "", _without_end_tokens(text)  # JSON comes first: tags in it are part of its strings
@@ -52,29 +52,30 @@ def _in_string(text: str, position: int) -> bool:
 
 def _close(text: str, kind: str) -> tuple[str, str]:
     pattern = _CLOSE.get(kind) or f"</{re.escape(kind)}>"
-    if found := re.search(pattern.format(kind), text, re.IGNORECASE):
-        return text[: found.start()], text[found.end() :]
+    if closing := re.search(pattern.format(kind), text, re.IGNORECASE):
+        return text[: closing.start()], text[closing.end() :]
     if tool := _TOOL_START.search(text):
         return text[: tool.start()], text[tool.start() :]
     return text, ""
 
 
 def _split_channels(text: str) -> tuple[str, str]:
-    """The channels of the harmony format: `final` is said, a message addressed to a tool is a call, the others are thinking."""
+    """The channels of the harmony format: `final` is the reply, a message to a tool is a call, the others are
+    thinking."""
     thoughts: list[str] = []
-    said: list[str] = []
+    replies: list[str] = []
     calls: list[str] = []
     for match in _HARMONY.finditer(text):
         channel, header, body = match.groups()
         if "to=" in header:
             calls.append(match.group() + "<|call|>")
         elif channel == "final":
-            said.append(body.strip())
+            replies.append(body.strip())
         else:
             thoughts.append(body.strip())
-    if not (thoughts or said or calls):
+    if not (thoughts or replies or calls):
         return "", "" if text.lstrip().startswith(("<|channel|>", "<|start|>")) else _without_end_tokens(text)
-    return "\n".join(thought for thought in thoughts if thought), "\n".join(calls or said)
+    return "\n".join(thought for thought in thoughts if thought), "\n".join(calls or replies)
 
 
 def _without_end_tokens(text: str) -> str:

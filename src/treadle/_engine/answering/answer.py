@@ -98,8 +98,7 @@ async def force_answer(run: Execution, why: str) -> str:
     messages = [*run.renderer.prepare(run.state), UserMessage(words, kind="note")]
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
-        run,
-        "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
+        run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
     )
     decision = run.dialect.decode(reply, ())
     return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()

@@ -50,7 +50,7 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
     """The typed value and its plain form. Usually the answer already is it; otherwise one structured call converts it."""
     shape = shape_of(run.blueprint.output_type)
     try:
-        from treadle._dialects.reading.reply import (
+        from treadle._dialects.reading.extract import (
             extract_json,  # its many expressions are compiled when a reply is first read
         )
 

@@ -42,7 +42,9 @@ class BudgetTracker:
     A child's tracker passes every reservation on to its parent's, so parallel children can never overshoot together.
     """
 
-    def __init__(self, budget: Budget | None = None, *, parent: BudgetTracker | None = None, spent: Usage = NO_USAGE) -> None:
+    def __init__(
+        self, budget: Budget | None = None, *, parent: BudgetTracker | None = None, spent: Usage = NO_USAGE
+    ) -> None:
         self.budget = budget
         self.parent = parent
         self.spent = spent

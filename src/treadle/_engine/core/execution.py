@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from treadle._dialects import choose_dialect, dialect_for
 from treadle._dialects.base import Dialect, Prompts
+from treadle._dialects.registry import choose_dialect, dialect_for
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
 from treadle._engine.core.hooks import Hooks

@@ -10,8 +10,8 @@ import logging
 
 import msgspec
 
-from treadle._dialects import choose_dialect
 from treadle._dialects.base import Decision
+from treadle._dialects.registry import choose_dialect
 from treadle._engine.acting.round import run_tools
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, out_of_budget
 from treadle._engine.core.execution import Execution

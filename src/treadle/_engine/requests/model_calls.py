@@ -38,7 +38,9 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
     attempt = 1
     while True:
         reservation = (
-            run.budget.reserve(worst_case(run, request), keep=_answer_share(run, request)) if run.budget.bounded else None
+            run.budget.reserve(worst_case(run, request), keep=_answer_share(run, request))
+            if run.budget.bounded
+            else None
         )
         shown = _Shown()
         try:

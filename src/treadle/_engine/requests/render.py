@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._dialects.base import Dialect, Encoding, Prompts
+from treadle._dialects.registry import show_assistant
 from treadle._engine.settings import Settings
 from treadle._tools.results import cut
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
@@ -142,7 +143,7 @@ class Renderer:
                 # After an interrupt, what was asked at first is no longer all that is wanted.
                 self._task = cut(text_of(message.content), _REMINDER) if message.kind != "interrupt" else ""
             self._append(
-                self.dialect.assistant(message) if isinstance(message, AssistantMessage) else message,
+                show_assistant(message, self.dialect) if isinstance(message, AssistantMessage) else message,
                 (entry.seq,),
                 entry.component,
             )

@@ -136,6 +136,7 @@ async def _question(run: Execution, task: str, inputs: dict[str, str], tokens: i
     if not inputs:
         return task
     results = [
-        f"[{name}]\n{await condense(run.context, text, hint='step_dependency', tokens=tokens)}" for name, text in inputs.items()
+        f"[{name}]\n{await condense(run.context, text, hint='step_dependency', tokens=tokens)}"
+        for name, text in inputs.items()
     ]
     return f"{task}\n\nResults of the steps this one depends on:\n\n" + "\n\n".join(results)

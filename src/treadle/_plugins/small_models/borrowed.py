@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from treadle._dialects.reading.shapes import about_parameter
+from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.rounds import made_before, send_elsewhere, told, under_grammar
@@ -43,7 +43,7 @@ class Borrowed(Plugin):
 def _examples(args: dict[str, Any], tool: ToolSchema) -> Iterator[tuple[str, str]]:
     """Arguments whose value stands in the description of their parameter."""
     for name, value in args.items():
-        about = about_parameter(tool, name)
+        about = parameter_schema(tool, name)
         if (
             isinstance(value, str)
             and re.search(r"\d", value)

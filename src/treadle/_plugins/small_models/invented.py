@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from treadle._dialects.reading.shapes import about_parameter
+from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.rounds import all_harmless, last_round, made_before, send_elsewhere, told, under_grammar
@@ -86,7 +86,7 @@ def _values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
         if (
             isinstance(value, (str, int, float))
             and not isinstance(value, bool)
-            and not {"enum", "default"} & about_parameter(tool.schema, name).keys()
+            and not {"enum", "default"} & parameter_schema(tool.schema, name).keys()
         ):
             text = str(value)
             if len(text) <= _LONG:

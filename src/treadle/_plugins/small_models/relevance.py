@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from treadle._dialects.reading.shapes import about_parameter, properties_of
+from treadle._dialects.reading.shapes import parameter_schema, properties_of
 from treadle._types.request import ToolSchema
 
 _SHARED = 2
@@ -31,7 +31,7 @@ def tool_for(question: str, tools: Iterable[ToolSchema]) -> str:
 
 
 def _described(tool: ToolSchema) -> str:
-    about = (f"{name} {about_parameter(tool, name).get('description', '')}" for name in properties_of(tool))
+    about = (f"{name} {parameter_schema(tool, name).get('description', '')}" for name in properties_of(tool))
     return " ".join((tool.name, tool.description, *about)).replace("_", " ")
 
 

@@ -1,10 +1,13 @@
-"""The tools of the travel set, and what they know: trains, hotels, flights, the weather of a week. All of it is made up."""
+"""Travel: trains, hotels, flights, visas and the weather of a week. All of it is made up.
+
+treadle eval evals/travel.jsonl --tools evals/worlds/travel.py:tools --tools calculator
+"""
 
 from __future__ import annotations
 
-from treadle._evals.toolbox_data import row, second_time
-from treadle._tools.base import Tool
-from treadle._tools.function import tool
+from world_kit import row, second_time
+
+from treadle import Tool, tool
 
 TRAINS = {
     "Lyon": {"Turin": ("R-118", "07:50", "11:35", 4), "Bern": ("R-303", "09:10", "12:25", 6)},
@@ -143,3 +146,7 @@ def make_flight_status() -> Tool:
         return second_time(tried, FLIGHTS, flight, "flight", "the airport does not answer right now")
 
     return flight_status
+
+
+def tools() -> list[Tool]:
+    return [train_times, train_fare, hotel_info, room_price, forecast, visa_rule, make_flight_status()]

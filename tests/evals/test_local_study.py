@@ -1,4 +1,5 @@
-"""The study of local models: it goes on where it was stopped, judges by what tools received, and compares only what all have done."""
+"""The study of local models: it continues after a stop, checks the calls that reached the tools, and compares only
+tasks that every engine has done."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from typing import Any
 import pytest
 
 from treadle import ScriptedModel
-from treadle._evals.checks import Called
-from treadle._evals.tasks import load_tasks
+from treadle._evals.checks import RecordedCall
+from treadle._evals.tasks import read_task_file
 from treadle._types.messages import ToolMessage, UserMessage, text_of
 from treadle._types.request import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = {
-    task.question: task for name in ("shop", "office") for task in load_tasks(ROOT / "evals" / f"{name}.jsonl").tasks
+    task.question: task for name in ("shop", "office") for task in read_task_file(ROOT / "evals" / f"{name}.jsonl")
 }
 
 
@@ -34,21 +35,21 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def solution(request: Request) -> Any:
-    """The next move of one right way."""
+    """The next reply of a correct solution."""
     task = next(
         TASKS[text_of(m.content)]
         for m in request.messages
         if isinstance(m, UserMessage) and text_of(m.content) in TASKS
     )
     assert task.solution is not None
-    made = sum(isinstance(message, ToolMessage) for message in request.messages)
-    if made < len(task.solution.calls):
-        call = task.solution.calls[made]
+    count = sum(isinstance(message, ToolMessage) for message in request.messages)
+    if count < len(task.solution.calls):
+        call = task.solution.calls[count]
         return {"name": call.tool, "args": call.args}
     return task.solution.answer
 
 
-def test_a_study_goes_on_where_it_was_stopped(study: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_study_continues_where_it_was_stopped(study: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     asked: list[Request] = []
     monkeypatch.setattr(
         study.ours, "local_model", lambda name, who: ScriptedModel(lambda r: asked.append(r) or solution(r))
@@ -66,10 +67,9 @@ def test_a_study_goes_on_where_it_was_stopped(study: Any, monkeypatch: pytest.Mo
     for row in rows:
         task = next(task for task in TASKS.values() if task.id == row.task)
         assert task.solution is not None
-        assert row.calls == tuple(Called(call.tool, call.args) for call in task.solution.calls)
+        assert row.calls == tuple(RecordedCall(call.tool, call.args) for call in task.solution.calls)
 
-    whole = results.read_bytes()
-    results.write_bytes(whole[:-40])  # killed while it wrote the last row
+    results.write_bytes(results.read_bytes()[:-40])  # killed while it wrote the last row
     asked.clear()
     study.main([*command, "--limit", "5"])
     again = study.load_rows(results)
@@ -79,7 +79,7 @@ def test_a_study_goes_on_where_it_was_stopped(study: Any, monkeypatch: pytest.Mo
     assert len(study.load_rows(results)) == 20
 
 
-def test_a_run_that_breaks_off_has_solved_nothing(study: Any):
+def test_a_run_that_is_cut_short_has_solved_nothing(study: Any):
     task = next(task for task in TASKS.values() if task.kind == "none")
     from rows import Outcome, judged  # pyright: ignore[reportMissingImports]
 

@@ -1,10 +1,13 @@
-"""The tools of the clinic set, and what they know: animals, their owners, doctors, medicines. All of it is made up."""
+"""The animal clinic: patients, owners, appointments, doctors, medicines and opening hours. All of it is made up.
+
+treadle eval evals/clinic.jsonl --tools evals/worlds/clinic.py:tools --tools calculator
+"""
 
 from __future__ import annotations
 
-from treadle._evals.toolbox_data import row, second_time
-from treadle._tools.base import Tool
-from treadle._tools.function import tool
+from world_kit import row, second_time
+
+from treadle import Tool, tool
 
 PATIENTS = {
     "Biscuit": ("dog", 12.5, "Hanna Voss", "Artrolin"),
@@ -148,3 +151,15 @@ def make_lab_result() -> Tool:
         return second_time(tried, SAMPLES, sample, "sample", "the laboratory cannot be reached right now")
 
     return lab_result
+
+
+def tools() -> list[Tool]:
+    return [
+        patient_record,
+        owner_contact,
+        next_appointment,
+        doctor_info,
+        medicine_info,
+        opening_hours,
+        make_lab_result(),
+    ]

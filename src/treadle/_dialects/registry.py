@@ -1,0 +1,92 @@
+"""Dialects by name, the choice of one for a model, and earlier replies shown in another dialect."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from treadle._dialects.base import Decision, Dialect
+from treadle._types.errors import ConfigError
+from treadle._types.messages import AssistantMessage
+from treadle._types.profile import Profile
+from treadle._types.request import Reply
+
+_LAZY_IMPORTS = {
+    "native": ("native", "NativeDialect"),
+    "json": ("json_object", "JsonDialect"),
+    "action": ("action", "ActionDialect"),
+    "array": ("array", "ArrayDialect"),
+    "schema": ("schema", "SchemaDialect"),
+    "direct": ("direct", "DirectDialect"),
+    "brief": ("brief", "BriefDialect"),
+    "code": ("code", "CodeDialect"),
+}
+"""A dialect's name -> its module in this package and its class."""
+
+_instances: dict[str, Dialect] = {}
+
+
+def get_dialect(name: str, **options: Any) -> Dialect:
+    """The dialect of that name; `options` are its own fields (`get_dialect("array", completion="done")`)."""
+    if options:
+        return _create(name, options)
+    dialect = _instances.get(name)
+    if dialect is None:
+        dialect = _instances[name] = _create(name, {})
+    return dialect
+
+
+def _create(name: str, options: dict[str, Any]) -> Dialect:
+    if name not in _LAZY_IMPORTS:
+        names = ", ".join(_LAZY_IMPORTS)
+        raise ConfigError(f"unknown dialect {name!r}; expected one of: {names}; or 'auto' to choose one for the model")
+    module, class_name = _LAZY_IMPORTS[name]
+    try:
+        return getattr(import_module(f"treadle._dialects.{module}"), class_name)(**options)
+    except TypeError as error:
+        raise ConfigError(f"the dialect {name!r} does not take these options: {error}") from error
+
+
+def dialect_for(name: str, completion: str) -> Dialect:
+    """The dialect a run uses, with the settings that apply to it."""
+    return get_dialect(name, completion=completion) if name == "array" else get_dialect(name)
+
+
+def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) -> Dialect:
+    """The dialect for a model.
+
+    A dialect's name means that dialect. `auto`: the result of a probe if there is one, else native calls if the model
+    has them (and they are allowed), else the best text dialect. `auto:json`: native calls if they work, else `json` (or
+    whichever dialect is named).
+    """
+    kind, _, fallback = setting.partition(":")
+    if kind != "auto":
+        return get_dialect(setting)
+    native = allow_native and profile.tool_call and profile.dialect in (None, "native")
+    if fallback:
+        return get_dialect("native" if native else fallback)
+    if native or (allow_native and profile.dialect == "native"):
+        return get_dialect("native")
+    probed = profile.dialect if profile.dialect != "native" else None
+    best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
+    if best == "schema":  # the smaller the model, the less it should write
+        best = "brief" if profile.tiny else "direct" if profile.grammar else best
+    return get_dialect(best)
+
+
+def show_assistant(message: AssistantMessage, dialect: Dialect) -> AssistantMessage:
+    """An earlier reply as `dialect` shows it to the model, whichever dialect it was written in."""
+    decision = None if message.dialect == dialect.name else _read(message)
+    return dialect.assistant(message, decision)
+
+
+def _read(message: AssistantMessage) -> Decision | None:
+    """What an earlier reply decided; None when it cannot be read, so that only its text is left."""
+    if message.dialect == "native":
+        return Decision(message.text, message.calls) if message.calls else Decision(answer=message.text)
+    decision = get_dialect(message.dialect).decode(Reply(text=message.text), ())
+    if message.calls:
+        return Decision(decision.thought, message.calls)
+    if decision.answer is None:
+        return None
+    return Decision(decision.thought, answer=decision.answer, task_successful=decision.task_successful)

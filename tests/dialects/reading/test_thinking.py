@@ -1,0 +1,29 @@
+"""Thinking separated from the reply."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle._dialects.reading.thinking import split_thinking
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "rest"),
+    [
+        ("plain", "", "plain"),
+        ("<think>a</think>b", "a", "b"),
+        ("<think>a</think>\n<think>c</think> b", "a\nc", "b"),
+        ("<think>a", "a", ""),
+        ("<think>a<tool_call>{}", "a", "<tool_call>{}"),
+        ("a</think>b", "a", "b"),
+        ("<thinking>a</thinking>b", "a", "b"),
+        ("[THINK]a[/THINK]b", "a", "b"),
+        ("Use <think>x</think> tags", "", "Use <think>x</think> tags"),
+        ("the tag `</think>` ends it", "", "the tag `</think>` ends it"),
+        ('{"a": "</think>"} x', "", '{"a": "</think>"} x'),
+        ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", "a", "b"),
+        ("done<|im_end|>\n", "", "done"),
+    ],
+)
+def test_split_thinking(text: str, thinking: str, rest: str):
+    assert split_thinking(text) == (thinking, rest)

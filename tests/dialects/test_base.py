@@ -1,0 +1,40 @@
+"""The interface of a dialect: every dialect has all of it; decisions and replaced prompts are plain values."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from dialects.samples import NAMES
+from treadle._dialects.base import Decision, Dialect, Encoding, Prompts
+from treadle._dialects.registry import get_dialect
+from treadle._types.messages import ToolCall
+
+METHODS = [name for name in vars(Dialect) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "code"])
+def test_every_dialect_has_every_member_of_the_interface(name: str):
+    assert {"name", "native", "system", "encode", "assistant", "results", "decode", "reformat"} == set(METHODS)
+    for method in METHODS:
+        assert hasattr(get_dialect(name), method), method
+
+
+def test_a_decision_is_a_frozen_value_that_is_stored_without_its_defaults():
+    decision = Decision("look", (ToolCall("call_0", "now"),))
+    assert decision == Decision("look", (ToolCall("call_0", "now"),))
+    assert msgspec.json.decode(msgspec.json.encode(decision), type=Decision) == decision
+    assert msgspec.json.encode(Decision()) == b"{}"
+    with pytest.raises(AttributeError):
+        decision.answer = "x"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_an_encoding_asks_for_nothing_by_default():
+    assert (Encoding().tools, Encoding().tool_choice, Encoding().format, Encoding().stop) == ((), "auto", None, ())
+
+
+def test_a_replaced_prompt_wins_even_when_it_is_empty():
+    prompts = Prompts({"dialect.json": "mine", "dialect.array": ""})
+    assert prompts.get("dialect.json", "default") == "mine"
+    assert prompts.get("dialect.array", "default") == ""
+    assert prompts.get("dialect.schema", "default") == "default"

@@ -1,0 +1,90 @@
+"""`code`: which part of a reply is the code, how tools are named in it, and what is an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from dialects.samples import NOW, SEARCH, TOOLS
+from treadle._dialects.base import Decision, Prompts
+from treadle._dialects.code import CodeDialect, find_code, function_name
+from treadle._types.messages import ToolCall
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, ToolSchema
+
+CODE = CodeDialect()
+
+
+def code_of(text: str, finish: str = "stop") -> str | None:
+    """The code that a reply would run; None when it is not a call."""
+    calls = CODE.decode(Reply(text, finish=finish), TOOLS).calls  # pyright: ignore[reportArgumentType]
+    return calls[0].args["code"] if calls else None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("```python\nprint(1)\n```", "print(1)"),
+        ("```py\nprint(1)\n```", "print(1)"),
+        ("~~~python\nprint(1)\n~~~", "print(1)"),
+        ("````python\nprint('```')\n````", "print('```')"),
+        ("Look:\n```tool_code\nx = now()\n```", "x = now()"),
+        ("```\nprint(now())\n```", "print(now())"),
+        ("```python\na = 1\n```\nand then\n```python\nprint(a)\n```", "a = 1\nprint(a)"),
+        ("```python\na = 1\n```\nObservation: 1\n```python\nb = 2\n```", "a = 1"),
+        ("```bash\nls\n```\n```python\nprint(1)\n```", "print(1)"),
+        ("```python\nprint(1)", "print(1)"),
+        ("<code>\nprint(1)\n</code>", "print(1)"),
+        ("I run <execute>print(1)</execute> now", "print(1)"),
+        ("<think>first</think>\n```python\nprint(1)\n```", "print(1)"),
+    ],
+)
+def test_the_code_of_a_reply(text: str, code: str):
+    assert code_of(text) == code
+
+
+@pytest.mark.parametrize(
+    "text", ["Paris.", "```bash\nls\n```", "```\nnothing that calls a tool\n```", "Write <code> before code."]
+)
+def test_a_reply_without_python_is_the_answer(text: str):
+    assert code_of(text) is None
+    assert CODE.decode(Reply(text), TOOLS).answer == text
+
+
+def test_code_that_was_cut_off_does_not_run_and_nothing_at_all_is_a_problem():
+    assert "cut off" in CODE.decode(Reply("```python\nx = [1,", finish="length"), TOOLS).problem
+    assert code_of("```python\nx = [1]\n```", "length") == "x = [1]"
+    assert CODE.decode(Reply("<think>hm</think>"), TOOLS).problem
+
+
+def test_the_text_before_the_code_is_the_thought():
+    assert CODE.decode(Reply("Look first.\n```python\nx = 1\n```"), TOOLS).thought == "Look first."
+    assert CODE.decode(Reply("```python\nx = 1\n```", reasoning="deep"), TOOLS).thought == "deep"
+    assert find_code("no code", set()) == ("", "", True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [("search", "search"), ("a-b", "a_b"), ("print", "print_"), ("class", "class_"), ("2x", "_2x")]
+    + [("final_answer", "final_answer_")],
+)
+def test_tools_are_named_as_functions(tool: str, name: str):
+    assert function_name(tool) == name
+
+
+def test_the_prompt_lists_functions_and_shows_one_call():
+    python = ToolSchema("python", "Run code.", {})
+    text = CODE.system("Be kind.", (SEARCH, python, NOW), Prompts())
+    assert text.startswith("Be kind.\n\n")
+    assert "- search(query: string" in text
+    assert "- python(" not in text
+    assert "print(search(query='<query>'))" in text
+    assert "{" not in text.replace("{...}", "")
+    assert "print(" in CODE.system("", (), Prompts())
+    assert CODE.encode(TOOLS, Profile(grammar=True)).format is None
+
+
+def test_a_decision_is_written_as_code():
+    calls = (ToolCall("1", "python", {"code": "x = 1"}), ToolCall("2", "a-b", {"q": "it's"}))
+    assert CODE.write(Decision("Look.", calls)) == 'Look.\n```python\nx = 1\nprint(a_b(q="it\'s"))\n```'
+    assert CODE.write(Decision("hm", answer="Paris")) == "Paris"
+    assert CODE.write(Decision("hm")) == "hm"

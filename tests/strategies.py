@@ -1,0 +1,49 @@
+"""Random values of any message, event or record type, made from the types themselves: nothing has to be listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec.inspect as mi
+from hypothesis import strategies as st
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def values_of(kind: Any) -> st.SearchStrategy[Any]:
+    """Values of a type that msgspec understands: frozen structs, unions, tuples and what they hold."""
+    return _values(mi.type_info(kind))
+
+
+def _values(info: mi.Type) -> st.SearchStrategy[Any]:
+    match info:
+        case mi.AnyType():
+            return json_values
+        case mi.NoneType():
+            return st.none()
+        case mi.BoolType():
+            return st.booleans()
+        case mi.IntType():
+            return st.integers(-(2**53), 2**53)
+        case mi.FloatType():
+            return st.floats(allow_nan=False, allow_infinity=False)
+        case mi.StrType():
+            return st.text(max_size=12)
+        case mi.LiteralType(values=values):
+            return st.sampled_from(values)
+        case mi.VarTupleType(item_type=item):
+            return st.lists(_values(item), max_size=3).map(tuple)
+        case mi.CollectionType(item_type=item):
+            return st.lists(_values(item), max_size=3)
+        case mi.DictType(key_type=key, value_type=value):
+            return st.dictionaries(_values(key), _values(value), max_size=3)
+        case mi.UnionType(types=types):
+            return st.one_of([_values(one) for one in types])
+        case mi.StructType(cls=cls, fields=fields):
+            return st.builds(cls, **{field.name: _values(field.type) for field in fields})
+        case _:
+            raise TypeError(f"no strategy for {info}")

@@ -1,0 +1,51 @@
+"""What is true of every event."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import values_of
+from treadle._types.event_base import EventBase
+from treadle._types.events import Event, decode_event, encode_event
+
+EVENTS: list[Any] = list(get_args(Event))
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+def test_every_event_survives_the_journals_encoding(kind: type[Any]):
+    @settings(max_examples=25)
+    @given(values_of(kind))
+    def check(event: Event) -> None:
+        again = decode_event(encode_event(event))
+        assert type(again) is kind
+        assert again == event
+        assert encode_event(again) == encode_event(event)
+
+    check()
+
+
+@given(st.sampled_from(EVENTS).flatmap(values_of))
+def test_no_event_can_be_changed(event: Any):
+    for field in (*event.__struct_fields__, "added"):
+        with pytest.raises(AttributeError):
+            setattr(event, field, None)
+
+
+def test_every_event_has_a_tag_of_its_own():
+    tags = [kind.__struct_config__.tag for kind in EVENTS]
+    assert len(set(tags)) == len(tags)
+    assert all(kind.__struct_config__.tag_field == "type" for kind in EVENTS)
+    assert all(issubclass(kind, EventBase) for kind in EVENTS)
+
+
+@given(st.sampled_from(EVENTS).flatmap(values_of))
+def test_only_what_differs_from_the_default_is_written_out(event: Any):
+    written = msgspec.json.decode(encode_event(event)).keys()
+    for field in msgspec.structs.fields(event):
+        usual = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+        assert (field.encode_name in written) is (field.required or getattr(event, field.name) != usual), field.name
