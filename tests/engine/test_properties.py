@@ -11,7 +11,7 @@ from kit import assert_paired, call, go
 from scripts import BOUND, TEXT, TOOLS, actions, dialects, reply
 from treadle import Agent, RetryPolicy, ScriptedModel, TreadleError
 from treadle._engine.core.blueprint import Origin
-from treadle._engine.run import new_run
+from treadle._engine.run import Run, new_run
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import Message
 from treadle._types.request import RawCall, Reply

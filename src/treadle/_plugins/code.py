@@ -11,7 +11,7 @@ import msgspec
 from treadle._dialects.code import FINAL_ANSWER, PYTHON, function_name
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.context import RunContext
-from treadle._engine.plugin import Plugin
+from treadle._engine.plugin import Pause, Plugin
 from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
 from treadle._tools.sandbox.base import SandboxLimits
@@ -69,8 +69,9 @@ class CodeMode(Plugin):
         calls = run.nested_calls(context.call_id)
         answers: list[Any] = []
         artifacts: list[Artifact] = []
-        result = await session.run(code, self._functions(run, calls, answers, artifacts))
-        if calls.waiting:
+        try:
+            result = await session.run(code, self._functions(run, calls, answers, artifacts))
+        except Pause:
             return ToolResponse("", waiting=calls.waiting)
         if answers:
             return ToolResponse(to_text(answers[0]), final_answer=True, artifacts=tuple(artifacts), usage=calls.usage)
