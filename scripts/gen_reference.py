@@ -15,11 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from api_reference import api_page
+from api_reference import api_page, modules_page
 from layers import picture
 from msgspec import Struct
 
-from treadle._cli.main import COMMANDS, build_parser
+from treadle._cli.command_table import COMMANDS, build_parser
 from treadle._engine import settings as settings_module
 from treadle._flows import presets
 from treadle._models.catalog import providers as providers_module
@@ -218,6 +218,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "errors.md": errors_page(),
         FOLDER / "providers.md": providers_page(),
         FOLDER / "cli.md": cli_page(),
+        FOLDER / "modules.md": modules_page(NOTE),
         FOLDER / "layers.svg": picture(),
     }
 

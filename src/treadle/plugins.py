@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from treadle._plugins.memory.citations import Citations as Citations
     from treadle._plugins.memory.plugin import Memory as Memory
     from treadle._plugins.memory.store import MemoryStore as MemoryStore
-    from treadle._plugins.small_models.borrowed import Borrowed as Borrowed
-    from treadle._plugins.small_models.insist import Insist as Insist
-    from treadle._plugins.small_models.invented import Invented as Invented
+    from treadle._plugins.small_models.example_value_guard import ExampleValueGuard as ExampleValueGuard
+    from treadle._plugins.small_models.give_up_guard import GiveUpGuard as GiveUpGuard
+    from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
     from treadle._plugins.telemetry import Telemetry as Telemetry
     from treadle._plugins.thinking.analysis import TaskAnalysis as TaskAnalysis
     from treadle._plugins.thinking.observer import Observer as Observer
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
 
 _LAZY_IMPORTS = {
     "Approval": "_plugins.guards.approval",
-    "Borrowed": "_plugins.small_models.borrowed",
     "Citations": "_plugins.memory.citations",
     "CodeMode": "_plugins.code",
     "ContextGuard": "_plugins.guards.context_guard",
     "Decision": "_dialects.base",
+    "ExampleValueGuard": "_plugins.small_models.example_value_guard",
+    "GiveUpGuard": "_plugins.small_models.give_up_guard",
     "HistoryTrim": "_plugins.guards.history_trim",
-    "Insist": "_plugins.small_models.insist",
-    "Invented": "_plugins.small_models.invented",
     "LoopGuard": "_plugins.guards.loop_guard",
     "McpTools": "_plugins.mcp",
     "Memory": "_plugins.memory.plugin",
@@ -57,6 +56,7 @@ _LAZY_IMPORTS = {
     "Telemetry": "_plugins.telemetry",
     "ToolOutcome": "_tools.base",
     "ToolSelection": "_plugins.guards.tool_selection",
+    "UnsourcedValueGuard": "_plugins.small_models.unsourced_value_guard",
 }
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use

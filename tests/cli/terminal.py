@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+
+from processes import interruptible
 
 PROGRAM = [sys.executable, "-m", "treadle._cli.main"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|[\x01\x02]")
@@ -100,17 +102,20 @@ def treadle(home: Path, *arguments: str, stdin: str = "", timeout: float = 60, *
 
 
 @contextmanager
-def start(home: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+def start(
+    home: Path, *arguments: str, signals: Callable[[], AbstractContextManager[None]] = interruptible, **env: str
+) -> Iterator[subprocess.Popen[str]]:
     """The program in the background, as a pipe sees it."""
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=home,
-        env=environment(home, **env),
-    )
+    with signals():
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=home,
+            env=environment(home, **env),
+        )
     try:
         yield process
     finally:
@@ -122,24 +127,31 @@ def start(home: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[
 class Terminal:
     """The program on a pseudo-terminal: what a person sees and types."""
 
-    def __init__(self, home: Path, *arguments: str, rows: int = 40, columns: int = 100, **env: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        signals: Callable[[], AbstractContextManager[None]] = interruptible,
+        **env: str,
+    ) -> None:
         import fcntl
         import pty
         import struct
         import termios
 
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self.process = subprocess.Popen(
-            [*PROGRAM, *arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=home,
-            env=environment(home, **env),
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        with signals():
+            self.process = subprocess.Popen(
+                [*PROGRAM, *arguments],
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                cwd=home,
+                env=environment(home, **env),
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
         os.close(slave)
         self.raw = ""
 
@@ -203,3 +215,12 @@ class Terminal:
 
 def interrupt(process: subprocess.Popen[Any]) -> None:
     process.send_signal(signal.SIGINT)
+
+
+def until(process: subprocess.Popen[str], text: str) -> None:
+    """Read what the program writes to stderr, until a line has `text`."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"{text!r} never came")

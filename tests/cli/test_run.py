@@ -12,7 +12,7 @@ import pytest
 
 from treadle._types.events import Record, decode_event
 
-from .terminal import call, interrupt, script, start, treadle
+from .terminal import call, interrupt, script, start, treadle, until
 
 Inside = Callable[..., Any]
 SUM = (
@@ -193,18 +193,10 @@ def test_keys_stay_out_of_sight(home: Path):
     assert key.encode() not in (home / "state" / "journal.db").read_bytes()
 
 
-def _until(process: Any, text: str) -> None:
-    assert process.stderr is not None
-    for line in process.stderr:
-        if text in line:
-            return
-    raise AssertionError(f"{text!r} never came")
-
-
 def test_ctrl_c_once_cancels_cleanly(home: Path):
     model = script(home, [call("calculator", expression="1"), call("wait", seconds=30)], "never")
     with start(home, "run", "q", "-m", model, "-t", "mytools:wait", "-t", "calculator") as process:
-        _until(process, "> calculator")
+        until(process, "> calculator")
         interrupt(process)
         out, err = process.communicate(timeout=20)
         assert process.returncode == 130
@@ -227,9 +219,9 @@ def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
     )
     model = script(home, [call("calculator", expression="1"), call("deaf")], "never")
     with start(home, "run", "q", "-m", model, "-t", "deaf:deaf", "-t", "calculator") as process:
-        _until(process, "> calculator")
+        until(process, "> calculator")
         interrupt(process)
-        _until(process, "stopping")
+        until(process, "stopping")
         began = time.monotonic()
         interrupt(process)
         process.communicate(timeout=20)
@@ -242,7 +234,7 @@ def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
 def test_a_blocked_thread_does_not_keep_the_program(home: Path):
     model = script(home, [call("calculator", expression="1"), call("stuck", seconds=60)], "never")
     with start(home, "run", "q", "-m", model, "-t", "mytools:stuck,calculator") as process:
-        _until(process, "> calculator")
+        until(process, "> calculator")
         interrupt(process)
         process.communicate(timeout=20)
         assert process.returncode == 130

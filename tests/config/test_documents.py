@@ -1,4 +1,4 @@
-"""Agents from JSON and YAML documents (L130)."""
+"""Agents from JSON and YAML documents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write(folder: Path, data: Any, name: str = "agent.json") -> Path:
     return path
 
 
-def test_L130_the_sample_of_the_description_loads_with_its_names(monkeypatch: pytest.MonkeyPatch):
+def test_the_sample_of_the_description_loads_with_its_names(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_TEST_PYTHON", "python")
     monkeypatch.setenv("TREADLE_TEST_MCP", "server.py")
     document = read_document(SAMPLE)
@@ -53,7 +53,7 @@ def test_L130_the_sample_of_the_description_loads_with_its_names(monkeypatch: py
     assert lines[1] == "Agent:Research: agent on gpt-4o@OpenAI, tools: Retrieval, Google, mcp:mcp_server_123"
 
 
-def test_L130_a_graph_of_components_runs(tmp_path: Path):
+def test_a_graph_of_components_runs(tmp_path: Path):
     model = ScriptedModel([call("calculator", expression="6*7"), "42", "forty-two"])
     journal = MemoryJournal()
     agent = load_agent(write(tmp_path, GRAPH), model=model, journal=journal)
@@ -70,7 +70,7 @@ def test_L130_a_graph_of_components_runs(tmp_path: Path):
     go(main())
 
 
-def test_L130_a_tool_in_the_graph_and_a_nested_agent(tmp_path: Path):
+def test_a_tool_in_the_graph_and_a_nested_agent(tmp_path: Path):
     base = KnowledgeBase(tmp_path / "kb.db")
     (tmp_path / "lighthouse.txt").write_text("The lighthouse of Lindesnes was built in 1655.")
     base.add(tmp_path / "lighthouse.txt")

@@ -1,4 +1,4 @@
-"""kill -9 at every record boundary and inside every tool: nothing lost, nothing unsafe done twice (L140)."""
+"""kill -9 at every record boundary and inside every tool: nothing lost, nothing unsafe done twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the matrix forks its victims")
-def test_L140_crash_matrix():
+def test_crash_matrix():
     done = subprocess.run(
         [sys.executable, ROOT / "benchmarks/crash_matrix.py"], capture_output=True, text=True, timeout=300
     )

@@ -34,11 +34,11 @@ def check(table: list[dict[str, str]], kills: int) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the matrix forks its victims")
-def test_L140_a_plan_killed_with_steps_in_flight_goes_on():
+def test_a_plan_killed_with_steps_in_flight_goes_on():
     check(rows("--every", "11"), kills=6)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the matrix forks its victims")
-def test_L140_a_plan_killed_at_every_instant_goes_on():
+def test_a_plan_killed_at_every_instant_goes_on():
     check(rows(), kills=50)

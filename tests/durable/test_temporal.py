@@ -1,4 +1,4 @@
-"""The same runs on Temporal over Postgres, with workers that die (L142). Real servers, nothing mocked."""
+"""The same runs on Temporal over Postgres, with workers that die. Real servers, nothing mocked."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def submitter(target: str, dsn: str) -> Any:
     return await TemporalSubmitter.connect(target, PostgresJournal(dsn))
 
 
-def test_L142_two_workers_fifty_runs_one_killed(target: str, dsn: str, workers: Workers, tmp_path: Path):
+def test_two_workers_fifty_runs_one_killed(target: str, dsn: str, workers: Workers, tmp_path: Path):
     first, _ = workers.start(), workers.start()
 
     async def main() -> None:

@@ -1,35 +1,26 @@
-"""Pure tools start while the model still writes; nothing unsafe ever does."""
+"""Pure tools start while the model still writes; nothing unsafe ever does. All in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from kit import go
-from treadle import Agent, ScriptedModel, tool
+import pytest
+
+from treadle import Agent, Budget, RunResult, ScriptedModel, tool
 from treadle._types.request import CallDelta, RawCall, Reply, Request, StreamPart
+from virtual_time import go_virtual
 
-STARTED: list[tuple[str, float]] = []
-
-
-async def nap(n: int) -> str:
-    STARTED.append((f"nap {n}", time.perf_counter()))
-    await asyncio.sleep(0.3)
-    return f"slept {n}"
-
-
-pure_nap = tool(nap, effect="pure", description="Sleep.")
-unsafe_nap = tool(nap, name="write", description="Sleep and write.")
+WRITING, WORK = 0.3, 0.3
 
 
 class Slow(ScriptedModel):
-    """Writes three calls over 0.9 seconds, then answers."""
+    """Writes three calls, one every 0.3 seconds, then answers."""
 
-    def __init__(self, name: str, finish: Any = "calls", fail_after: int = 9) -> None:
+    def __init__(self, name: str, finish: Any = "calls") -> None:
         super().__init__([])
-        self.tool, self.finish, self.fail_after, self.ended = name, finish, fail_after, 0.0
+        self.tool, self.finish, self.ended = name, finish, 0.0
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         self.requests.append(request)
@@ -39,47 +30,62 @@ class Slow(ScriptedModel):
         for n in range(3):
             yield CallDelta(n, f"c{n}", self.tool)
             yield CallDelta(n, arguments=f'{{"n": {n}}}', done=True)
-            await asyncio.sleep(0.3)
-        self.ended = time.perf_counter()
+            await asyncio.sleep(WRITING)
+        self.ended = asyncio.get_running_loop().time()
         yield Reply(calls=tuple(RawCall(f"c{n}", self.tool, f'{{"n": {n}}}') for n in range(3)), finish=self.finish)
 
 
-def run(model: Slow, **settings: Any) -> Any:
-    STARTED.clear()
-    began = time.perf_counter()
-    result = go(Agent(model, [pure_nap, unsafe_nap], stream_thoughts=True, **settings).run("q"))
-    return result, time.perf_counter() - began
+def run(model: Slow, **settings: Any) -> tuple[RunResult, float, list[float]]:
+    """The result, how long the run took, and when each call started."""
+    started: list[float] = []
+
+    async def nap(n: int) -> str:
+        started.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(WORK)
+        return f"slept {n}"
+
+    tools = [tool(nap, effect="pure", description="Sleep."), tool(nap, name="write", description="Sleep and write.")]
+    result, seconds = go_virtual(Agent(model, tools, stream_thoughts=True, **settings).run("q"))
+    return result, seconds, started
 
 
 def test_three_streamed_pure_calls_overlap_the_writing():
-    times = []
-    for _ in range(3):
-        model = Slow("nap")
-        result, elapsed = run(model)
-        times.append(elapsed)
-        assert [step.observation for step in result.steps] == ["slept 0", "slept 1", "slept 2"]
-        assert len(STARTED) == 3  # each ran once
-    assert min(times) < 1.0  # 0.9 of writing; after it they would end at 1.2, one after the other at 1.8
-    assert STARTED[0][1] < model.ended - 0.4
+    model = Slow("nap")
+    result, seconds, started = run(model)
+    assert [step.observation for step in result.steps] == ["slept 0", "slept 1", "slept 2"]
+    assert started == pytest.approx([0, WRITING, 2 * WRITING])
+    assert seconds == pytest.approx(3 * WRITING)
 
 
 def test_nothing_unsafe_starts_early():
     model = Slow("write")
-    result, _ = run(model)
+    result, seconds, started = run(model)
     assert len(result.steps) == 3
-    assert all(at >= model.ended for _, at in STARTED)
+    assert started == pytest.approx([model.ended] * 3)
+    assert seconds == pytest.approx(3 * WRITING + WORK)
 
 
-def test_a_budget_or_an_extra_gate_means_no_early_start():
-    from treadle import Budget
-
+@pytest.mark.parametrize(
+    "settings",
+    [{"budget": Budget(tool_calls=10)}, {"max_parallel": 1}, {"one_tool_per_step": True}],
+    ids=["a budget of calls", "one at a time", "one per step"],
+)
+def test_whatever_stands_between_a_call_and_its_execution_means_no_early_start(settings: dict[str, Any]):
     model = Slow("nap")
-    run(model, budget=Budget(tool_calls=10))
-    assert all(at >= model.ended for _, at in STARTED)
+    _, _, started = run(model, **settings)
+    assert started
+    assert min(started) >= model.ended
+
+
+def test_no_more_calls_start_early_than_may_run_at_once():
+    model = Slow("nap")
+    _, _, started = run(model, max_parallel=2)
+    assert started == pytest.approx([0, WRITING, model.ended])
 
 
 def test_a_reply_cut_by_length_uses_no_early_result():
     model = Slow("nap", finish="length")
-    result, _ = run(model)
+    result, _, started = run(model)
     assert result.answer == "done"
     assert len(result.steps) == 3
+    assert [at for at in started if at >= model.ended] == pytest.approx([model.ended] * 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -11,6 +12,7 @@ from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
 from treadle._engine.requests.estimate import size_of
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage, text_of
 from treadle._types.request import Reply
+from virtual_time import go_virtual
 
 TEXT_MODEL = {"tool_call": False, "json_schema": False, "json_mode": False}
 
@@ -146,28 +148,17 @@ def test_an_unknown_tool_does_not_end_the_run():
 
 
 def test_async_tools_are_awaited_and_sync_tools_do_not_block_the_loop():
-    import time
-
-    @tool
-    def slow() -> str:
-        """Sleep in a thread."""
-        time.sleep(0.2)
-        return "slept"
-
     async def main() -> None:
-        ticks = 0
+        loop, released = asyncio.get_running_loop(), threading.Event()
 
-        async def ticker() -> None:
-            nonlocal ticks
-            while True:
-                await asyncio.sleep(0.01)
-                ticks += 1
+        @tool
+        def slow() -> str:
+            """Wait in a thread for what only a loop that is not blocked can do."""
+            loop.call_soon_threadsafe(released.set)
+            return "released" if released.wait(timeout=20) else "blocked"
 
-        task = asyncio.create_task(ticker())
         result = await Agent(ScriptedModel([[call("slow"), call("add", a=1, b=1)], "done"]), [slow, add]).run("q")
-        task.cancel()
-        assert [step.observation for step in result.steps] == ["slept", "2"]
-        assert ticks > 8
+        assert [step.observation for step in result.steps] == ["released", "2"]
 
     go(main())
 
@@ -182,7 +173,7 @@ def test_a_cancelled_run_leaves_every_call_answered():
     async def main() -> None:
         model = ScriptedModel([[call("forever"), call("add", a=1, b=2), call("forever")], "never"])
         run = Agent(model, [forever, add]).start("q")
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1)  # of the virtual clock: until everything waits
         run.cancel()
         result = await run
         assert result.stop_reason == "cancelled"
@@ -190,7 +181,7 @@ def test_a_cancelled_run_leaves_every_call_answered():
         assert [type(m) for m in result.messages[-3:]] == [ToolMessage] * 3
         assert [step.error for step in result.steps] == ["unknown_outcome", "", "unknown_outcome"]
 
-    go(main())
+    go_virtual(main())
 
 
 def test_truncated_arguments_are_never_executed():

@@ -1,4 +1,4 @@
-"""The invariants, over random scripts: random dialects, broken replies, failing and slow tools, interrupts, cancels, trims."""
+"""The invariants over random scripts: dialects, broken replies, failing and slow tools, interrupts, cancels, trims."""
 
 from __future__ import annotations
 

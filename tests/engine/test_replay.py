@@ -30,8 +30,8 @@ def test_random_runs_render_the_same_requests_again(script: list[Any], dialect: 
     abilities = {} if dialect in ("auto", "native") else TEXT
     model = ScriptedModel([*script, "the end"], repeat_last=True, abilities=abilities)
     agent = Agent(
-        model, TOOLS, dialect=dialect, max_iterations=BOUND, max_history_messages=trim, answer=answer, system="Be kind.",
-        retry=RetryPolicy(attempts=2, base=0.0),
+        model, TOOLS, dialect=dialect, max_iterations=BOUND, max_history_messages=trim, answer=answer,
+        system="Be kind.", retry=RetryPolicy(attempts=2, base=0.0),
     )  # fmt: skip
 
     async def main() -> None:

@@ -152,7 +152,7 @@ def select_tools(request: Any) -> Any:
 
 
 FULL = Profile(tool_call=True, parallel_calls=True, forced_tool=True, json_mode=True, json_schema=True)
-SMALL = FULL.with_abilities({"tool_call": False, "grammar": True})
+SMALL = FULL.with_abilities({"tool_call": False, "grammar": True, "parameters": 1.5})
 ROOMS = [hotel, price, calculate, search]
 
 

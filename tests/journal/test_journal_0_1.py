@@ -6,6 +6,7 @@ never recorded again: a change that breaks these tests breaks users' journals.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -15,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from kit import assert_paired, go
-from treadle import RunResult
+from treadle import Agent, RunResult, ScriptedModel
 from treadle._cli.main import main
 from treadle._flows.replay import blame, fork, replay
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.events import Record, StepDone, StepStarted, ThinkStarted
 from treadle._types.state import fold
 
-from .agents_0_1 import agent_for
+from .agents_0_1 import ROOMS, SMALL, agent_for
 
 RECORDED = Path(__file__).parents[1] / "data" / "journal_0_1" / "journal.db"
 RUNS = {
@@ -174,6 +175,27 @@ def test_a_paused_or_killed_run_is_resumed_and_ends_well(run_id: str, journal_fi
                 assert [request.component for request in model.requests] == ["loop", "loop"], "tools are selected once"
             if run_id.startswith("dag"):
                 check_steps(records)
+
+    go(work())
+
+
+@pytest.mark.parametrize(
+    ("answer", "successful", "requests_made"),
+    [("I cannot tell.", False, 1), ("It costs 440 EUR.", True, 2)],
+    ids=["gives up", "unsourced number"],
+)
+def test_what_was_objected_to_before_the_fork_counts_after_it(
+    answer: str, successful: bool, requests_made: int, journal_file: Path
+):
+    """In the old run a model gave up once, which is objected to once, and had one of two objections to a number."""
+    reply = {"action": "final_answer", "final_answer": answer, "task_successful": successful}
+    model = ScriptedModel([json.dumps(reply)], profile=SMALL, repeat_last=True)
+
+    async def work() -> None:
+        async with opened(journal_file) as journal:
+            copy = await fork(journal, "guards-finished", 9)
+            result = await Agent(model, ROOMS, journal=journal).resume(copy)
+            assert (result.answer, len(model.requests)) == (answer, requests_made)
 
     go(work())
 

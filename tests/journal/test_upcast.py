@@ -12,12 +12,13 @@ import msgspec
 import pytest
 
 from treadle._journal import upcast
+from treadle._journal.export import import_run
 from treadle._journal.memory import MemoryJournal
-from treadle._journal.portable import import_run
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types import events as ev
 from treadle._types.errors import CorruptLogError, JournalError
 from treadle._types.events import SCHEMA, AnswerDone, RunStarted, ToolDone
+from treadle._types.messages import UserMessage
 
 from .logs import done
 
@@ -109,6 +110,25 @@ def test_without_its_upcaster_an_old_record_is_an_error_not_a_guess(tmp_path: Pa
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("insist", "give_up_guard"),
+        ("borrowed", "example_value_guard"),
+        ("invented", "unsourced_value_guard"),
+        ("planner", "planner"),
+    ],
+)
+def test_a_renamed_plugin_finds_its_notes_and_messages_of_version_1_under_its_new_name(old: str, new: str):
+    noted = msgspec.json.encode({"type": "noted", "component": old, "data": {"objection": "no"}})
+    assert upcast.decode_stored(noted, 1) == ev.Noted(new, {"objection": "no"})
+    message = {"role": "user", "content": "no", "kind": "note"}
+    added = msgspec.json.encode({"type": "message_added", "message": message, "component": old})
+    assert upcast.decode_stored(added, 1) == ev.MessageAdded(UserMessage("no", kind="note"), new)
+    plain = upcast.decode_stored(msgspec.json.encode({"type": "message_added", "message": message}), 1)
+    assert plain == ev.MessageAdded(UserMessage("no", kind="note"))
+
+
 def test_each_version_is_one_step(monkeypatch: pytest.MonkeyPatch):
     for version in range(-3, SCHEMA):
         monkeypatch.setitem(
@@ -137,7 +157,10 @@ PLAN = {"id": "b", "task": "tell it", "dependencies": ["a"]}
         (phase("answer_only", reason="in circles"), ev.AnswerOnly("in circles")),
         (phase("answer_only"), ev.AnswerOnly("told to answer")),
         (phase("selecting_tools", total_tools=14), ev.ToolSelectionStarted(14)),
-        (phase("insist", must_act=True), ev.ReplyConstrained("insist", True)),
+        (phase("insist", must_act=True), ev.ReplyConstrained("give_up_guard", True)),
+        (phase("borrowed", barred=["echo"]), ev.ReplyConstrained("example_value_guard", barred=("echo",))),
+        (phase("invented", must_act=True), ev.ReplyConstrained("unsourced_value_guard", True)),
+        (phase("a plug-in's own", must_act=True), ev.ReplyConstrained("a plug-in's own", True)),
         (phase("nudged", barred=["echo"], must_act=False), ev.ReplyConstrained("loop_guard", False, ("echo",))),
         (phase("move_on", barred=["echo"]), ev.ReplyConstrained("loop_guard", barred=("echo",))),
         (phase("mode", mode="loop"), ev.DagModeChosen("loop")),
@@ -155,7 +178,7 @@ PLAN = {"id": "b", "task": "tell it", "dependencies": ["a"]}
         (phase("a plug-in's own"), ev.PhaseChanged("a plug-in's own")),
         (
             {"type": "context_compacted", "covers": [7], "original_messages": 5, "reason": "taken back"},
-            ev.MessageRetracted(7, "invented", "the answer has no source"),
+            ev.MessageRetracted(7, "unsourced_value_guard", "the answer has no source"),
         ),
         (
             {"type": "context_compacted", "covers": [7], "summary": "long ago", "reason": "compact"},

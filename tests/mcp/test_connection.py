@@ -1,4 +1,4 @@
-"""MCP (L45): one connection, over stdio and HTTP, that survives its server."""
+"""MCP: one connection, over stdio and HTTP, that survives its server."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def do(server: McpConnection, name: str, context: Context | None = None, *
     )
 
 
-def test_L45_content_progress_policy_and_names():
+def test_content_progress_policy_and_names():
     async def main() -> None:
         server = connection()
         kit = Toolkit(await server.tools())
@@ -78,7 +78,7 @@ def test_L45_content_progress_policy_and_names():
     go(main())
 
 
-def test_L45_killed_mid_call_and_back_again(tmp_path: Path):
+def test_killed_mid_call_and_back_again(tmp_path: Path):
     async def main() -> None:
         server = connection()
         first = (await do(server, "pid")).content
@@ -98,7 +98,7 @@ def test_L45_killed_mid_call_and_back_again(tmp_path: Path):
     go(main(), 60)
 
 
-def test_L45_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
+def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
     async def main() -> None:
         server = connection()
         await do(server, "grow")
@@ -126,7 +126,7 @@ def test_L45_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_L45_a_time_out_of_the_server_is_told_and_leaves_the_connection_alone():
+def test_a_time_out_of_the_server_is_told_and_leaves_the_connection_alone():
     async def main() -> None:
         server = connection()
         pid = (await do(server, "pid")).content
@@ -183,7 +183,7 @@ def served(port: int, *more: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("transport", ["http", pytest.param("sse", marks=pytest.mark.slow)])
-def test_L45_http_servers_that_die_and_come_back(transport: Any):
+def test_http_servers_that_die_and_come_back(transport: Any):
     port = free_port()
     more = ("sse",) if transport == "sse" else ()
     server = McpConnection(

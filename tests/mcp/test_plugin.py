@@ -1,4 +1,4 @@
-"""MCP servers in runs (L45): offered, followed, gone on with, and agents from documents that use them."""
+"""MCP servers in runs: offered, followed, gone on with, and agents from documents that use them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def pid() -> str:
     return "mine"
 
 
-def test_L45_a_run_uses_them_next_to_its_own():
+def test_a_run_uses_them_next_to_its_own():
     model = ScriptedModel(
         [
             [call("custom_tool", text="abc"), call("test_pid"), call("pid"), call("die")],
@@ -60,7 +60,7 @@ def test_L45_a_run_uses_them_next_to_its_own():
     go(main(), 60)
 
 
-def test_L45_only_some_and_with_approval():
+def test_only_some_and_with_approval():
     server = connection()
     model = ScriptedModel([call("pid"), "done"])
     agent = Agent(model, plugins=[McpTools(server, only=("custom_tool",), approval="ask")])
@@ -83,7 +83,7 @@ def test_a_server_that_is_not_there_costs_its_tools_only():
     go(main())
 
 
-def test_L45_a_run_that_goes_on_has_them_again():
+def test_a_run_that_goes_on_has_them_again():
     journal = MemoryJournal()
 
     async def main() -> None:
@@ -127,7 +127,7 @@ def test_tool_selection_sees_them():
     assert [tool.name for tool in model.requests[1].tools] == ["custom_tool", "more_tools"]
 
 
-def test_L130_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("TREADLE_TEST_PYTHON", sys.executable)
     monkeypatch.setenv("TREADLE_TEST_MCP", SERVER)
     monkeypatch.setenv("GOOGLE_API_KEY", "k")

@@ -17,6 +17,7 @@ import pytest
 
 from kit import go
 from models_local.local_kit import SMALL, need_model
+from processes import interruptible
 from treadle._models.base import complete
 from treadle._models.local import weights
 from treadle._models.local.model import LocalModel
@@ -48,7 +49,8 @@ def start(code: str) -> subprocess.Popen[str]:
     need_model()
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     command = [sys.executable, "-c", HEAD + textwrap.dedent(code)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with interruptible():
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ended(process: subprocess.Popen[str], within: float = 60) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Thinking aids: rewriting, analysis, reflection, plan, observer (L59, L90 to L93), and the presets that use them."""
+"""Thinking aids: rewriting, analysis, reflection, plan, observer, and the presets that use them."""
 
 from __future__ import annotations
 

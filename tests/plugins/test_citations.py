@@ -1,4 +1,4 @@
-"""Citations (L72)."""
+"""Citations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context guard (L80 to L84)."""
+"""The context guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop guard (L60)."""
+"""The loop guard."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from treadle._types.events import AnswerOnly, Noted, ReplyConstrained, ToolsChan
 from treadle._types.state_values import Step
 
 from .scenes import DIALECTS, TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted
+
+SMALL = {"tool_call": False, "grammar": True, "parameters": 1.5}
 
 
 def step(iteration: int, name: str, result: str = "r", error: str = "", **args: Any) -> Step:
@@ -213,7 +215,7 @@ def test_a_tiny_model_that_repeats_a_failing_call_must_answer_at_once():
 
 def test_a_small_model_gets_no_second_result_for_a_call_it_repeats():
     call = in_dialect("direct", "echo", text="hello")
-    model = ScriptedModel([call, call, answer_in("direct", "hello")], abilities={"tool_call": False, "grammar": True})
+    model = ScriptedModel([call, call, answer_in("direct", "hello")], abilities=SMALL)
     result = go(Agent(model, [echo, add]).run("q"))
     assert result.answer == "hello"
     assert result.usage.tool_calls == 1, "the second was not made"
@@ -222,15 +224,33 @@ def test_a_small_model_gets_no_second_result_for_a_call_it_repeats():
     assert_paired(result.messages)
 
 
+@pytest.mark.parametrize(
+    ("abilities", "nudged_after"),
+    [
+        ({"tool_call": False, "grammar": True}, 3),
+        ({"tool_call": False, "grammar": True, "parameters": 8.0}, 3),
+        ({"tool_call": False, "json_schema": True, "parameters": 1.5}, 3),
+        ({"tool_call": False, "grammar": True, "parameters": 1.5}, 2),
+    ],
+    ids=["unknown size", "large", "small without grammar", "small"],
+)
+def test_only_a_model_known_to_be_small_is_interrupted_at_the_first_repetition(
+    abilities: dict[str, Any], nudged_after: int
+):
+    dialect = "direct" if "grammar" in abilities else "schema"
+    model = ScriptedModel([in_dialect(dialect, "echo", text="hello")], abilities=abilities, repeat_last=True)
+    go(Agent(model, [echo, add]).run("q"))
+    assert ["'echo'" in str(request.format) for request in model.requests].index(False) == nudged_after
+
+
 def test_a_small_model_may_poll_and_may_mean_it():
     call, done = in_dialect("direct", "echo", text="hello"), answer_in("direct", "hello")
-    able = {"tool_call": False, "grammar": True}
     for replies, plugins, made in (
         ([call, call, done], [LoopGuard(allow=["echo"])], 2),
         ([call, call, done], [LoopGuard(nudge=3)], 2),
         ([call, call, call, done], [], 2),
     ):
-        result = go(Agent(ScriptedModel(replies, abilities=able), [echo, add], plugins=plugins).run("q"))
+        result = go(Agent(ScriptedModel(replies, abilities=SMALL), [echo, add], plugins=plugins).run("q"))
         assert result.usage.tool_calls == made
         assert result.answer == "hello"
 
@@ -248,7 +268,7 @@ def test_who_had_to_call_a_tool_still_has_to_after_a_repetition():
 
     call, given_up = in_dialect("direct", "once", text="a"), answer_in("direct", "I cannot").replace("true", "false")
     replies = [call, given_up, call, in_dialect("direct", "twice", text="a"), answer_in("direct", "aa")]
-    model = ScriptedModel(replies, abilities={"tool_call": False, "grammar": True})
+    model = ScriptedModel(replies, abilities=SMALL)
     result = go(Agent(model, [once, twice]).run("q"))
     assert result.answer == "aa"
     assert ["'final_answer'" in str(request.format) for request in model.requests] == [True, True, False, False, True]

@@ -1,4 +1,4 @@
-"""Memory (L94): persistent, per user, the top three by relevance."""
+"""Memory: persistent, per user, the top three by relevance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefix stability (L85): between declared breaks every request extends the last of its component, byte for byte."""
+"""Prefix stability: between declared breaks every request extends the last of its component, byte for byte."""
 
 from __future__ import annotations
 

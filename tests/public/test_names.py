@@ -19,9 +19,9 @@ MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "
 READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
 
 PLUGINS = set(
-    """Approval Borrowed Citations CodeMode ContextGuard Decision HistoryTrim Insist Invented LoopGuard McpTools Memory
-    MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection TaskAnalysis Telemetry ToolOutcome
-    ToolSelection""".split()
+    """Approval Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard HistoryTrim LoopGuard McpTools
+    Memory MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection TaskAnalysis Telemetry
+    ToolOutcome ToolSelection UnsourcedValueGuard""".split()
 )
 MESSAGES = set(
     """AssistantMessage CallDelta Content Delta Finish ImagePart Message OutputFormat Part RawCall ReasoningDelta Reply

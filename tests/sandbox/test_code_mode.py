@@ -1,4 +1,4 @@
-"""Code mode end to end (L15, L110): preset `code`, its dialect, its inner calls, crashes and approvals."""
+"""Code mode end to end: preset `code`, its dialect, its inner calls, crashes and approvals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def agent(*replies: str, tools: Any = (search, add, fail, send_mail), **options:
     return Agent(ScriptedModel(list(replies), abilities=TEXT), list(tools), preset="code", **options)
 
 
-def test_L15_a_task_from_code_to_answer():
+def test_a_task_from_code_to_answer():
     made = agent(
         code("r = search('cats', limit=3)\nprint(r['hits'][0])\nadd(1, b=2)"),
         code(
@@ -75,7 +75,7 @@ def test_L15_a_task_from_code_to_answer():
     go(main())
 
 
-def test_L15_a_reply_without_code_is_the_answer():
+def test_a_reply_without_code_is_the_answer():
     result = go(agent("Paris").run("Capital of France?"))
     assert (result.answer, result.iterations) == ("Paris", 1)
 
@@ -97,7 +97,7 @@ def test_the_budget_counts_the_calls_inside():
     assert "Not run: the budget" in result.steps[0].observation
 
 
-def test_L47_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
+def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
     SENT.clear()
     script = code("a = search('cats')\nprint(send_mail('ann'))\nprint(send_mail('bob'))")
     journal = MemoryJournal()
@@ -131,7 +131,7 @@ def cut_at(records: list[Record], name: str, where: Any) -> list[Record]:
     return [Record(name, r.seq, r.time, r.event) for r in records[: place + 1]]
 
 
-def test_L110_variables_come_back_after_a_crash_and_nothing_is_done_twice():
+def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
     SENT.clear()
     journal = MemoryJournal()
     replies = [

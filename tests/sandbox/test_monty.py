@@ -1,4 +1,4 @@
-"""The default sandbox (L110, L111): variables, functions, limits, errors, and nothing that gets out."""
+"""The default sandbox: variables, functions, limits, errors, and nothing that gets out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(*codes: str, limits: SandboxLimits = SMALL, **options: Any) -> list[str]
     return go(main())
 
 
-def test_L110_variables_and_functions_stay():
+def test_variables_and_functions_stay():
     assert run("x = 2\ndef double(n):\n    return n * x", "print('hi')\ndouble(21)", "x") == [
         "(no output)",
         "hi\n42",
@@ -47,7 +47,7 @@ def test_L110_variables_and_functions_stay():
     ]
 
 
-def test_L110_errors_have_their_line_and_keep_what_was_done():
+def test_errors_have_their_line_and_keep_what_was_done():
     said, kept = run("y = 5\n\nbad(1)", "y")
     assert "line 3" in said
     assert "RuntimeError: no such city" in said
@@ -66,7 +66,7 @@ def test_L110_errors_have_their_line_and_keep_what_was_done():
         "import asyncio\nasync def one(n):\n    r = await slow(n)\n    return r\nlen(await asyncio.gather(*[one(n) for n in range(3)]))",
     ],
 )
-def test_L110_three_calls_at_once_take_the_time_of_one(code: str):
+def test_three_calls_at_once_take_the_time_of_one(code: str):
     async def main() -> float:
         session = MontySession(SMALL)
         await session.run("1")
@@ -78,7 +78,7 @@ def test_L110_three_calls_at_once_take_the_time_of_one(code: str):
     assert go(main()) < 0.4
 
 
-def test_L110_a_call_without_await_gives_its_result():
+def test_a_call_without_await_gives_its_result():
     assert run("slow('a', b=2)['got']") == ["['a', 2]"]
     assert run("r = await slow(1)\nr['got']", "f = slow\nf(3)['got'][0]", "[slow(n)['got'][0] for n in (1, 2)]") == [
         "[1]",
@@ -106,7 +106,7 @@ def test_which_calls_are_waited_for():
     "code",
     ["import os", "import subprocess", "from socket import socket", "import numpy as np", "exec('import ctypes')"],
 )
-def test_L111_imports_outside_the_list_are_refused_with_words(code: str):
+def test_imports_outside_the_list_are_refused_with_words(code: str):
     (said,) = run(code)
     assert "is not allowed here. Allowed are: asyncio," in said
 

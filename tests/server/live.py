@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from treadle import Agent, ScriptedModel, tool
 from treadle._server import ServerSettings, make_server
-from treadle._server.live.running import Server
+from treadle._server.uvicorn_server import Server
 from treadle._types.messages import ToolMessage
 from treadle._types.request import Reply, Request, StreamPart
 

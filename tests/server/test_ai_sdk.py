@@ -76,4 +76,4 @@ def test_the_ai_sdk(tmp_path: Path):
     assert "".join(told["pieces"]) == answer
     assert len(told["pieces"]) > 2, "it did not stream"
     assert told["refused"].startswith("404 ")
-    assert "there are: adder" in told["refused"]
+    assert "expected one of: adder" in told["refused"]

@@ -85,7 +85,7 @@ def test_what_the_sdk_raises():
             list(api.chat.completions.create(model="failing", stream=True, **ask))
         with pytest.raises(openai.ConflictError, match="/approvals"):
             api.chat.completions.create(model="mailing", **ask)
-        with pytest.raises(openai.NotFoundError, match="there are: failing, mailing"):
+        with pytest.raises(openai.NotFoundError, match="expected one of: failing, mailing"):
             api.chat.completions.create(model="nobody", **ask)
         with pytest.raises(openai.BadRequestError, match="tools"):
             api.chat.completions.create(model="failing", tools=[{"type": "function", "function": {"name": "x"}}], **ask)

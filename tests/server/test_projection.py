@@ -1,4 +1,4 @@
-"""Records become the events of L120, each with an id from which a client can go on (L121)."""
+"""Records become the events of the stream, each with an id from which a client can continue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle._server.live.projection import START, Position, Projection, Shown, read_position
+from treadle._server.live.projection import START, ClientEvent, Position, Projection, read_position
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.usage import Usage
@@ -293,7 +293,7 @@ def test_ids_in_order():
     assert positions == sorted(positions)  # pyright: ignore[reportArgumentType]
 
 
-def seen(events: list[Shown]) -> list[tuple[str, Any]]:
+def seen(events: list[ClientEvent]) -> list[tuple[str, Any]]:
     """What a client has in its hands: texts as one, however they were cut."""
     found: list[tuple[str, Any]] = []
     for event in events:
@@ -314,7 +314,7 @@ def test_wherever_a_client_drops_it_sees_the_rest_once(drops: list[int], cuts: l
     """`cuts` is how the answer streamed the first time, `drops` how many events each connection lasts."""
     records = log(*SYNTHESIS)
     whole = seen([event for record in records for event in _fresh(records, START, []) if event.at.seq == record.seq])
-    got: list[Shown] = []
+    got: list[ClientEvent] = []
     position = START
     for lasts in [*drops, 1000]:
         batch = _fresh(records, position, cuts)[:lasts]
@@ -323,9 +323,9 @@ def test_wherever_a_client_drops_it_sees_the_rest_once(drops: list[int], cuts: l
     assert seen(got) == whole
 
 
-def _fresh(records: list[ev.Record], after: Position, cuts: list[int]) -> list[Shown]:
+def _fresh(records: list[ev.Record], after: Position, cuts: list[int]) -> list[ClientEvent]:
     projection = Projection()
-    shown: list[Shown] = []
+    shown: list[ClientEvent] = []
     for record in records:
         shown += projection.feed(record)
         if isinstance(record.event, ev.ThinkFailed):

@@ -1,4 +1,4 @@
-"""A server that stops leaves its runs whole, and the next one goes on with them (L143)."""
+"""A server that stops leaves its runs whole, and the next one goes on with them."""
 
 from __future__ import annotations
 

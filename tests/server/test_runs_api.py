@@ -72,7 +72,7 @@ def test_settings_of_one_run_and_their_bounds():
         assert model.requests[0].stream is True
         assert model.requests[1].component == "complete"
         refused = client.ask("POST", "/api/runs", {"question": "?", "settings": {"max_iterations": 8}})
-        assert (refused.status, refused.error) == (400, "max_iterations of this agent is 7 at most")
+        assert (refused.status, refused.error) == (400, "max_iterations may be at most 7 for this agent")
         assert client.ask("POST", "/api/runs", {"question": "?", "settings": {"budget": None}}).status == 400
 
 

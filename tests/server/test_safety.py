@@ -15,7 +15,8 @@ import pytest
 from kit import call, echo
 from treadle import Agent, ScriptedModel, ToolContext, tool
 from treadle._server import ServerSettings, create_app, make_server
-from treadle._server.limits import Rate, Room
+from treadle._server.errors import ApiError
+from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.page import Page
 from treadle._types.errors import ConfigError
 
@@ -300,7 +301,7 @@ def test_no_secrets_in_errors(caplog: pytest.LogCaptureFixture):
         failed = client.ask("POST", "/api/runs", {"question": "?"})
         assert failed.status == 500
         assert b"sk-abc123" not in failed.data
-        assert "log says more under" in failed.error
+        assert "the server's log has the details under" in failed.error
 
 
 def test_no_secrets_in_what_is_only_shown():
@@ -362,19 +363,28 @@ def test_limits_on_runs_and_streams():
         client.wait(client.start())
 
 
-def test_rate_and_room():
-    rate = Rate(1000.0, 2)
-    assert [rate.spend("a") > 0 for _ in range(3)] == [False, False, True]
-    time.sleep(0.01)
-    assert rate.spend("a") == 0
-    room = Room("things", 2, 1)
-    with room.place("a"), room.place("b"):
-        assert room.taken == 2
-        with pytest.raises(Exception, match="no room"):
-            room.enter("c")
-        with pytest.raises(Exception, match="1 things already"):
-            room.enter("a")
-    assert room.taken == 0
+def test_a_token_bucket_per_key():
+    now = 100.0
+    rate = RateLimit(2.0, 2, clock=lambda: now)
+    assert [rate.spend("a") for _ in range(3)] == [0.0, 0.0, 0.5]
+    assert rate.spend("b") == 0.0
+    now += 0.25
+    assert rate.spend("a") == 0.25
+    now += 0.25
+    assert rate.spend("a") == 0.0
+    now += 1000
+    assert [rate.spend("a") for _ in range(3)] == [0.0, 0.0, 0.5], "no more is saved up than the burst"
+
+
+def test_so_many_at_once():
+    limit = ConcurrencyLimit("things", 2, 1)
+    with limit.held("a"), limit.held("b"):
+        assert limit.in_use == 2
+        with pytest.raises(ApiError, match="the server has 2 things already"):
+            limit.acquire("c")
+        with pytest.raises(ApiError, match="you have 1 things already"):
+            limit.acquire("a")
+    assert limit.in_use == 0
 
 
 def _place(client: Client) -> tuple[str, int]:

@@ -13,6 +13,7 @@ import pytest
 from treadle import Agent, DagAgent, ScriptedModel, tool
 from treadle._plugins.telemetry import Telemetry
 from treadle._types.errors import ModelError, TransientModelError
+from virtual_time import go_virtual
 
 SECRET = "the secret question"
 
@@ -148,11 +149,11 @@ def test_a_cancelled_run_leaves_no_open_span(traced: Any):
         run = Agent(
             ScriptedModel([{"name": "wait", "args": {}}]), tools=[wait], plugins=[Telemetry(provider=provider)]
         ).start("go")
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1)  # of the virtual clock: until the tool waits
         run.cancel()
         await run
 
-    asyncio.run(main())
+    go_virtual(main())
     assert named(exporter, "invoke_agent")[0].attributes["treadle.stop_reason"] == "cancelled"
     assert named(exporter, "execute_tool")[0].attributes["error.type"] == "unknown_outcome"
 

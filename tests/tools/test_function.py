@@ -56,7 +56,7 @@ def properties(function: Callable[..., Any]) -> dict[str, Any]:
     return dict(tool(function).parameters["properties"])
 
 
-def test_L30_the_signature_and_docstring_give_the_schema() -> None:
+def test_the_signature_and_docstring_give_the_schema() -> None:
     @tool
     async def weather(city: str, unit: Literal["C", "F"] = "C", days: int = 3) -> str:
         """The weather

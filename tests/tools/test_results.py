@@ -98,7 +98,7 @@ def test_everything_is_encodable(text: str, cleaned: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 10, 40, 50, 100, 999])
-def test_L36_the_marker_is_included_in_the_limit(limit: int) -> None:
+def test_the_marker_is_included_in_the_limit(limit: int) -> None:
     text = "a" * 500 + "b" * 500
     short = cut(text, limit)
     assert len(short) <= limit
@@ -148,7 +148,7 @@ PAGE = Artifact("report.html", HTML, mime="text/html", summary="A report.")
         ToolResponse(None, artifacts=(PAGE,)),
     ],
 )
-def test_L41_the_model_sees_the_name_of_an_artifact_and_not_its_content(call: Call, returned: Any) -> None:
+def test_the_model_sees_the_name_of_an_artifact_and_not_its_content(call: Call, returned: Any) -> None:
     @tool
     async def make() -> Any:
         return returned

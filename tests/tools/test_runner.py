@@ -38,7 +38,7 @@ def test_a_call_gives_an_outcome(call: Call) -> None:
     assert 0 < outcome.elapsed < 5
 
 
-def test_L33_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
+def test_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
     bad = ToolCall("c", "add", problem="arguments end in the middle", raw='{"a":')
     outcome = asyncio.run(run_call(add, bad, limits=Limits(), toolkit=Toolkit([add]), extras={}, context=context))
     assert (outcome.error, outcome.executed) == ("invalid_args", False)
@@ -54,7 +54,7 @@ def test_L33_an_unreadable_call_is_answered_with_its_problem(context: Any) -> No
         ([add], "x" * 100_000, "characters)"),
     ],
 )
-def test_L33_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[Tool], name: str, words: str) -> None:
+def test_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[Tool], name: str, words: str) -> None:
     call = ToolCall("c", name)
     outcome = asyncio.run(run_call(None, call, limits=Limits(), toolkit=Toolkit(tools), extras={}, context=context))
     assert (outcome.error, outcome.executed) == ("unknown_tool", False)
@@ -62,13 +62,13 @@ def test_L33_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[T
     assert len(str(outcome.content)) < 300
 
 
-def test_L31_invalid_arguments_are_never_executed(call: Call) -> None:
+def test_invalid_arguments_are_never_executed(call: Call) -> None:
     outcome = call(add, {"a": True})
     assert (outcome.error, outcome.executed) == ("invalid_args", False)
     assert outcome.content == "Tool 'add' was not called: argument 'a': expected integer, got boolean true"
 
 
-def test_L32_unknown_arguments(call: Call) -> None:
+def test_unknown_arguments(call: Call) -> None:
     args = {"a": 1, "bb": 2, "x": 3}
     assert call(add, args, unknown_args="prune").content == "1"
     for policy in ("reject", "repair"):
@@ -81,7 +81,7 @@ def test_L32_unknown_arguments(call: Call) -> None:
     assert call(add, args, unknown_args="schema").content == "Tool 'add' was not called: argument 'bb', 'x': unknown"
 
 
-def test_L32_a_schema_that_allows_more_arguments_is_heeded(call: Call) -> None:
+def test_a_schema_that_allows_more_arguments_is_heeded(call: Call) -> None:
     async def execute(**kwargs: Any) -> str:
         return ",".join(sorted(kwargs))
 
@@ -105,7 +105,7 @@ def test_whole_numbers_arrive_as_integers(call: Call) -> None:
     assert call(anything, {"a": [1e300, 2**70, -2.5]}).content == f"[1e+300, {2**70}, -2.5]"
 
 
-def test_L38_extras_reach_declared_parameters_and_win(call: Call) -> None:
+def test_extras_reach_declared_parameters_and_win(call: Call) -> None:
     @tool
     def query(sql: str, connection: Annotated[object, Extra] = None) -> str:
         return f"{sql} {connection}"
@@ -124,7 +124,7 @@ def test_L38_extras_reach_declared_parameters_and_win(call: Call) -> None:
     assert call(add, {"a": 1}, extras={"x": marker}).content == "1"
 
 
-def test_L38_extras_and_tools_written_by_hand(call: Call) -> None:
+def test_extras_and_tools_written_by_hand(call: Call) -> None:
     async def narrow(a: int) -> str:
         return f"{a}"
 
@@ -143,7 +143,7 @@ def test_L38_extras_and_tools_written_by_hand(call: Call) -> None:
     assert call(raw(wide, context_param="context"), {"a": 1}, extras={"context": 1}).content == "['a', 'context']"
 
 
-def test_L38_extras_that_are_gone_are_an_error_observation(call: Call) -> None:
+def test_extras_that_are_gone_are_an_error_observation(call: Call) -> None:
     @tool
     def query(sql: str, connection: Annotated[object, Extra]) -> str:
         return sql
@@ -153,7 +153,7 @@ def test_L38_extras_that_are_gone_are_an_error_observation(call: Call) -> None:
     assert "it needs connection from the result of another tool" in str(outcome.content)
 
 
-def test_L37_a_response_carries_more_than_text(call: Call) -> None:
+def test_a_response_carries_more_than_text(call: Call) -> None:
     @tool
     async def finish() -> ToolResponse:
         return ToolResponse({"done": True}, final_answer=True, extras={"x": iter})
@@ -235,7 +235,7 @@ def test_context_variables_reach_every_kind_of_tool(acall: ACall) -> None:
     asyncio.run(main())
 
 
-def test_L39_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: ACall, context: Any) -> None:
+def test_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: ACall, context: Any) -> None:
     go_on = threading.Event()
 
     @tool
@@ -267,7 +267,7 @@ def test_L39_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acal
     asyncio.run(main())
 
 
-def test_L39_generators_may_end_in_a_response_or_be_part_of_one(call: Call) -> None:
+def test_generators_may_end_in_a_response_or_be_part_of_one(call: Call) -> None:
     def pieces() -> Iterator[str]:
         yield "a"
         yield "b"
@@ -311,7 +311,7 @@ def fails() -> None:
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_L34_error_detail(call: Call, kind: str) -> None:
+def test_error_detail(call: Call, kind: str) -> None:
     def sync() -> None:
         fails()
 
@@ -330,7 +330,7 @@ def test_L34_error_detail(call: Call, kind: str) -> None:
     assert (call(failing).error, call(failing).executed) == ("exception", True)
 
 
-def test_L34_a_tool_error_is_always_shown(call: Call) -> None:
+def test_a_tool_error_is_always_shown(call: Call) -> None:
     class Mine(ToolError):
         pass
 
@@ -416,7 +416,7 @@ def test_the_limit_overrides_the_tools_own_time_out(call: Call) -> None:
     assert call(slow.replace(timeout=None)).content == "done"
 
 
-def test_L36_observations_are_cut_and_kept_whole_beside(call: Call) -> None:
+def test_observations_are_cut_and_kept_whole_beside(call: Call) -> None:
     @tool
     async def long() -> str:
         return "x" * 1000

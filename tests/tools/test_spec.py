@@ -14,7 +14,7 @@ from treadle._types.errors import ConfigError, SchemaError, ToolError
 Call = Callable[..., ToolOutcome]
 
 
-def test_L30_types_may_be_python_types_or_names() -> None:
+def test_types_may_be_python_types_or_names() -> None:
     names = ["string", "str", "integer", "int", "float", "number", "bool", "array", "list", "object", "dict", "any"]
     kinds = [
         "string",
@@ -133,7 +133,7 @@ class MyTool(BaseTool):
         return ToolResponse(observation=f"{sorted(kwargs)} {params}", final_answer=True, extras={"key": object})
 
 
-def test_L30_a_class_is_a_tool(call: Call) -> None:
+def test_a_class_is_a_tool(call: Call) -> None:
     made = MyTool().as_tool()
     assert (made.name, made.description, made.timeout, made.effect) == (
         "my_tool",

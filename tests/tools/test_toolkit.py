@@ -52,7 +52,7 @@ def raw(**changes: Any) -> Tool:
     )
 
 
-def test_L42_everything_that_is_a_tool_can_be_registered() -> None:
+def test_everything_that_is_a_tool_can_be_registered() -> None:
     kit = Toolkit([read_file, plain, Shout(), AgentLike(), raw()])
     assert kit.names == ("read_file", "plain", "shout", "agent", "raw")
     assert [tool.name for tool in kit] == list(kit.names)
@@ -76,7 +76,7 @@ def test_register_works_as_a_decorator_and_renews_the_schemas() -> None:
     assert [schema.name for schema in kit.schemas] == ["read_file", "more"]
 
 
-def test_L42_a_duplicate_name_is_an_error() -> None:
+def test_a_duplicate_name_is_an_error() -> None:
     with pytest.raises(DuplicateToolError, match="'read_file'"):
         Toolkit([read_file, read_file])
     with pytest.raises(DuplicateToolError):
@@ -89,7 +89,7 @@ class Liar:
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "read_file", {"name": "x"}, [read_file], Shout, Liar()])
-def test_L42_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
+def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
     with pytest.raises(TypeError, match="a Tool, a BaseTool object, a function"):
         Toolkit([wrong])
 

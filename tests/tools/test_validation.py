@@ -54,7 +54,7 @@ def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_L31_the_message_names_the_argument_what_was_expected_and_what_came(
+def test_the_message_names_the_argument_what_was_expected_and_what_came(
     parameters: dict[str, Any], args: dict[str, Any], message: str
 ) -> None:
     assert checker(parameters).validate(args) == [message]
@@ -120,7 +120,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
         (schema(a={"default": {1, 2}}), ["plain JSON"]),
     ],
 )
-def test_L31_a_schema_that_cannot_be_checked_is_refused(parameters: Any, words: list[str]) -> None:
+def test_a_schema_that_cannot_be_checked_is_refused(parameters: Any, words: list[str]) -> None:
     with pytest.raises(SchemaError) as caught:
         check_schema(parameters, "bad")
     assert [word for word in words if word not in str(caught.value)] == []

@@ -16,7 +16,7 @@ def reply(*calls: ToolCall, answer: str | None = None) -> ev.ThinkDone:
     return ev.ThinkDone("loop", 1, AssistantMessage(answer or "", calls), answer=answer)
 
 
-HELD = ev.ReplyConstrained("insist", True, ("echo",))
+HELD = ev.ReplyConstrained("give_up_guard", True, ("echo",))
 
 
 def test_a_constraint_lasts_until_the_next_reply_and_no_display_ends_it():
@@ -26,7 +26,7 @@ def test_a_constraint_lasts_until_the_next_reply_and_no_display_ends_it():
     state = state_of(HELD, reply(answer="done"))
     assert state.constraint is UNCONSTRAINED
     assert state.last_constraint.must_act
-    assert state.constrained_by == {"insist"}
+    assert state.constrained_by == {"give_up_guard"}
 
 
 def test_an_advisers_reply_does_not_end_it():
@@ -46,7 +46,7 @@ def test_once_told_to_answer_a_run_stays_told():
 
 
 def test_a_retracted_message_leaves_the_window_and_is_no_compaction():
-    state = state_of(reply(answer="a guess"), ev.MessageRetracted(1, "invented", "no source"))
+    state = state_of(reply(answer="a guess"), ev.MessageRetracted(1, "unsourced_value_guard", "no source"))
     assert [entry.component for entry in state.window] == ["question"]
     assert len(state.messages()) == 2
     assert state.counters.compactions == state.counters.trims == 0

@@ -1,4 +1,4 @@
-"""Presets: one frozen value per description of a ReAct engine, and a default that takes the best of them."""
+"""Presets: settings and plug-ins for each of the described ReAct engines, and a default that combines them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from treadle._plugins.guards.history_trim import HistoryTrim
 from treadle._plugins.guards.loop_guard import LoopGuard
 from treadle._plugins.guards.paging import Paging
 from treadle._plugins.guards.tool_selection import ToolSelection
-from treadle._plugins.small_models.borrowed import Borrowed
-from treadle._plugins.small_models.insist import Insist
-from treadle._plugins.small_models.invented import Invented
+from treadle._plugins.small_models.example_value_guard import ExampleValueGuard
+from treadle._plugins.small_models.give_up_guard import GiveUpGuard
+from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard
 from treadle._types.errors import ConfigError
 
 PluginFactory = Callable[[Settings], list[Any]]
@@ -27,10 +27,15 @@ def _nothing(settings: Settings) -> list[Any]:
 
 def _guards(settings: Settings) -> list[Any]:
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
-    return [ContextGuard(), *selection, LoopGuard(), Paging(), Insist(), Borrowed(), Invented()]
+    small_models = [
+        GiveUpGuard(),
+        ExampleValueGuard(),
+        UnsourcedValueGuard(),
+    ]  # act where the model is known to be small
+    return [ContextGuard(), *selection, LoopGuard(), Paging(), *small_models]
 
 
-# Imported when used: most agents have no need of the thinking aids.
+# Imported when used: most agents need no thinking aids.
 
 
 def _reflective(settings: Settings) -> list[Any]:
@@ -113,10 +118,9 @@ _BUILT_IN = {
 def get(preset: str | Preset) -> Preset:
     if isinstance(preset, Preset):
         return preset
-    found = _BUILT_IN.get(preset)
-    if found is None:
-        raise ConfigError(f"unknown preset {preset!r}; known are: {', '.join(_BUILT_IN)}")
-    return found
+    if preset not in _BUILT_IN:
+        raise ConfigError(f"unknown preset {preset!r}; expected one of: {', '.join(_BUILT_IN)}")
+    return _BUILT_IN[preset]
 
 
 def names() -> list[str]:
@@ -124,17 +128,17 @@ def names() -> list[str]:
 
 
 def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:
-    """The preset's aids, what the settings themselves call for, and those given; a given one takes the place of its namesake."""
-    found = preset.plugins(settings)
+    """The preset's plug-ins, those the settings need, and those given; a given one replaces the one of the same name."""
+    plugins = preset.plugins(settings)
     if settings.max_history_messages is not None:
-        found.append(HistoryTrim())
+        plugins.append(HistoryTrim())
     others = list(given)
-    for place, plugin in enumerate(found):
+    for index, plugin in enumerate(plugins):
         for other in others:
             if plugin.name == getattr(other, "name", None):
-                found[place] = other
+                plugins[index] = other
                 others.remove(other)
                 break
-    # Whoever chooses among the tools must have seen them all.
-    bringers = [plugin for plugin in others if getattr(plugin, "brings_tools", False)]
-    return [*bringers, *found, *(plugin for plugin in others if plugin not in bringers)]
+    # A plug-in that chooses among the tools must have seen them all.
+    bring_tools = [plugin for plugin in others if getattr(plugin, "brings_tools", False)]
+    return [*bring_tools, *plugins, *(plugin for plugin in others if plugin not in bring_tools)]

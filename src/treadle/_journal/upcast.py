@@ -18,6 +18,14 @@ from treadle._types.events import SCHEMA, Event, decode_event
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+_PLUGINS_1 = {
+    "insist": "give_up_guard",
+    "borrowed": "example_value_guard",
+    "invented": "unsourced_value_guard",
+}
+"""Plug-ins that have another name since version 2. Under it they find what they did: nothing is objected to again."""
+
+
 def _phase_1(data: dict[str, Any]) -> dict[str, Any]:
     """Version 1 had one record with free data for everything that happened between two replies."""
     phase, fields = str(data["phase"]), cast("dict[str, Any]", data.get("data") or {})
@@ -40,7 +48,7 @@ def _phase_1(data: dict[str, Any]) -> dict[str, Any]:
             return {"type": "dag_judged", **fields}
         case _ if "must_act" in fields or "barred" in fields:
             constraint = {"must_act": bool(fields.get("must_act")), "barred": fields.get("barred", ())}
-            component = "loop_guard" if phase in ("nudged", "move_on") else phase
+            component = "loop_guard" if phase in ("nudged", "move_on") else _PLUGINS_1.get(phase, phase)
             return {"type": "reply_constrained", "component": component, **constraint}
         case _:
             return {"type": "phase", "phase": phase}
@@ -50,11 +58,21 @@ def _context_compacted_1(data: dict[str, Any]) -> dict[str, Any]:
     """Version 1 took an answer back as if the context had been compacted."""
     if data.get("reason") != "taken back":
         return data
-    retracted = {"seq": data["covers"][0], "component": "invented", "reason": "the answer has no source"}
+    retracted = {"seq": data["covers"][0], "component": _PLUGINS_1["invented"], "reason": "the answer has no source"}
     return {"type": "message_retracted", **retracted}
 
 
-UPCASTERS: dict[tuple[int, str], Upcaster] = {(1, "phase"): _phase_1, (1, "context_compacted"): _context_compacted_1}
+def _component_1(data: dict[str, Any]) -> dict[str, Any]:
+    component = data.get("component")
+    return {**data, "component": _PLUGINS_1[component]} if component in _PLUGINS_1 else data
+
+
+UPCASTERS: dict[tuple[int, str], Upcaster] = {
+    (1, "phase"): _phase_1,
+    (1, "context_compacted"): _context_compacted_1,
+    (1, "noted"): _component_1,
+    (1, "message_added"): _component_1,
+}
 
 
 def upcast(type: str, data: dict[str, Any], schema: int) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.guards.rounds import last_note
 from treadle._plugins.guards.tool_selection import BROUGHT
+from treadle._plugins.state_queries import last_note
 from treadle._tools.base import Approval, Tool
 from treadle._tools.mcp.client import McpConnection, RemoteCall, safe_name
 from treadle._tools.toolkit import Toolkit

@@ -1,4 +1,4 @@
-"""The application: operations behind one door, the page in front, runs taken up at the start and let go at the end."""
+"""The ASGI application: the API's operations, the page, and what happens to runs at the server's start and stop."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
-from treadle._server.api import facade
-from treadle._server.api import meta as house
-from treadle._server.api import runs as api
-from treadle._server.api.errors import ApiError, error_response
+from treadle._server.api import conversations, facade, inspection, meta, runs
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
-from treadle._server.authenticator import Doorkeeper
+from treadle._server.authenticator import Authenticator
+from treadle._server.errors import ApiError, error_response
 from treadle._server.live.hub import Hub
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
@@ -34,7 +32,13 @@ from treadle._types.errors import ConfigError
 
 logger = logging.getLogger("treadle.server")
 
-OPERATIONS: tuple[Operation, ...] = (*api.OPERATIONS, *house.OPERATIONS, *facade.OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (
+    *runs.OPERATIONS,
+    *inspection.OPERATIONS,
+    *conversations.OPERATIONS,
+    *meta.OPERATIONS,
+    *facade.OPERATIONS,
+)
 
 
 def create_app(
@@ -44,20 +48,23 @@ def create_app(
     tokens: Mapping[str, str] | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
-    """An ASGI application that serves `agents` under their names. `tokens` maps bearer tokens to users; without any, there is
-    one user, and only requests that address the loopback (or `allowed_hosts`) are answered."""
+    """An ASGI application that serves `agents` under their names.
+
+    `tokens` maps bearer tokens to users. Without any there is one user, and only requests that address the loopback (or
+    one of `allowed_hosts`) are answered.
+    """
     if not agents:
         raise ConfigError("a server needs at least one agent: create_app({'name': agent})")
     settings = settings or ServerSettings()
     metrics = Metrics()
     store = open_journal(journal)
     hub = Hub(agents, store, settings, metrics)
-    context = Context(hub, Doorkeeper(tokens, settings), settings, metrics)
+    context = Context(hub, Authenticator(tokens, settings), settings, metrics)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-        if settings.on_restart == "resume" and (taken := await hub.take_up()):
-            logger.info("%d unfinished runs are gone on with", len(taken))
+        if settings.on_restart == "resume" and (resumed := await hub.resume_unfinished()):
+            logger.info("resumed %d unfinished runs", len(resumed))
         yield
         await hub.close()
         if store is not journal:
@@ -98,31 +105,32 @@ def _endpoint(operations: Mapping[str, Operation], context: Context) -> Callable
 
 
 def _middleware(settings: ServerSettings) -> Sequence[Middleware]:
-    found = [Middleware(SafeHeaders)]
+    middleware = [Middleware(SafeHeaders)]
     if settings.cors_origins:
-        allowed = ["authorization", "content-type", "last-event-id"]
-        found.insert(
+        middleware.insert(
             0,
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.cors_origins,
                 allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=allowed,
+                allow_headers=["authorization", "content-type", "last-event-id"],
             ),
         )
-    return found
+    return middleware
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
-    response = error_response(ApiError(error.status_code, kind, f"{error.detail}: see /openapi.json for what there is"))
+    response = error_response(
+        ApiError(error.status_code, kind, f"{error.detail}: /openapi.json lists the paths and methods")
+    )
     response.headers.update(error.headers or {})
     return response
 
 
 class SafeHeaders:
-    """Answers are what they say they are, nobody keeps them, and they tell no other site where they came from."""
+    """Adds headers to every response that forbid content sniffing, caching, framing and referrers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,66 +1,67 @@
-"""How much one user may ask for at once, and how often."""
+"""How often a user may send requests, and how many runs and streams a user may have at once."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from treadle._server.api.errors import too_many
+from treadle._server.errors import too_many
 
-_REMEMBERED = 10_000
+_MAX_BUCKETS = 10_000
 
 
-class Rate:
-    """A token bucket per key. Keys nobody has used for long are forgotten first."""
+class RateLimit:
+    """A token bucket per key. The keys that were used longest ago are forgotten first."""
 
-    def __init__(self, per_second: float, burst: float) -> None:
+    def __init__(self, per_second: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second = per_second
         self._burst = burst
+        self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, key: str, amount: float = 1.0) -> float:
-        """0 if it may be done, else the seconds to wait."""
-        now = time.monotonic()
+        """0 if it is allowed, else the seconds to wait."""
+        now = self._clock()
         level, then = self._buckets.pop(key, (self._burst, now))
         level = min(self._burst, level + (now - then) * self._per_second)
         allowed = level >= amount
         self._buckets[key] = (level - amount if allowed else level, now)
-        if len(self._buckets) > _REMEMBERED:
+        if len(self._buckets) > _MAX_BUCKETS:
             self._buckets.popitem(last=False)
         return 0.0 if allowed else (amount - level) / self._per_second
 
 
-class Room:
-    """At most so many at once, in all and for each key."""
+class ConcurrencyLimit:
+    """At most `total` of something at once, and at most `per_key` for each key."""
 
-    def __init__(self, what: str, total: int, each: int) -> None:
+    def __init__(self, what: str, total: int, per_key: int) -> None:
         self._what = what
         self._total = total
-        self._each = each
-        self._taken: Counter[str] = Counter()
+        self._per_key = per_key
+        self._counts: Counter[str] = Counter()
 
     @property
-    def taken(self) -> int:
-        return self._taken.total()
+    def in_use(self) -> int:
+        return self._counts.total()
 
-    def enter(self, key: str) -> None:
-        if self._taken[key] >= self._each:
-            raise too_many(f"you have {self._each} {self._what} already: end one first", 5.0)
-        if self.taken >= self._total:
-            raise too_many(f"the server has no room for more {self._what}: try again later", 5.0)
-        self._taken[key] += 1
+    def acquire(self, key: str) -> None:
+        if self._counts[key] >= self._per_key:
+            raise too_many(f"you have {self._per_key} {self._what} already: end one first", 5.0)
+        if self.in_use >= self._total:
+            raise too_many(f"the server has {self._total} {self._what} already: try again later", 5.0)
+        self._counts[key] += 1
 
-    def leave(self, key: str) -> None:
-        self._taken[key] -= 1
-        if not self._taken[key]:
-            del self._taken[key]
+    def release(self, key: str) -> None:
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
 
     @contextmanager
-    def place(self, key: str) -> Generator[None]:
-        self.enter(key)
+    def held(self, key: str) -> Generator[None]:
+        self.acquire(key)
         try:
             yield
         finally:
-            self.leave(key)
+            self.release(key)

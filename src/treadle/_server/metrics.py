@@ -1,4 +1,4 @@
-"""Counters of this process, as Prometheus reads them."""
+"""Counters of this process, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections import Counter
 from treadle._types import events as ev
 
 _HELP = {
-    "treadle_runs_started_total": "Runs begun or gone on with.",
+    "treadle_runs_started_total": "Runs started or resumed.",
     "treadle_runs_finished_total": "Runs that ended, by reason.",
     "treadle_records_total": "Records stored.",
     "treadle_tokens_total": "Tokens used, by direction.",
     "treadle_model_calls_total": "Model calls, by outcome.",
-    "treadle_cost_dollars_total": "Money spent, where prices are known.",
+    "treadle_cost_dollars_total": "Cost of model calls, where prices are known.",
     "treadle_tool_calls_total": "Tool calls, by outcome.",
-    "treadle_http_requests_total": "Requests answered, by operation and status.",
-    "treadle_runs_live": "Runs under way.",
-    "treadle_streams_live": "Connections that follow a run.",
+    "treadle_http_requests_total": "HTTP requests, by operation and status.",
+    "treadle_runs_live": "Runs in progress.",
+    "treadle_streams_live": "Open event streams.",
 }
 
 
@@ -29,7 +29,7 @@ class Metrics:
         self.counts[name, tuple(labels.items())] += amount
 
     def record(self, record: ev.Record) -> None:
-        """A sink of every run's log."""
+        """Count a record of any run."""
         if record.offset:
             return
         self.count("treadle_records_total")
@@ -49,7 +49,7 @@ class Metrics:
                 pass
 
     def text(self, **gauges: int) -> str:
-        """`gauges` are read now rather than counted."""
+        """All metrics as text. `gauges` are current values, by name."""
         rows: dict[str, list[str]] = {}
         for (name, labels), value in sorted(self.counts.items()):
             shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)

@@ -1,4 +1,4 @@
-"""The page: built from `web/` when the package is built, kept in memory, served with headers that keep it to itself."""
+"""The web page: built from `web/` when the package is built, kept in memory, served with a strict content policy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
-    "frame-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; frame-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 _NOT_BUILT = (
-    "Treadle's server works; its page has not been built.\n\n"
+    "The server works, but its page has not been built.\n\n"
     "Build it in a checkout of the source with: python3 tasks.py page\n"
-    "Packages from a registry have it already. The API is described at /openapi.json.\n"
+    "Installed packages contain it already. The API is described at /openapi.json.\n"
 )
-_SMALL = 1000
+_COMPRESS_ABOVE = 1000
+"""Bytes; shorter files are sent as they are."""
 
 
 class Page:
@@ -37,7 +39,7 @@ class Page:
                 self._read(entry, f"{name}/")
                 continue
             data = entry.read_bytes()
-            packed = gzip.compress(data, mtime=0) if len(data) > _SMALL else None
+            packed = gzip.compress(data, mtime=0) if len(data) > _COMPRESS_ABOVE else None
             self._files[name] = (data, packed, guess_type(name)[0] or "application/octet-stream")
 
     def routes(self) -> list[Route]:

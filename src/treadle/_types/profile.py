@@ -1,4 +1,4 @@
-"""What is known about a model: facts that come from a table, the user, or a probe; never from a guess in the loop."""
+"""Facts about a model. They come from a table, the user, or a probe; the loop never guesses one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ ABILITIES = (
     "reasoning",
     "vision",
 )
+
+
+SMALL_BELOW = 4.0
+"""Billions of parameters. The guards of `_plugins/small_models` were measured with models of 0.5 and 1.5 billion; open
+models come in classes of up to 3 and from 7 billion, and from 7 on they find their way without such help."""
 
 
 class Prices(Struct, frozen=True, omit_defaults=True):
@@ -56,20 +61,26 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """The provider wants earlier reasoning sent back."""
     tiny: bool = False
     """Under about a billion parameters: long prompts and worked examples confuse it, it needs the shortest there is."""
+    parameters: float | None = None
+    """Billions of parameters; None when nobody has said. Never estimated from anything else."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 
     def with_abilities(self, abilities: dict[str, Any]) -> Profile:
-        """This profile with the user's overrides; an unknown name is an error that lists the known ones."""
+        """This profile with the user's overrides; an unknown name is an error that lists the abilities."""
         unknown = sorted(set(abilities) - set(self.__struct_fields__))
         if unknown:
-            known = ", ".join(ABILITIES)
-            raise ValueError(f"unknown ability {unknown[0]!r}; known are: {known}")
+            raise ValueError(f"unknown ability {unknown[0]!r}; expected one of: {', '.join(ABILITIES)}")
         if "tool_call" in abilities:  # what a probe chose rested on what is overridden now
             abilities = {"dialect": None, **abilities}
         if abilities.get("tool_call") is False:
             abilities = {"forced_tool": False, "parallel_calls": False, **abilities}
         return msgspec.structs.replace(self, **abilities)
+
+    @property
+    def small(self) -> bool:
+        """Whether the model is known to be small. One of unknown size is not: help it does not need gets in its way."""
+        return self.tiny or (self.parameters is not None and self.parameters < SMALL_BELOW)
 
     @property
     def abilities(self) -> dict[str, bool]:

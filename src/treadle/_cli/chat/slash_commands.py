@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle._cli.chat.conversation import Chat
 from treadle._cli.display.text import arguments, clean, one_line, plural, spent
 from treadle._types.state import fold
-
-if TYPE_CHECKING:
-    from treadle._cli.chat.command import Chat
 
 
 async def run_command(chat: Chat, line: str) -> bool:
@@ -85,7 +82,7 @@ async def _cost(chat: Chat, rest: str) -> None:
     print(f"{plural(chat.turns, 'question')}, {spent(chat.usage)}")
 
 
-Command = tuple[Callable[["Chat", str], Awaitable[None]], str, str]
+Command = tuple[Callable[[Chat, str], Awaitable[None]], str, str]
 COMMANDS: dict[str, Command] = {
     "help": (_help, "", "this list"),
     "tools": (_tools, "", "the tools it has"),

@@ -44,22 +44,15 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    nodes = list(walk())
+    nodes = list(nodes_of(*args.every_command()))
     print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](nodes))
     return 0
 
 
-def walk() -> Iterator[Node]:
-    """Every command and action of the program."""
-    from treadle._cli.main import COMMANDS, build_parser
-
-    parser, _ = build_parser(list(COMMANDS))
-    yield from _nodes(parser, ())
-
-
-def _nodes(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Node]:
-    from treadle._cli.main import COMMANDS
-
+def nodes_of(
+    parser: argparse.ArgumentParser, summaries: Mapping[str, str], path: tuple[str, ...] = ()
+) -> Iterator[Node]:
+    """Every command and action of a parser; `summaries` says what the commands do that have no help text of their own."""
     options: list[Option] = []
     children: dict[str, argparse.ArgumentParser] = {}
     lines: dict[str, str] = {}
@@ -76,10 +69,10 @@ def _nodes(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[N
         else:
             wants_run = wants_run or action.dest in ("run", "runs")
             values = _values(action)
-    named = {name: lines.get(name) or COMMANDS.get(name, ("", ""))[1] for name in children}
-    yield Node(path, named, options, wants_run, values)
+    lines = {name: lines.get(name) or summaries.get(name, "") for name in children}
+    yield Node(path, lines, options, wants_run, values)
     for name, child in children.items():
-        yield from _nodes(child, (*path, name))
+        yield from nodes_of(child, summaries, (*path, name))
 
 
 def _values(action: Any) -> tuple[str, ...]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup import exit_codes as exits
+from treadle._cli.setup import exit_codes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
         description="Try with real calls what a model can do, choose its dialect, and keep the result for later runs.",
-        epilog=EXAMPLES + exits.HELP,
+        epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
@@ -59,7 +58,9 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return asyncio.run(_examine(args))
+    from treadle._cli.driving.interrupts import run_async
+
+    return run_async(_examine(args))
 
 
 async def _examine(args: argparse.Namespace) -> int:
@@ -83,7 +84,7 @@ async def _examine(args: argparse.Namespace) -> int:
         _print_json(report, path)
     else:
         _print(report, target, path)
-    return exits.OK if report.answers else exits.FAILED
+    return exit_codes.OK if report.answers else exit_codes.FAILED
 
 
 def _named(args: argparse.Namespace) -> str:

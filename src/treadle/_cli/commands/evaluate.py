@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +86,7 @@ def _count(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
+    from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
     from treadle._evals.load import load_tasks
     from treadle._evals.runner import select_tasks
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "results.jsonl").write_bytes(b"")
-    report = asyncio.run(_evaluate(args, tasks, out))
+    report = run_async(_evaluate(args, tasks, out))
     _print(report, out)
     passed = all(100 * figures.shares["all"].value >= args.min for figures in report.figures)
     return exits.OK if passed else exits.FAILED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +43,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
     from treadle._flows.mcp_server import serve_http, serve_stdio
     from treadle._tools.toolkit import Toolkit
@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
     if not len(kit):
         raise ConfigError("there is nothing to serve: name an agent with -f FILE or tools with --tools NAME")
     if args.http is None:
-        asyncio.run(serve_stdio(kit, args.name))
+        run_async(serve_stdio(kit, args.name))
     else:
-        asyncio.run(
+        run_async(
             serve_http(
                 kit, args.http, args.name, lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True)
             )

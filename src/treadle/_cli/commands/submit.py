@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from typing import Any
 
 from treadle._cli.setup.options import add_journal_option
@@ -25,7 +24,8 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.commands.worker import shared_journal
-    from treadle._cli.setup import exit_codes as exits
+    from treadle._cli.driving.interrupts import run_async
+    from treadle._cli.setup import exit_codes
     from treadle._durable.temporal import TemporalSubmitter
     from treadle._journal import open_journal
     from treadle._types.events import RunFinished
@@ -40,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
                 await hub.wait(run_id)
                 end = (await journal.load(run_id))[-1].event
                 print(end.answer if isinstance(end, RunFinished) else "")
-                return exits.OK if isinstance(end, RunFinished) and end.success else exits.FAILED
-            return exits.OK
+                return exit_codes.OK if isinstance(end, RunFinished) and end.success else exit_codes.FAILED
+            return exit_codes.OK
         finally:
             await journal.aclose()
 
-    return asyncio.run(submit())
+    return run_async(submit())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from typing import Any
 
 from treadle._cli.setup.options import add_agent_options, add_journal_option
@@ -26,6 +25,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from temporalio.client import Client
 
+    from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.launch import build_agent, launch_from, say_choice
     from treadle._durable.temporal import temporal_worker
     from treadle._journal import open_journal
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         finally:
             await journal.aclose()
 
-    asyncio.run(serve())
+    run_async(serve())
     return 0
 
 

@@ -15,9 +15,9 @@ from rich.rule import Rule
 from rich.spinner import Spinner
 from rich.text import Text
 
-from treadle._cli.display.sinks import APPROVAL_KEYS, SHOWN_LINES, approval_text
-from treadle._cli.display.story import Answer, Card, Item, Line, Story, ending, observation
+from treadle._cli.display.base import APPROVAL_KEYS, RESULT_LINES, approval_text
 from treadle._cli.display.text import arguments, clean, few_lines, last_lines, seconds, spent
+from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
 from treadle._types.events import Record
 from treadle._types.messages import ToolCall
@@ -43,7 +43,7 @@ class LiveDisplay:
         prompt: bool = False,
         past: Sequence[Record] = (),
     ) -> None:
-        self.story = Story(run_id, past)
+        self.timeline = Timeline(run_id, past)
         self.console = Console(file=stream, highlight=False, markup=False)
         self._answer = answer
         self._prompt = prompt
@@ -68,7 +68,7 @@ class LiveDisplay:
             self._live.refresh()
 
     def feed(self, record: Record) -> None:
-        for item in self.story.feed(record):
+        for item in self.timeline.feed(record):
             self._show(item)
 
     def typed(self, text: str) -> None:
@@ -116,12 +116,12 @@ class LiveDisplay:
     # ---- what is going on
 
     def _now(self) -> RenderableType:
-        story, width = self.story, max(20, self.console.width)
+        timeline, width = self.timeline, max(20, self.console.width)
         rows: list[RenderableType] = []
-        if words := story.writing.strip():
+        if words := timeline.writing.strip():
             lines = last_lines(words, max(2, min(_WRITING_LINES, self.console.height - 8)), width - 4)
             rows += [Text(f"  {line}", style="dim italic", no_wrap=True) for line in lines]
-        for card in tuple(story.running.values()):
+        for card in tuple(timeline.running.values()):
             rows.append(_head(card, width, "cyan"))
             rows += [
                 Text(f"│ {line}", style="dim", no_wrap=True)
@@ -138,13 +138,13 @@ class LiveDisplay:
         return Group(*rows)
 
     def _status(self) -> str:
-        story = self.story
-        parts = [story.activity]
-        if story.iteration:
-            parts.append(f"step {story.iteration}")
-        parts.append(seconds(max(0.0, time.time() - story.began)))
-        if story.usage.total_tokens:
-            parts.append(spent(story.usage))
+        timeline = self.timeline
+        parts = [timeline.activity]
+        if timeline.iteration:
+            parts.append(f"step {timeline.iteration}")
+        parts.append(seconds(max(0.0, time.time() - timeline.began)))
+        if timeline.usage.total_tokens:
+            parts.append(spent(timeline.usage))
         return " · ".join(parts)
 
 
@@ -172,7 +172,7 @@ def _card(card: Card, width: int) -> RenderableType:
     colour = "red" if done is not None and done.error else "cyan"
     rows: list[RenderableType] = [_head(card, width, colour)]
     if done is not None:
-        shown = few_lines(observation(done), SHOWN_LINES, max(10, width - 4))
+        shown = few_lines(observation(done), RESULT_LINES, max(10, width - 4))
         rows += [Text.assemble(("│ ", colour), line, no_wrap=True) for line in shown]
         rows.append(
             Text.assemble(

@@ -10,7 +10,7 @@ import msgspec
 
 from treadle._cli.display.table import table
 from treadle._cli.display.text import clean, one_line
-from treadle._cli.runs.finding import find_run
+from treadle._cli.runs.lookup import find_run
 from treadle._flows.replay import Segment, blame
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from treadle._cli.display.sinks import Display, open_display
-from treadle._cli.runs.finding import find_run
-from treadle._cli.setup import exit_codes as exits
+from treadle._cli.display.base import Display
+from treadle._cli.display.factory import open_display
+from treadle._cli.runs.lookup import find_run
+from treadle._cli.setup import exit_codes
 from treadle._engine.result import result_of
 from treadle._journal import Journal
 from treadle._types.errors import RunNotFoundError
@@ -23,7 +24,7 @@ async def watch_run(args: argparse.Namespace, journal: Journal) -> int:
         state = await _follow(journal, run_id, display)
         result = result_of(state, run_id)
         display.finish(result)
-        return exits.code_of(result)
+        return exit_codes.code_of(result)
     finally:
         display.close()
 

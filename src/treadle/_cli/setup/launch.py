@@ -25,13 +25,13 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
-from treadle._journal.paths import state_folder
 from treadle._models.base import Model
 from treadle._models.catalog.default import Choice, choose, model_named, model_of
 from treadle._plugins.guards.approval import Approval
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Noted, Record
+from treadle._types.paths import state_folder
 
 COMPONENT = "launch"
 REDACTED = "[redacted]"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from treadle._models.catalog.providers import Provider
+from treadle._models.catalog.sizes import parameters_in
 from treadle._types.profile import Prices, Profile
 
 K, M = 1_000, 1_000_000
@@ -189,6 +190,12 @@ _SERVED = ("json_mode", "json_schema", "grammar", "forced_tool", "streaming")
 
 def profile_for(provider: Provider, name: str) -> Profile:
     """What is known of a model at a provider. An unknown one can do what its server does for all, and nothing else."""
+    profile = _served_profile(provider, name)
+    size = parameters_in(name)
+    return profile if size is None else msgspec.structs.replace(profile, parameters=size)
+
+
+def _served_profile(provider: Provider, name: str) -> Profile:
     fact = _fact(name)
     server = provider.serves
     if server is None:

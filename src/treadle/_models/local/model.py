@@ -15,7 +15,9 @@ import msgspec
 
 from treadle._models.catalog.known import as_probed
 from treadle._models.catalog.providers import FREE, provider_named
+from treadle._models.catalog.sizes import parameters_in
 from treadle._models.local import weights
+from treadle._models.local.gguf import parameters_of
 from treadle._models.local.prompt import NO_GUIDANCE, ExactReader, constraint_of, flat
 from treadle._models.local.runtime import ORIGIN, Options, Runtime
 from treadle._models.local.shared import load
@@ -71,8 +73,16 @@ class LocalModel:
             if os.path.isfile(self.address)
             else TINY
         )
-        free = Profile(json_mode=True, json_schema=True, grammar=True, window=n_ctx, prices=FREE, tiny=size < TINY)
-        self._profile = as_probed(free, "local", self._name, self.address).with_abilities(dict(abilities or {}))
+        facts = Profile(
+            json_mode=True,
+            json_schema=True,
+            grammar=True,
+            window=n_ctx,
+            prices=FREE,
+            tiny=size < TINY,
+            parameters=parameters_in(self._name) if named else parameters_of(Path(self.address)),
+        )
+        self._profile = as_probed(facts, "local", self._name, self.address).with_abilities(dict(abilities or {}))
         self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
         self._temperature = temperature
         self._seed = seed

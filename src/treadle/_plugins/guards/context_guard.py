@@ -10,7 +10,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.requests.estimate import size_of
 from treadle._plugins.guards.compaction import chars_for, is_summary, left_out, record_of, summarise
-from treadle._plugins.guards.rounds import last_note
+from treadle._plugins.state_queries import last_note
 from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted

@@ -1,4 +1,4 @@
-"""Trimming by number of messages (L82): in large steps, never between a call and its results, never the question."""
+"""HistoryTrim: drops the oldest messages above a number; in large steps, never between a call and its results, never the question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HistoryTrim(Plugin):
 
 
 def oldest_groups(window: list[Entry], keep: int) -> list[int]:
-    """The records of the oldest groups, so many that about `keep` messages are left. The newest group always stays."""
+    """The `seq` of the oldest messages in whole groups, so many that about `keep` are left. The newest group always stays."""
     units = list(groups(window))
     left = len(window)
     dropped: list[int] = []

@@ -1,4 +1,4 @@
-"""Loop guard (L60): a run that goes round in circles is noticed without a model call, told so, and stopped in bounded steps."""
+"""LoopGuard: notices, without a model call, a run that repeats itself; tells the model, and stops it in bounded steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.guards.rounds import last_note, last_round, made_before, under_grammar
+from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.events import AnswerOnly, Event, MessageAdded, Noted, ReplyConstrained, ToolsChanged
@@ -27,22 +27,21 @@ ANSWER = (
 )
 
 _USUAL = (2, 4, 6)
-_TIGHT = (1, 2, 4)
+_SMALL = (1, 2, 4)
 _TINY = (1, 1, 1)
 _LOOK_BACK = 60
-"""Steps. A circle longer than that is left to the iteration limit."""
+"""Steps. A loop longer than that is left to the iteration limit."""
 _OTHER_TRIES = 3
-"""How often more a tool may fail in the same way when its arguments differ."""
+"""How many more times a tool may fail in the same way when its arguments differ."""
 
 
 class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
     After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
-    answer: by default 2, 4 and 6; for a model that decodes under our grammar 1, 2 and 4, since such a one is small, hardly
-    ever finds out of a circle by itself, and pays dearly for each round; its first repetition of a call is not even made.
-    A tiny one answers after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for
-    a job's state, say).
+    answer: by default 2, 4 and 6. For a small model that decodes under our grammar 1, 2 and 4: it hardly ever gets out of
+    a loop by itself, and pays dearly for each round; its first repetition of a call is not even made. A tiny one answers
+    after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for a job's state, say).
     """
 
     name = "loop_guard"
@@ -59,11 +58,16 @@ class LoopGuard(Plugin):
         self.allow = frozenset(allow)
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        """A small model asks for what it has just been told. It gets no second result to read, and its next reply is for another tool."""
-        if not under_grammar(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
+        """A small model asks for what it has just got. There is no second result to read, and its next reply is for another tool."""
+        if (
+            not small_under_grammar(run)
+            or run.model.profile.tiny
+            or self._limits[0] is not None
+            or call.name in self.allow
+        ):
             return call
-        same = made_before(run, call)
-        if len(same) != 1 or same[0].error:
+        earlier = same_calls(run, call)
+        if len(earlier) != 1 or earlier[0].error:
             return call
         must_act = run.state.last_constraint.must_act and len(run.state.tools) > 1  # it had to act, and still has to
         await run.emit(ReplyConstrained(self.name, must_act, (call.name,)))
@@ -75,12 +79,13 @@ class LoopGuard(Plugin):
             return
         repeated = stale_rounds(state.steps, self.allow)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
-        tiny = run.model.profile.tiny
+        profile = run.model.profile
+        tiny = profile.tiny
         if count < 1:
             if tiny:
-                await self._move_on(run)
+                await self._require_answer(run)
             return
-        usual = _TINY if tiny else _TIGHT if run.model.profile.grammar else _USUAL
+        usual = _TINY if tiny else _SMALL if profile.small and profile.grammar else _USUAL
         nudge, withdraw, stop = (
             default if own is None else own for own, default in zip(self._limits, usual, strict=True)
         )
@@ -92,45 +97,45 @@ class LoopGuard(Plugin):
         if count >= stop:
             events += [
                 AnswerOnly("the same calls over and over"),
-                self._say(run, "stop", ANSWER_TINY if tiny else ANSWER),
+                self._note(run, "stop", ANSWER_TINY if tiny else ANSWER),
             ]
         elif count >= withdraw and tools:
             left = tuple(tool for tool in state.tools if tool.name not in tools)
-            words = WITHDRAWN.replace("{tools}", ", ".join(tools))
-            events += [ToolsChanged(left, "repeated without anything new"), self._say(run, "withdraw", words)]
+            text = WITHDRAWN.replace("{tools}", ", ".join(tools))
+            events += [ToolsChanged(left, "repeated without anything new"), self._note(run, "withdraw", text)]
         else:
             calls = "; ".join(
                 dict.fromkeys(f"{step.tool}({_short(step)}) gave {cut(step.observation, 200)!r}" for step in steps)
             )
             events += [
                 ReplyConstrained(self.name, barred=tuple(tools)),
-                self._say(run, "nudge", NUDGE.replace("{calls}", calls)),
+                self._note(run, "nudge", NUDGE.replace("{calls}", calls)),
             ]
         await run.emit(*events)
 
-    async def _move_on(self, run: RunContext) -> None:
-        """A tiny model that has a result never finds the next step, it calls anything at all: its next reply is the answer."""
+    async def _require_answer(self, run: RunContext) -> None:
+        """A tiny model that has a result never finds the next step, it calls anything: its next reply is the answer."""
         if not any(step.error for step in last_round(run.state)):
             await run.emit(ReplyConstrained(self.name, barred=tuple(sorted(run.state.tool_names() - self.allow))))
 
-    def _say(self, run: RunContext, what: str, words: str) -> MessageAdded:
-        return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", words), kind="note"), self.name)
+    def _note(self, run: RunContext, what: str, text: str) -> MessageAdded:
+        return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", text), kind="note"), self.name)
 
 
 def stale_rounds(steps: Sequence[Step], allow: frozenset[str] = frozenset()) -> list[list[Step]]:
     """The latest rounds in a row in which every call was a repetition, newest first."""
     recent = steps[-_LOOK_BACK:]
-    found: list[list[Step]] = []
+    stale: list[list[Step]] = []
     if not recent or not _repeats(recent[-1], recent[:-1]):  # nearly always: the latest call is a new one
-        return found
+        return stale
     start = len(recent)
     for _, group in groupby(reversed(recent), key=lambda step: step.iteration):
-        made = list(group)
-        start -= len(made)
-        if any(step.tool in allow or not _repeats(step, recent[:start]) for step in made):
+        one_round = list(group)
+        start -= len(one_round)
+        if any(step.tool in allow or not _repeats(step, recent[:start]) for step in one_round):
             break
-        found.append(made)
-    return found
+        stale.append(one_round)
+    return stale
 
 
 def same_failures(steps: Sequence[Step]) -> int:

@@ -1,4 +1,4 @@
-"""Paging: when an observation was cut, the model gets a tool to read on in the full text, which the log has kept."""
+"""Paging: when a result was cut, the model gets a tool that reads on in the full text, which the log has kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from treadle._types.events import ToolDone
 from treadle._types.messages import TextPart, ToolCall, text_of
 
 READ_MORE = "read_more"
-_HEAD_ROOM = 120
+_HEADER_CHARS = 120
+"""For the line above a page."""
 
 
 async def _read_more(context: ToolContext, result: str, offset: int = 0) -> str:
@@ -21,15 +22,15 @@ async def _read_more(context: ToolContext, result: str, offset: int = 0) -> str:
     text = full_text(run, result)
     if text is None:
         raise ToolError(f"there is no result {result[:80]!r}: give the id that stands at the end of the cut result")
-    size = max(run.limits.max_chars - _HEAD_ROOM, 1)
-    piece = text[offset : offset + size]
-    end = offset + len(piece)
+    size = max(run.limits.max_chars - _HEADER_CHARS, 1)
+    page = text[offset : offset + size]
+    end = offset + len(page)
     more = f"; next: offset={end}" if end < len(text) else "; this is the end"
-    return f"[characters {offset} to {end} of {len(text)}{more}]\n{piece}"
+    return f"[characters {offset} to {end} of {len(text)}{more}]\n{page}"
 
 
 class Paging(Plugin):
-    """Offered from the first cut on, not before: most runs never need it."""
+    """The tool is offered from the first cut on, not before: most runs never need it."""
 
     name = "paging"
     tools = (
@@ -54,8 +55,8 @@ class Paging(Plugin):
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.full is None or READ_MORE in run.toolkit:
             return outcome
-        words = f'\n[cut; the whole has {len(outcome.full)} characters: {READ_MORE}(result="{call.id}", offset=...)]'
-        text = cut(outcome.full, max(run.limits.max_chars - len(words), 0)) + words
+        hint = f'\n[cut; the whole has {len(outcome.full)} characters: {READ_MORE}(result="{call.id}", offset=...)]'
+        text = cut(outcome.full, max(run.limits.max_chars - len(hint), 0)) + hint
         if len(text) > run.limits.max_chars:
             return outcome
         if isinstance(outcome.content, str):
@@ -74,7 +75,7 @@ class Paging(Plugin):
 
 
 def full_text(run: RunContext, call_id: str) -> str | None:
-    """The whole result of a call, from the log."""
+    """The result of a call before it was cut, from the log; None when there is no such call."""
     for record in reversed(run.records):
         event = record.event
         if isinstance(event, ToolDone) and event.call_id == call_id:

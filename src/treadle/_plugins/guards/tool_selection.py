@@ -1,4 +1,4 @@
-"""Tool selection (L43): above a threshold, one cheap call picks the tools to offer; the model can ask for more."""
+"""ToolSelection: above a number of tools, one cheap call picks those to offer; the model can ask for more."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def catalogue_line(tool: Tool | ToolSchema) -> str:
 async def _more_tools(context: ToolContext, names: list[str]) -> str:
     run: RunContext = context.run
     offered = [tool.name for tool in run.state.tools]
-    known = [name for name in names if run.toolkit.get(name) is not None and name not in offered]
-    if not known:
+    requested = [name for name in names if run.toolkit.get(name) is not None and name not in offered]
+    if not requested:
         hidden = [tool for tool in run.toolkit if tool.name not in offered]
         return "No such tools. Available on request:\n" + "\n".join(catalogue_line(tool) for tool in hidden)
     # New tools go to the end, so that what was sent before stays as it is.
-    await run.offer_tools([*offered, *known], f"asked for {', '.join(known)}")
-    return f"Added: {', '.join(known)}. They can be called from now on."
+    await run.offer_tools([*offered, *requested], f"asked for {', '.join(requested)}")
+    return f"Added: {', '.join(requested)}. They can be called from now on."
 
 
 MORE_TOOLS = Tool(
@@ -48,7 +48,7 @@ MORE_TOOLS = Tool(
 
 
 class ToolSelection(Plugin):
-    """Any failure means the full set. Pinned tools stay; deselected tools cannot be executed."""
+    """When the selection fails, every tool is offered. Pinned tools stay; those not selected cannot be executed."""
 
     name = "selection"
     tools = (MORE_TOOLS,)
@@ -67,32 +67,34 @@ class ToolSelection(Plugin):
 
 
 def _selected(run: RunContext) -> bool:
-    """Whether it was done before a crash, or the log went on without it. Tools that just came from elsewhere do not count."""
+    """Whether this run has had its selection or went on without one: its requests changed, not only by tools that were brought."""
     return any(why != "tools changed: " + BROUGHT for _, why in run.state.breaks)
 
 
 async def _choose(run: RunContext, tools: list[Tool]) -> list[str]:
-    """The names the model picks, in its order, none that does not exist; empty when the pick cannot be used."""
-    most = run.settings.selection_max
-    known = {tool.name for tool in tools}
+    """The names of existing tools that the model picks, in its order; empty when its reply cannot be used."""
+    limit = run.settings.selection_max
+    existing = {tool.name for tool in tools}
     schema = {
         "type": "object",
         "properties": {
-            "tools": {"type": "array", "items": {"type": "string"}, "description": f"at most {most} tool names"}
+            "tools": {"type": "array", "items": {"type": "string"}, "description": f"at most {limit} tool names"}
         },
         "required": ["tools"],
     }
-    words = f"Pick the tools that are needed to answer the question: at most {most}, by name, most important first."
+    instruction = (
+        f"Pick the tools that are needed to answer the question: at most {limit}, by name, most important first."
+    )
     messages: list[Message] = [
-        SystemMessage(run.prompts.get("select_tools", words)),
+        SystemMessage(run.prompts.get("select_tools", instruction)),
         UserMessage(f"Question:\n{run.state.question}\n\nTools:\n" + "\n".join(catalogue_line(tool) for tool in tools)),
     ]
 
     def parse(raw: dict[str, Any]) -> list[str]:
-        names = [name for name in dict.fromkeys(raw["tools"]) if name in known]
+        names = [name for name in dict.fromkeys(raw["tools"]) if name in existing]
         if not names:
-            raise ValueError(f"none of the names exists; choose from: {', '.join(sorted(known))}"[:500])
-        return names[:most]
+            raise ValueError(f"none of the names exists; choose from: {', '.join(sorted(existing))}"[:500])
+        return names[:limit]
 
     async def ask(conversation: Any, **options: Any) -> Any:
         return await run.ask("selection", conversation, **options)

@@ -17,8 +17,8 @@ from msgspec import Struct
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
-from treadle._plugins.guards.rounds import last_note
 from treadle._plugins.memory.citing import checked, without_citations
+from treadle._plugins.state_queries import last_note
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.events import MessageAdded, Noted, ToolDone

@@ -10,8 +10,8 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
 from treadle._engine.structured import structured_llm_call
-from treadle._plugins.guards.rounds import last_note
 from treadle._plugins.memory.store import Memo, MemoryStore
+from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, Noted

@@ -9,7 +9,7 @@ from msgspec import Struct
 from treadle._engine.answering.answer import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.guards.rounds import last_note
+from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, Observed
 from treadle._types.messages import UserMessage

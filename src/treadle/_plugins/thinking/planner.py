@@ -8,8 +8,8 @@ from treadle._engine.answering.answer import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
-from treadle._plugins.guards.rounds import last_note, last_round
 from treadle._plugins.guards.tool_selection import catalogue_line
+from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, PlanChanged, PlanStep
 from treadle._types.messages import UserMessage

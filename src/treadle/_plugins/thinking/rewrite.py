@@ -7,7 +7,7 @@ from datetime import datetime
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
-from treadle._plugins.guards.rounds import last_note
+from treadle._plugins.state_queries import last_note
 from treadle._tools.results import cut
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of

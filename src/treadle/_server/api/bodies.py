@@ -1,4 +1,4 @@
-"""The shapes of what clients send and get, typed; the OpenAPI document is made from them."""
+"""Types of request and response bodies; the OpenAPI document is made from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
-from treadle._server.api.conversations import Conversation
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -17,7 +16,7 @@ RunId = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
 
 
 class _In(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What comes in is checked to the last field: a misspelt one is an error, not a silence."""
+    """Unknown fields are refused, so that a misspelt one is an error rather than ignored."""
 
 
 class TextItem(_In, frozen=True, tag="text"):
@@ -38,7 +37,7 @@ class PastMessage(_In, frozen=True):
 
 
 class RunSettings(_In, frozen=True):
-    """What a caller may change for one run; the rest is the operator's."""
+    """Settings a client may change for one run; the others belong to the operator."""
 
     answer: Literal["direct", "synthesize", "complete"] | None = None
     stream_thoughts: bool | None = None
@@ -54,9 +53,9 @@ class NewRun(_In, frozen=True):
     agent: Annotated[str, Meta(max_length=200)] = ""
     """The server's first agent when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
-    """Goes on with this conversation; a new one begins when not given."""
+    """The conversation to continue; a new one when not given."""
     history: Annotated[list[PastMessage], Meta(max_length=1000)] = []
-    """What was said before, for clients that keep conversations themselves. Not together with a known `conversation`."""
+    """Earlier messages, for clients that keep conversations themselves; not with an existing `conversation`."""
     settings: RunSettings = RunSettings()
     run_id: RunId | None = None
     """Choose it yourself to make the request safe to repeat: the same id gives the same run."""
@@ -77,7 +76,7 @@ class Fork(_In, frozen=True):
     at: Annotated[int, Meta(ge=0, le=2**53)]
     """The last record the new run shares with the old one."""
     message: Annotated[str, Meta(max_length=200_000)] = ""
-    """Said to the new run before it goes on."""
+    """A message to the new run before it continues."""
 
 
 class Login(_In, frozen=True):
@@ -93,7 +92,7 @@ class ListQuery(_In, frozen=True):
 
 class ConversationQuery(_In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """How many runs are looked at, newest first."""
+    """How many runs are considered, newest first."""
 
 
 class RecordsQuery(_In, frozen=True):
@@ -113,7 +112,7 @@ class ArtifactQuery(_In, frozen=True):
     """Which call's artifact, when several have the same name; the newest when not given."""
 
 
-# ---- what goes out
+# ---- responses
 
 
 class Problem(Struct, frozen=True):
@@ -181,7 +180,7 @@ def lines(infos: Iterable[RunInfo]) -> list[RunLine]:
 
 
 class RunBody(Struct, frozen=True):
-    """A run as far as it has come."""
+    """The current state of a run."""
 
     run_id: str
     parent: str
@@ -192,7 +191,7 @@ class RunBody(Struct, frozen=True):
     question: str
     status: Literal["running", "paused", "finished"]
     live: bool
-    """Whether this server drives it."""
+    """Whether this server drives it now."""
     stop_reason: str
     success: bool
     answer: str
@@ -214,6 +213,20 @@ class RunBody(Struct, frozen=True):
 
 class RunList(Struct, frozen=True):
     runs: list[RunLine]
+
+
+class Conversation(Struct, frozen=True):
+    """One line about a conversation, for lists."""
+
+    id: str
+    title: str
+    agent: str
+    runs: int
+    last_run: str
+    status: str
+    """Of its newest run: running | paused | finished"""
+    created: float
+    updated: float
 
 
 class ConversationList(Struct, frozen=True):
@@ -239,7 +252,7 @@ class RecordList(Struct, frozen=True):
 
 
 class RequestBody(Struct, frozen=True):
-    """What was sent to the model, rendered again from the records before it."""
+    """A request to the model, rendered again from the records before it."""
 
     seq: int
     component: str
@@ -247,7 +260,7 @@ class RequestBody(Struct, frozen=True):
     model: str
     digest: str
     verified: bool
-    """Whether what is shown has the digest that was recorded when it was sent."""
+    """Whether the rendered request has the digest that was recorded when it was sent."""
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
     options: dict[str, Any]
@@ -277,7 +290,7 @@ class Created(Struct, frozen=True):
     run_id: str
     conversation: str
     events: str
-    """Where to follow it."""
+    """The path of its event stream."""
 
 
 class Accepted(Struct, frozen=True):

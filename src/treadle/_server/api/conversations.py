@@ -1,35 +1,57 @@
-"""Conversations as a list shows them: runs under one id."""
+"""Operations on conversations: the runs that share one id."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from msgspec import Struct
+from starlette.responses import Response
 
+from treadle._flows.conversation import history_of
 from treadle._journal.base import RunInfo
+from treadle._server.api import bodies as b
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.views import info_of
+from treadle._server.errors import ApiError, conflict, not_found
+from treadle._types.state import fold
+
+_ANSWERED = ("answer", "final_tool", "limit", "stuck")
+"""Stop reasons of runs that later runs of the conversation know about; failed and cancelled runs are left out."""
 
 
-class Conversation(Struct, frozen=True):
-    """One line about a conversation, for lists."""
-
-    id: str
-    title: str
-    agent: str
-    runs: int
-    last_run: str
-    status: str
-    """Of its newest run: running | paused | finished"""
-    created: float
-    updated: float
+async def conversation_so_far(call: Call, conversation: str) -> list[Any] | None:
+    runs = await conversation_runs(call, conversation)
+    if not runs:
+        return None
+    if runs[0].status != "finished":
+        raise conflict(
+            f"run {runs[0].run_id} of this conversation has not finished: send it a message, or cancel it first"
+        )
+    answered = next((info for info in runs if info.stop_reason in _ANSWERED), None)
+    return list(history_of(fold(await call.hub.records(answered.run_id)))) if answered else []
 
 
-def group(infos: Iterable[RunInfo]) -> list[Conversation]:
-    """Runs, newest first, as conversations, the one that changed last first."""
+async def conversation_runs(call: Call, name: str) -> list[RunInfo]:
+    """Newest first. A run without a conversation (not started by a server) is the first of one with its own id."""
+    user = call.principal.user
+    runs = await call.hub.journal.list(conversation=name, parent="", user=user, limit=1000) if name else []
+    if not any(info.run_id == name for info in runs):
+        try:
+            facts = await call.hub.owned(name, user)
+        except ApiError:
+            return runs
+        if not facts.conversation and not facts.parent:
+            runs.append(info_of(name, await call.hub.records(name)))
+    return runs
+
+
+def group(infos: Iterable[RunInfo]) -> list[b.Conversation]:
+    """Runs (newest first) grouped into conversations, the one that changed last first."""
     groups: dict[str, list[RunInfo]] = {}
     for info in infos:
         groups.setdefault(info.conversation or info.run_id, []).append(info)
-    found = [
-        Conversation(
+    conversations = [
+        b.Conversation(
             id=name,
             title=" ".join(runs[-1].question.split())[:120],
             agent=runs[0].agent,
@@ -41,4 +63,59 @@ def group(infos: Iterable[RunInfo]) -> list[Conversation]:
         )
         for name, runs in groups.items()
     ]
-    return sorted(found, key=lambda conversation: -conversation.updated)
+    return sorted(conversations, key=lambda conversation: -conversation.updated)
+
+
+async def list_conversations(call: Call) -> Response:
+    query: b.ConversationQuery = call.query
+    return answer(
+        b.ConversationList(group(await call.hub.journal.list(limit=query.limit, parent="", user=call.principal.user)))
+    )
+
+
+async def get_conversation(call: Call) -> Response:
+    name = call.path("conversation_id")
+    return answer(b.ConversationBody(name, b.lines(reversed(await _existing_conversation(call, name)))))
+
+
+async def delete_conversation(call: Call) -> Response:
+    for info in await _existing_conversation(call, call.path("conversation_id")):
+        await call.hub.delete(info.run_id)
+    return answer(b.Done(True))
+
+
+async def _existing_conversation(call: Call, name: str) -> list[RunInfo]:
+    if not (runs := await conversation_runs(call, name)):
+        raise not_found(f"conversation {name[:80]!r}")
+    return runs
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/api/conversations",
+        handler=list_conversations,
+        tag="conversations",
+        query=b.ConversationQuery,
+        summary="Conversations, the one that changed last first.",
+        answers={200: b.ConversationList},
+    ),
+    Operation(
+        method="GET",
+        path="/api/conversations/{conversation_id}",
+        handler=get_conversation,
+        tag="conversations",
+        errors=(404,),
+        summary="The runs of a conversation, oldest first.",
+        answers={200: b.ConversationBody},
+    ),
+    Operation(
+        method="DELETE",
+        path="/api/conversations/{conversation_id}",
+        handler=delete_conversation,
+        tag="conversations",
+        errors=(404, 409),
+        summary="Delete a conversation with its runs.",
+        answers={200: b.Done},
+    ),
+)

@@ -1,6 +1,6 @@
 """The agents as models of an OpenAI-compatible server, so that existing chat clients can use them.
 
-A client of this protocol cannot come back to a run: when it goes away, its run is stopped.
+A client of this protocol cannot reconnect to a run: when it disconnects, its run is cancelled.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._engine.run import Run
-from treadle._server.api.errors import ApiError, bad_request, not_found
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.live.following import Follower
+from treadle._server.errors import ApiError, bad_request, not_found
+from treadle._server.live.follower import Follower
 from treadle._server.live.sse import HEARTBEAT, EventStream
 from treadle._types.ids import fresh_id
 from treadle._types.usage import Usage
@@ -37,7 +37,7 @@ class StreamOptions(Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """Fields that make no difference to an agent are accepted and ignored; those that would be broken promises are refused."""
+    """Fields that make no difference to an agent are ignored; fields that would change the answer are refused."""
 
     model: str
     messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2000)]
@@ -49,7 +49,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     n: Literal[1] | None = None
     tools: Annotated[list[dict[str, Any]], Meta(max_length=0)] | None = None
-    """The agent has its own."""
+    """Must be empty: the agent has its own tools."""
 
 
 class ModelBody(Struct, frozen=True):
@@ -106,48 +106,48 @@ async def get_model(call: Call) -> Response:
 
 
 async def chat(call: Call) -> Response:
-    asked: ChatRequest = call.body
-    *past, last = asked.messages
+    request: ChatRequest = call.body
+    *past, last = request.messages
     if last.role != "user":
-        raise bad_request("the last message must be the user's: an agent answers it")
+        raise bad_request("the last message must have the role 'user'")
     settings = {
-        "temperature": asked.temperature,
-        "max_tokens": asked.max_completion_tokens or asked.max_tokens,
-        "seed": asked.seed,
+        "temperature": request.temperature,
+        "max_tokens": request.max_completion_tokens or request.max_tokens,
+        "seed": request.seed,
     }
     run_id = fresh_id()
     run = await call.hub.start(
-        call.hub.agent(asked.model),
+        call.hub.agent(request.model),
         last.content,  # pyright: ignore[reportArgumentType] - the engine reads what clients write as content
-        history=[_plain(message) for message in past],
+        history=[_message_fields(message) for message in past],
         run_id=run_id,
         conversation=run_id,
         user=call.principal.user,
         key=call.principal.key,
         **{key: value for key, value in settings.items() if value is not None},
     )
-    if not asked.stream:
-        return await _whole(call, run, asked.model)
-    usage = bool(asked.stream_options and asked.stream_options.include_usage)
-    call.context.streams.enter(call.principal.key)
+    if not request.stream:
+        return await _complete_answer(call, run, request.model)
+    usage = bool(request.stream_options and request.stream_options.include_usage)
+    call.context.streams.acquire(call.principal.key)
     return EventStream(
-        _chunks(call, run, asked.model, usage),
+        _chunks(call, run, request.model, usage),
         send_timeout=call.context.settings.send_timeout,
-        on_end=lambda: call.context.streams.leave(call.principal.key),
+        on_end=lambda: call.context.streams.release(call.principal.key),
     )
 
 
-def _plain(message: ChatMessage) -> dict[str, Any]:
+def _message_fields(message: ChatMessage) -> dict[str, Any]:
     return {key: value for key, value in msgspec.structs.asdict(message).items() if value is not None}
 
 
-async def _whole(call: Call, run: Run, model: str) -> Response:
+async def _complete_answer(call: Call, run: Run, model: str) -> Response:
     assert run.task is not None
-    gone = asyncio.ensure_future(_gone(call))
+    disconnected = asyncio.ensure_future(_disconnected(call))
     try:
-        await asyncio.wait([run.task, gone], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([run.task, disconnected], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        gone.cancel()
+        disconnected.cancel()
         if not run.done:
             run.cancel()
     _refuse_unless_answered(run)
@@ -159,33 +159,33 @@ async def _whole(call: Call, run: Run, model: str) -> Response:
     )
 
 
-async def _gone(call: Call) -> None:
+async def _disconnected(call: Call) -> None:
     while (await call.request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _refuse_unless_answered(run: Run) -> None:
     if (paused := run.state.paused) is not None:
-        where = f"/api/runs/{run.id}/approvals"
-        raise ApiError(
-            409, "approval_required", f"run {run.id} waits for a person ({paused.reason}): decide under {where}"
-        )
+        path = f"/api/runs/{run.id}/approvals"
+        raise ApiError(409, "approval_required", f"run {run.id} waits for approval ({paused.reason}): decide at {path}")
     finished = run.state.finished
     if finished is None or finished.stop_reason in ("error", "cancelled") or (finished.error and not finished.answer):
         text = (
-            finished.error if finished is not None and finished.error else "the run was stopped before it had an answer"
+            finished.error
+            if finished is not None and finished.error
+            else "the run was cancelled before it had an answer"
         )
         raise ApiError(503, "run_failed", text)
 
 
 async def _chunks(call: Call, run: Run, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """The answer's text as it is written. What this protocol cannot say (a text taken back) ends the stream with an error."""
+    """The answer's text as it is written. The protocol cannot retract text: then the stream ends with an error."""
     head = {"id": f"chatcmpl-{run.id}", "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return _data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
-    shown = False
+    has_text = False
     try:
         yield chunk({"role": "assistant", "content": ""})
         async with aclosing(_answer_events(call, run)) as events:
@@ -193,14 +193,14 @@ async def _chunks(call: Call, run: Run, model: str, with_usage: bool) -> AsyncGe
                 if name == "heartbeat":
                     yield HEARTBEAT
                 elif name == "answer" and data.get("status") == "delta":
-                    shown = True
+                    has_text = True
                     yield chunk({"content": data["content"]})
-                elif name == "reset" and shown:
+                elif name == "reset" and has_text:
                     yield _data(
                         {
                             "error": {
                                 "type": "restarted",
-                                "message": "the answer had to be begun again: ask once more",
+                                "message": "the answer had to be restarted: send the request again",
                                 "code": 503,
                             }
                         }
@@ -234,7 +234,7 @@ async def _answer_events(call: Call, run: Run) -> AsyncGenerator[tuple[str, dict
                 yield "heartbeat", {}
     finally:
         channel.followers -= 1
-        call.hub.let_go(channel)
+        call.hub.release(channel)
 
 
 def _data(value: Any) -> bytes:
@@ -256,10 +256,31 @@ def _usage(usage: Usage) -> ChatUsage:
 
 
 OPERATIONS = (
-    Operation(method="POST", path="/v1/chat/completions", handler=chat, tag="openai", body=ChatRequest, errors=(404, 409),
-              summary="Ask an agent as if it were a model.", answers={200: (ChatAnswer, "text/event-stream")}),
-    Operation(method="GET", path="/v1/models", handler=list_models, tag="openai",
-              summary="The agents, as models.", answers={200: ModelList}),
-    Operation(method="GET", path="/v1/models/{model:path}", handler=get_model, tag="openai", errors=(404,),
-              summary="One agent, as a model.", answers={200: ModelBody}),
-)  # fmt: skip
+    Operation(
+        method="POST",
+        path="/v1/chat/completions",
+        handler=chat,
+        tag="openai",
+        body=ChatRequest,
+        errors=(404, 409),
+        summary="Ask an agent as if it were a model.",
+        answers={200: (ChatAnswer, "text/event-stream")},
+    ),
+    Operation(
+        method="GET",
+        path="/v1/models",
+        handler=list_models,
+        tag="openai",
+        summary="The agents, as models.",
+        answers={200: ModelList},
+    ),
+    Operation(
+        method="GET",
+        path="/v1/models/{model:path}",
+        handler=get_model,
+        tag="openai",
+        errors=(404,),
+        summary="One agent, as a model.",
+        answers={200: ModelBody},
+    ),
+)

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of operations and the types they name."""
+"""The OpenAPI document, made from the table of operations and their types."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _COMMON = (400, 401, 403, 429, 503)
 _WITH_BODY = (408, 413, 415)
 _MEANING = {
     200: "Done.",
-    201: "Begun.",
+    201: "Started.",
     202: "Accepted.",
-    204: "There is nothing more to come.",
-    400: "The request cannot be used; the message says why.",
+    204: "The run has ended and there are no more events.",
+    400: "The request is invalid; the message says why.",
     401: "A token is needed.",
-    403: "This site or name may not call the server.",
-    404: "There is no such thing, or it is another user's.",
-    408: "The body took too long.",
-    409: "Not possible in this state; the message says what is.",
+    403: "The origin or host is not allowed.",
+    404: "It does not exist, or belongs to another user.",
+    408: "The body did not arrive in time.",
+    409: "Not possible in the current state; the message says why.",
     413: "The body is too large.",
     415: "The body must be JSON.",
-    429: "Too much at once; see Retry-After.",
-    503: "The server cannot do it at the moment.",
+    429: "Too many requests, runs or streams; see Retry-After.",
+    503: "Temporarily unavailable.",
 }
 _EVENT = {
     "type": "object",
@@ -52,18 +52,18 @@ _PATH_SHAPES = {"seq": {"type": "integer", "minimum": 0, "maximum": 999999999}}
 def document(operations: Sequence[Operation], *, needs_token: bool) -> dict[str, Any]:
     types = [ErrorBody, *(kind for operation in operations for kind in _types(operation))]
     schemas, components = msgspec.json.schema_components(list(dict.fromkeys(types)), ref_template=_REFS)
-    known = dict(zip(dict.fromkeys(types), schemas, strict=True))
+    by_type = dict(zip(dict.fromkeys(types), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", operation.path)
-        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, known, needs_token)
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, by_type, needs_token)
     extra: dict[str, Any] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if needs_token else {}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Treadle",
             "version": __version__,
-            "description": "Runs of tool-using agents: started, followed, talked to, inspected.",
+            "description": "Start, follow, steer and inspect runs of tool-using agents.",
         },
         "paths": paths,
         "components": {"schemas": components, **extra},
@@ -71,46 +71,46 @@ def document(operations: Sequence[Operation], *, needs_token: bool) -> dict[str,
 
 
 def _types(operation: Operation) -> list[Any]:
-    found = [operation.body, operation.query]
+    kinds = [operation.body, operation.query]
     for kind in operation.answers.values():
-        found += _each(kind)
-    return [kind for kind in found if isinstance(kind, type)]
+        kinds += _each(kind)
+    return [kind for kind in kinds if isinstance(kind, type)]
 
 
 def _each(kind: Any) -> list[Any]:
     return list(cast(tuple[Any, ...], kind)) if isinstance(kind, tuple) else [kind]
 
 
-def _operation(operation: Operation, known: Mapping[Any, Any], needs_token: bool) -> dict[str, Any]:
+def _operation(operation: Operation, schemas: Mapping[Any, Any], needs_token: bool) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "tags": [operation.tag],
-        "responses": {str(status): _response(status, kind, known) for status, kind in operation.answers.items()},
+        "responses": {str(status): _response(status, kind, schemas) for status, kind in operation.answers.items()},
     }
     errors = {*_COMMON, *operation.errors, *(_WITH_BODY if operation.body else ())}
     for status in sorted(errors):
-        described["responses"].setdefault(str(status), _response(status, ErrorBody, known))
+        described["responses"].setdefault(str(status), _response(status, ErrorBody, schemas))
     if parameters := [*_path_parameters(operation), *_query_parameters(operation)]:
         described["parameters"] = parameters
     if operation.body is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": known[operation.body]}},
+            "content": {"application/json": {"schema": schemas[operation.body]}},
         }
     if needs_token and not operation.open:
         described["security"] = [{"token": []}]
     return described
 
 
-def _response(status: int, kind: Any, known: Mapping[Any, Any]) -> dict[str, Any]:
+def _response(status: int, kind: Any, schemas: Mapping[Any, Any]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": _MEANING[status]}
     content: dict[str, Any] = {}
     for one in _each(kind):
         if isinstance(one, str):
             content[one] = _MEDIA[one]
         elif one is not None:
-            content["application/json"] = {"schema": known[one]}
+            content["application/json"] = {"schema": schemas[one]}
     if content:
         response["content"] = content
     if status == 429:

@@ -1,4 +1,4 @@
-"""What the server can be asked: a table of operations that both the router and the OpenAPI document are made from."""
+"""Operations of the API: one table of them makes the routes and the OpenAPI document; `perform` answers a request."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from treadle._server.api.errors import ApiError, bad_request, error_response, from_engine, too_many
-from treadle._server.authenticator import Doorkeeper, Principal
-from treadle._server.limits import Rate, Room
+from treadle._server.authenticator import Authenticator, Principal
+from treadle._server.errors import ApiError, bad_request, error_response, from_engine, too_many
+from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.live.hub import Hub
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
@@ -27,18 +27,18 @@ logger = logging.getLogger("treadle.server")
 class Context:
     """What all operations of one server share."""
 
-    def __init__(self, hub: Hub, doorkeeper: Doorkeeper, settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(self, hub: Hub, authenticator: Authenticator, settings: ServerSettings, metrics: Metrics) -> None:
         self.hub = hub
-        self.doorkeeper = doorkeeper
+        self.authenticator = authenticator
         self.settings = settings
         self.metrics = metrics
-        self.requests = Rate(settings.requests_per_second, settings.request_burst)
-        self.logins = Rate(settings.logins_per_second, 10)
-        self.streams = Room("streams", settings.max_streams, settings.max_streams_per_user)
+        self.requests = RateLimit(settings.requests_per_second, settings.request_burst)
+        self.logins = RateLimit(settings.logins_per_second, 10)
+        self.streams = ConcurrencyLimit("streams", settings.max_streams, settings.max_streams_per_user)
 
 
 class Call(Struct, frozen=True):
-    """One request, checked: who asks, and what."""
+    """One request after its checks: who sent it, its body and its query."""
 
     request: Request
     context: Context
@@ -61,13 +61,13 @@ class Operation(Struct, frozen=True, kw_only=True):
     summary: str
     tag: str
     answers: Mapping[int, Any]
-    """What each good status brings: a type (JSON), the name of a media type, or None."""
+    """The content of each successful status: a type (sent as JSON), the name of a media type, or None."""
     body: type[Struct] | None = None
     query: type[Struct] | None = None
     errors: tuple[int, ...] = ()
-    """Statuses of its own, beside those any operation may answer with."""
+    """Statuses of its own, besides those any operation may answer with."""
     open: bool = False
-    """May be asked without a token."""
+    """Allowed without a token."""
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 
 async def perform(operation: Operation, request: Request, context: Context) -> Response:
-    """From a raw request to an answer, whatever comes."""
+    """The response to a request; an error becomes a response too."""
     try:
         response = await operation.handler(await _checked(operation, request, context))
     except ApiError as error:
@@ -92,23 +92,25 @@ async def perform(operation: Operation, request: Request, context: Context) -> R
     except Exception:
         reference = secrets.token_hex(4)
         logger.exception("%s failed (reference %s)", operation.name, reference)
-        response = error_response(ApiError(500, "internal", f"the server failed; its log says more under {reference}"))
+        response = error_response(
+            ApiError(500, "internal", f"internal error; the server's log has the details under {reference}")
+        )
     context.metrics.count("treadle_http_requests_total", operation=operation.name, status=str(response.status_code))
     return response
 
 
 async def _checked(operation: Operation, request: Request, context: Context) -> Call:
-    context.doorkeeper.check_origin(request)
-    principal = context.doorkeeper.principal(request)
+    context.authenticator.check_origin(request)
+    principal = context.authenticator.principal(request)
     if principal is None:
         if not operation.open:
             address = request.client.host if request.client else ""
             if "authorization" in request.headers and (wait := context.logins.spend(address)):
-                raise too_many("too many wrong tokens: wait a while", wait)
+                raise too_many("too many wrong tokens: try again later", wait)
             raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
         principal = Principal(address=request.client.host if request.client else "")
     if wait := context.requests.spend(principal.key):
-        raise too_many("too many requests: slow down", wait)
+        raise too_many("too many requests: send them more slowly", wait)
     query = _query(operation.query, request)
     body = await _body(operation.body, request, context.settings)
     return Call(request, context, principal, body, query)
@@ -121,7 +123,7 @@ def _query(shape: type[Struct] | None, request: Request) -> Any:
     try:
         return msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
-        raise bad_request(f"the query cannot be used: {error}") from None
+        raise bad_request(f"invalid query: {error}") from None
 
 
 async def _body(shape: type[Struct] | None, request: Request, settings: ServerSettings) -> Any:
@@ -142,7 +144,7 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError as error:
-        raise bad_request(f"the body cannot be used: {error}") from None
+        raise bad_request(f"invalid body: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the body is not JSON in UTF-8: {error}") from None
 

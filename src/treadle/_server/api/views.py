@@ -1,4 +1,4 @@
-"""A run as an inspector shows it: where it stands, its records, and the exact request of any step."""
+"""Response bodies about runs: their state, their records, and the exact request of any step."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from treadle._server.api.bodies import (
     WaitingCall,
     lines,
 )
-from treadle._server.api.errors import conflict, not_found
+from treadle._server.errors import conflict, not_found
 from treadle._server.live.projection import usage_fields
 from treadle._types.events import Artifact, Record, RunStarted, ThinkStarted, ToolDone
 from treadle._types.state import RunState, fold
 from treadle._types.usage import Usage
 
-_SHOWN_CHARS = 20_000
-"""Longer texts of a record are cut in the inspector; the journal has them whole."""
+_MAX_TEXT = 20_000
+"""Characters; longer texts of a record are cut, the journal has them complete."""
 
 
 def usage_body(usage: Usage) -> UsageBody:
@@ -72,13 +72,23 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
 
 
 def info_of(run_id: str, records: Sequence[Record]) -> RunInfo:
-    """The line a list has about a run."""
+    """The line about a run in a list."""
     body = run_body(run_id, records, live=False, children=[])
     user = state.started.user if (state := fold(records[:1])).started else ""
     return RunInfo(
-        run_id, body.parent, body.agent, body.model, body.question[:500], body.conversation, user, body.status, body.stop_reason,
-        body.created, body.updated, body.records,
-    )  # fmt: skip
+        run_id,
+        body.parent,
+        body.agent,
+        body.model,
+        body.question[:500],
+        body.conversation,
+        user,
+        body.status,
+        body.stop_reason,
+        body.created,
+        body.updated,
+        body.records,
+    )
 
 
 def waiting_calls(state: RunState) -> list[WaitingCall]:
@@ -96,7 +106,7 @@ def artifacts_of(records: Sequence[Record]) -> list[ArtifactBody]:
 
 
 def find_artifact(records: Sequence[Record], name: str, call_id: str) -> Artifact:
-    """The newest of that name, or the one a certain call made."""
+    """The newest artifact of that name, or the one that call `call_id` made."""
     for record in reversed(records):
         if isinstance(record.event, ToolDone) and call_id in ("", record.event.call_id):
             for artifact in record.event.artifacts:
@@ -113,9 +123,7 @@ def record_body(record: Record) -> RecordBody:
 def _shortened(value: Any) -> Any:
     if isinstance(value, str):
         return (
-            value
-            if len(value) <= _SHOWN_CHARS
-            else f"{value[:_SHOWN_CHARS]} [... {len(value) - _SHOWN_CHARS} characters more]"
+            value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]} [... {len(value) - _MAX_TEXT} characters more]"
         )
     if isinstance(value, dict):
         return {str(key): _shortened(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - plain JSON
@@ -125,13 +133,13 @@ def _shortened(value: Any) -> Any:
 
 
 def request_body(records: Sequence[Record], seq: int) -> RequestBody:
-    """Rendered again from the records before it; its digest shows whether it is what was sent."""
+    """The request that record `seq` sent, rendered again; its digest shows whether it is what was sent."""
     if not 0 <= seq < len(records):
         raise not_found(f"record {seq} in this run")
     if not isinstance(records[seq].event, ThinkStarted):
-        known = [str(record.seq) for record in records if isinstance(record.event, ThinkStarted)]
-        raise conflict(f"record {seq} is not a model request; those are: {', '.join(known[:50]) or 'none'}")
-    rendering = next(found for found in renderings(records[: seq + 1]) if found.record.seq == seq)
+        requests = [str(record.seq) for record in records if isinstance(record.event, ThinkStarted)]
+        raise conflict(f"record {seq} is not a model request; expected one of: {', '.join(requests[:50]) or 'none'}")
+    rendering = next(rendering for rendering in renderings(records[: seq + 1]) if rendering.record.seq == seq)
     request, event = rendering.request, rendering.event
     messages: list[dict[str, Any]] = []
     for message, (seqs, component) in zip(request.messages, rendering.origins, strict=True):

@@ -1,8 +1,8 @@
-"""Where a run that works meets those who follow it. Followers pull: nothing is queued for them, the log is the buffer.
+"""Connects a run in progress with the clients that follow it. Followers pull: nothing is queued for them.
 
-Stored records are read from the log itself. What is shown but not stored (text while it is written, output while a tool
-works) is kept here as long as its message is open, once for all followers, and forgotten when the record of the whole
-message arrives.
+Stored records are read from the log itself. What is shown but not stored (text while the model writes, output while a
+tool runs) is kept here as long as its message is open, once for all followers, and dropped when the record of the
+complete message arrives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_OPEN_CHARS = 1_000_000
 
 
 class Piece(Struct, frozen=True):
-    """Text of an open message that ends at character `end` of it and came after record `seq`."""
+    """Text of an open message: it came after record `seq` and ends at character `end` of the message."""
 
     kind: str
     """answer | thought | output"""
@@ -28,18 +28,18 @@ class Piece(Struct, frozen=True):
     end: int
     text: str
     source: tuple[str, int, bool] = ("", 0, False)
-    """For a thought: component, iteration, whether it is reasoning. For output: call, tool."""
+    """For a thought: component, iteration, whether it is reasoning. For output: the call's id."""
     tool: str = ""
 
 
-class Tail:
-    """The message that is open now. `base` is the record that opened it."""
+class OpenMessage:
+    """The message that is being written. `base` is the record that opened it."""
 
     def __init__(self, base: int) -> None:
         self.base = base
         self.pieces: list[Piece] = []
         self.first = 0
-        """How many pieces have been dropped at the front, so that an endless tool cannot fill the memory."""
+        """How many of the oldest pieces were dropped, so that a tool that never ends cannot fill the memory."""
         self._chars = 0
         self._kept = 0
 
@@ -50,12 +50,12 @@ class Tail:
         self._kept += len(text)
         self.pieces.append(Piece(kind, seq, self._chars, text, source, tool))
         if self._kept > MAX_OPEN_CHARS:
-            gone = 0
+            dropped = 0
             while self._kept > MAX_OPEN_CHARS // 2:
-                self._kept -= len(self.pieces[gone].text)
-                gone += 1
-            del self.pieces[:gone]
-            self.first += gone
+                self._kept -= len(self.pieces[dropped].text)
+                dropped += 1
+            del self.pieces[:dropped]
+            self.first += dropped
 
 
 class Channel:
@@ -66,23 +66,23 @@ class Channel:
         self.records: Sequence[ev.Record] | None = None
         """The log itself while the run is driven in this process; else the journal has it."""
         self.stored = 0
-        """How many of `records` are in the journal: the others have not happened yet."""
-        self.tail = Tail(-1)
+        """How many of `records` are in the journal; followers must not see the others yet."""
+        self.open_message = OpenMessage(-1)
         self.followers = 0
         self.live = False
         self.closed = False
-        self.broken = ""
+        self.failure = ""
         """Why the run stopped without an end in its log."""
         self.version = 0
         self._open_calls: set[str] = set()
         self._waiting: set[asyncio.Future[None]] = set()
 
     def receive(self, record: ev.Record) -> None:
-        """A sink of the run's log."""
+        """Take a record, or an event that is only shown, from the run's log."""
         if record.offset:
             self._show(record.event)
         else:
-            self._move_on(record)
+            self._advance(record)
         self.wake()
 
     def wake(self) -> None:
@@ -93,7 +93,7 @@ class Channel:
                 future.set_result(None)
 
     async def changed(self, since: int, timeout: float) -> bool:
-        """Wait until something happened after version `since`; False if nothing did in time."""
+        """Wait until something has happened since `since`, a version; False if nothing did in time."""
         if self.version != since:
             return True
         future = asyncio.get_running_loop().create_future()
@@ -111,18 +111,18 @@ class Channel:
         last = self.stored - 1
         match event:
             case ev.AnswerDelta(text=text):
-                self.tail.add("answer", last, text)
+                self.open_message.add("answer", last, text)
             case ev.TextStreamed(component=component, iteration=iteration, text=text, reasoning=reasoning) if (
                 component in CONVERSATION
             ):
-                self.tail.add("thought", last, text, (component, iteration, reasoning))
+                self.open_message.add("thought", last, text, (component, iteration, reasoning))
             case ev.ToolOutput(call_id=call_id, name=name, text=text):
-                self.tail.add("output", last, text, (call_id, 0, False), name)
+                self.open_message.add("output", last, text, (call_id, 0, False), name)
             case _:
                 pass
 
-    def _move_on(self, record: ev.Record) -> None:
-        """A record opens a message, closes one, or leaves the open one as it is."""
+    def _advance(self, record: ev.Record) -> None:
+        """Begin a new message if the record opens or closes one."""
         self.stored = record.seq + 1
         event = record.event
         match event:
@@ -141,4 +141,4 @@ class Channel:
             case _:
                 opens = False
         if opens:
-            self.tail = Tail(record.seq)
+            self.open_message = OpenMessage(record.seq)

@@ -1,4 +1,4 @@
-"""The runs of this server: started, gone on with, spoken to, stopped. A run does not depend on anybody following it."""
+"""The runs of this server: started, resumed, sent messages, stopped. A run does not depend on a client following it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record
 from treadle._journal.base import InboxItem, Journal
-from treadle._server.api.errors import ApiError, conflict, not_found
-from treadle._server.limits import Room
+from treadle._server.errors import ApiError, conflict, not_found
+from treadle._server.limits import ConcurrencyLimit
 from treadle._server.live.channel import Channel
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
@@ -30,10 +30,11 @@ from treadle._types.state import fold
 
 logger = logging.getLogger("treadle.server")
 
-_REMEMBERED = 10_000
+_MAX_FACTS = 10_000
+"""How many runs the immutable facts are cached of."""
 
 
-class Facts(Struct, frozen=True):
+class RunFacts(Struct, frozen=True):
     """What never changes about a run."""
 
     user: str
@@ -51,14 +52,14 @@ class Hub:
         self.metrics = metrics
         self.agents = {name: _with_journal(agent, name, journal) for name, agent in agents.items()}
         self.runs: dict[str, Run] = {}
-        self.room = Room("runs", settings.max_runs, settings.max_runs_per_user)
+        self.run_limit = ConcurrencyLimit("runs", settings.max_runs, settings.max_runs_per_user)
         self.closing = False
         self._channels: dict[str, Channel] = {}
-        self._facts: OrderedDict[str, Facts] = OrderedDict()
+        self._facts: OrderedDict[str, RunFacts] = OrderedDict()
         self._loading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
 
-    # ---- looking
+    # ---- reading
 
     async def records(self, run_id: str) -> Sequence[Record]:
         channel = self._channels.get(run_id)
@@ -66,25 +67,25 @@ class Hub:
             return channel.records[: channel.stored]
         return await self.journal.load(run_id)
 
-    async def facts(self, run_id: str) -> Facts:
+    async def facts(self, run_id: str) -> RunFacts:
         """`RunNotFoundError` if there is no such run."""
         if run_id not in self._facts:
             first = (await self.records(run_id))[0]
             started = first.event if isinstance(first.event, RunStarted) else RunStarted("")
-            self._facts[run_id] = Facts(started.user, started.agent, started.conversation, first.parent)
-            if len(self._facts) > _REMEMBERED:
+            self._facts[run_id] = RunFacts(started.user, started.agent, started.conversation, first.parent)
+            if len(self._facts) > _MAX_FACTS:
                 self._facts.popitem(last=False)
         return self._facts[run_id]
 
-    async def owned(self, run_id: str, user: str) -> Facts:
-        """The facts of a run that `user` may see; another user's run does not exist for them. A child belongs to whom its parent does."""
+    async def owned(self, run_id: str, user: str) -> RunFacts:
+        """The facts of a run that `user` may see; otherwise "not found". A child run belongs to its parent's user."""
         try:
-            facts = top = await self.facts(run_id)
-            while top.parent:
-                top = await self.facts(top.parent)
+            facts = root = await self.facts(run_id)
+            while root.parent:
+                root = await self.facts(root.parent)
         except RunNotFoundError:
             raise not_found(f"run {run_id[:80]!r}") from None
-        if user and top.user != user:
+        if user and root.user != user:
             raise not_found(f"run {run_id[:80]!r}")
         return facts
 
@@ -93,8 +94,8 @@ class Hub:
         channel.closed = self.closing
         return channel
 
-    def let_go(self, channel: Channel) -> None:
-        """A channel nobody drives and nobody follows is forgotten."""
+    def release(self, channel: Channel) -> None:
+        """Forget a channel whose run is not driven here and which no client follows."""
         if not channel.live and not channel.followers and self._channels.get(channel.run_id) is channel:
             del self._channels[channel.run_id]
 
@@ -103,80 +104,78 @@ class Hub:
     def agent(self, name: str) -> Agent:
         agent = self.agents.get(name)
         if agent is None:
-            raise not_found(f"agent {name[:80]!r}; there are: {', '.join(self.agents)}")
+            raise not_found(f"agent {name[:80]!r}", f"expected one of: {', '.join(self.agents)}")
         return agent
 
     async def start(self, agent: Agent, question: Content, *, key: str, **options: Any) -> Run:
-        """`options` are those of `Agent.prepare`. Returns when the run is in the journal: from then on it survives everything."""
+        """Start a run; `options` are those of `Agent.prepare`. It is in the journal when this returns."""
         return await self._drive(agent, agent.prepare(question, **options), key)
 
     async def resume(self, run_id: str, key: str = "") -> Run:
-        """Go on with a run that is paused or was interrupted; one that works already is left to work."""
+        """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is."""
         if (live := self.runs.get(run_id)) is not None and live.begun:
             if live.state.paused is None:
                 return live
-            await asyncio.wait([live.task])  # it has said that it pauses and is about to let go
+            await asyncio.wait([live.task])  # it has recorded its pause and is about to end
         agent, facts = await self._served(run_id)
         async with self._loading:  # two at once must not both load it
             if (live := self.runs.get(run_id)) is not None:
                 return live
             return await self._drive(agent, await agent.load(run_id), key or f"user:{facts.user}")
 
-    async def _served(self, run_id: str) -> tuple[Agent, Facts]:
+    async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
         facts = await self.facts(run_id)
         if facts.agent not in self.agents:
-            raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which is not served here")
+            raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which this server does not have")
         return self.agents[facts.agent], facts
 
     async def _drive(self, agent: Agent, run: Run, key: str) -> Run:
         if self.closing:
             raise ApiError(503, "shutting_down", "the server is stopping: try again in a moment", retry_after=2.0)
-        self.room.enter(key)
+        self.run_limit.acquire(key)
         channel = self.channel(run.id)
-        begun = asyncio.get_running_loop().create_future()
-        known = len(run.records)
+        first_record = asyncio.get_running_loop().create_future()
+        loaded = len(run.records)
 
         def sink(record: Record) -> None:
             self.metrics.record(record)
-            if (
-                record.offset and run.blueprint.redact is not None
-            ):  # the log does this to what it stores; to the rest we do
+            if record.offset and run.blueprint.redact is not None:  # the log redacts only what it stores
                 record = msgspec.structs.replace(record, event=run.blueprint.redact(record.event))
             if record.run == run.id:
                 channel.receive(record)
-                if not begun.done():
-                    begun.set_result(None)
+                if not first_record.done():
+                    first_record.set_result(None)
             elif (child := self._channels.get(record.run)) is not None:
                 child.receive(record)
 
         run.subscribe(sink)
-        channel.records, channel.stored, channel.live, channel.broken = run.records, known, True, ""
+        channel.records, channel.stored, channel.live, channel.failure = run.records, loaded, True, ""
         self.runs[run.id] = run
         agent.launch(run)
         self.metrics.count("treadle_runs_started_total")
         run.task.add_done_callback(lambda task: self._ended(run, channel, task, key))
-        await asyncio.wait([begun, run.task], return_when=asyncio.FIRST_COMPLETED)
-        if not begun.done() and len(run.records) == known:
+        await asyncio.wait([first_record, run.task], return_when=asyncio.FIRST_COMPLETED)
+        if not first_record.done() and len(run.records) == loaded:
             error = run.task.exception()
             raise error if isinstance(error, TreadleError) else conflict(f"run {run.id} has nothing left to do")
         return run
 
     def _ended(self, run: Run, channel: Channel, task: asyncio.Task[Any], key: str) -> None:
-        self.room.leave(key)
+        self.run_limit.release(key)
         if self.runs.get(run.id) is run:
             del self.runs[run.id]
         channel.live = False
         if run.state.finished is None:
-            channel.records = None  # whoever goes on with it, here or elsewhere, does so in the journal
+            channel.records = None  # from here on the journal has it, whichever process resumes it
         error = None if task.cancelled() else task.exception()
         if run.state.finished is None and run.state.paused is None and not self.closing:
-            channel.broken = "the run could not be recorded any further: resume it"
+            channel.failure = "the run stopped because it could not be recorded: resume it"
             if isinstance(error, JournalError):
                 logger.error("run %s stopped: %s", run.id, error)
         channel.wake()
-        self.let_go(channel)
+        self.release(channel)
 
-    # ---- talking to runs, wherever they are driven
+    # ---- messages to runs, in whichever process they are driven
 
     async def send(self, run_id: str, text: str) -> str:
         item = InboxItem(fresh_id(), run_id, "message", {"text": text})
@@ -199,9 +198,9 @@ class Hub:
             if fold(await self.records(run_id)).paused is not None:
                 await self.resume(run_id)
         except RunBusyError:
-            return  # the one who drives it will see the decision
+            return  # the process that drives it reads the decision
         except (TreadleError, ApiError) as error:
-            logger.warning("run %s cannot be gone on with: %s", run_id, error)
+            logger.warning("run %s cannot be resumed: %s", run_id, error)
 
     async def cancel(self, run_id: str) -> None:
         run = self.runs.get(run_id)
@@ -212,18 +211,17 @@ class Hub:
         if run is not None and run.begun:
             await asyncio.wait([run.task])
         try:
-            # A run nobody drives is taken up only to record its end.
+            # No process drives it: it is loaded only to record its end.
             run = await agent.load(run_id)
             run.subscribe(_cancel_when_resumed(run))
             run = await self._drive(agent, run, f"user:{facts.user}")
-            assert run.task is not None
             await asyncio.wait([run.task])
         except RunBusyError:
             await self.journal.put(InboxItem(fresh_id(), run_id, "cancel"))
 
     async def delete(self, run_id: str) -> None:
         if run_id in self.runs:
-            raise conflict(f"run {run_id} is under way: cancel it first")
+            raise conflict(f"run {run_id} is in progress: cancel it first")
         await self.journal.delete(run_id)
         self._facts.pop(run_id, None)
         if (channel := self._channels.pop(run_id, None)) is not None:
@@ -231,45 +229,43 @@ class Hub:
             channel.wake()
 
     async def fork(self, run_id: str, at: int, *, user: str, key: str, message: str = "") -> Run:
-        """A new run that shares the records up to `at` and goes on from there in its own way."""
+        """A new run that shares the records up to `at` and continues from there."""
         _, facts = await self._served(run_id)
         records = await self.records(run_id)
         if not 0 <= at < len(records):
-            raise conflict(
-                f"a fork needs one of the run's records: `at` is {at}, the records are 0 to {len(records) - 1}"
-            )
+            raise conflict(f"`at` is {at}, but the run has the records 0 to {len(records) - 1}")
         if isinstance(records[at].event, RunFinished):
-            raise conflict("nothing can follow the end of a run: choose an earlier record")
+            raise conflict("a run cannot continue after its last record: choose an earlier one")
         new_id = fresh_id()
         started = records[0].event
         assert isinstance(started, RunStarted)
         started = msgspec.structs.replace(started, conversation=new_id, user=user or facts.user)
         kept = [msgspec.structs.replace(records[0], event=started), *records[1 : at + 1]]
-        if message:  # part of the new log from its first moment: the very next request has it
+        if message:  # recorded before the run starts, so that its next request has it
             kept.append(Record(run_id, at + 1, time.time(), Injected((fresh_id(),), (message,))))
         await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
         return await self.resume(new_id, key)
 
-    # ---- the server's own beginning and end
+    # ---- start and stop of the server
 
-    async def take_up(self) -> list[str]:
-        """Go on with the runs a former process left unfinished. Returns their ids."""
-        taken: list[str] = []
+    async def resume_unfinished(self) -> list[str]:
+        """Resume the runs an earlier process left unfinished. Returns their ids."""
+        resumed: list[str] = []
         for info in await self.journal.list(status="running", parent="", limit=self.settings.max_runs):
             if info.agent not in self.agents:
-                logger.warning("run %s is unfinished, but its agent %r is not served here", info.run_id, info.agent)
+                logger.warning("run %s is unfinished, but this server has no agent %r", info.run_id, info.agent)
                 continue
             try:
                 await self.resume(info.run_id)
-                taken.append(info.run_id)
+                resumed.append(info.run_id)
             except RunBusyError:
                 continue  # another process drives it
             except (TreadleError, ApiError) as error:
-                logger.warning("run %s cannot be gone on with: %s", info.run_id, error)
-        return taken
+                logger.warning("run %s cannot be resumed: %s", info.run_id, error)
+        return resumed
 
     async def close(self) -> None:
-        """Streams end; runs get a moment to finish; those that do not stay in the journal as they are, to be taken up again."""
+        """End all streams and give runs `grace` seconds to finish; the others stay unfinished in the journal."""
         self.closing = True
         for channel in self._channels.values():
             channel.closed = True
@@ -282,7 +278,7 @@ class Hub:
 
 
 def _with_journal(agent: Agent, name: str, journal: Journal) -> Agent:
-    """The agent under the name it is served by, recording into the server's journal; the caller's own stays as it is."""
+    """A copy of the agent with the name it is served by and the server's journal; the caller's agent is not changed."""
     served = copy.copy(agent)
     served.name, served.journal = name, journal
     return served

@@ -1,11 +1,11 @@
-"""Records as the events a client sees (L120), each with an id it can go on from (L121).
+"""Records as the events a client sees, each with an id from which the client can continue.
 
-Pure: the same records give the same events, whenever and from wherever they are read. A stored record's events are numbered
-by its `seq`; text that streams is numbered `seq.offset`, where `seq` is the record that opened the message and `offset` the
-number of characters seen. So text never has to be stored twice: it is cut again from the message that is open or finished.
+Pure: the same records give the same events, whenever and from wherever they are read. A stored record's events are
+numbered by its `seq`; text that streams is numbered `seq.offset`, where `seq` is the record that opened the message and
+`offset` the number of characters seen. So text need not be stored twice: it is cut again from the complete message.
 
-`detail="plain"` is the protocol of L120 to the letter. `detail="full"` adds event names of its own (`thought`, `output`,
-`activity`) and further phases; a client that does not know them does not see them.
+`detail="plain"` gives exactly the event names that the protocol documents (step, answer, reset, phase, step_progress,
+inject, compact, error, done). `detail="full"` adds names of its own (`thought`, `output`, `activity`) and more phases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWERING = ("synthesis", "complete")
 
 
 class Position(Struct, frozen=True, order=True):
-    """A place in a client's stream. `offset` is -1 for a record's own event."""
+    """A position in a client's stream. `offset` is -1 for the first event of a record."""
 
     seq: int = -1
     offset: int = -1
@@ -42,7 +42,7 @@ START = Position()
 
 
 def read_position(text: str) -> Position | None:
-    """The position a `Last-Event-ID` names; None if it is none of ours."""
+    """The position a `Last-Event-ID` names; None if it is not one of ours."""
     seq, dot, offset = text.strip().partition(".")
     if not (seq.isascii() and seq.isdigit()) or len(seq) > 15 or len(offset) > 15:
         return None
@@ -51,7 +51,7 @@ def read_position(text: str) -> Position | None:
     return Position(int(seq), int(offset)) if offset.isascii() and offset.isdigit() else None
 
 
-class Shown(Struct, frozen=True):
+class ClientEvent(Struct, frozen=True):
     """One event as a client gets it."""
 
     name: str
@@ -60,13 +60,13 @@ class Shown(Struct, frozen=True):
     text_from: int = -1
     """For a piece of text: where it begins in its message. It ends at `at.offset`."""
 
-    def after(self, position: Position) -> Shown | None:
+    def after(self, position: Position) -> ClientEvent | None:
         """What of this event a client at `position` has not seen yet."""
         if self.at <= position:
             return None
         if self.text_from >= 0 and position.seq == self.at.seq and position.offset > self.text_from:
             content = str(self.data["content"])[position.offset - self.text_from :]
-            return Shown(self.name, {**self.data, "content": content}, self.at, position.offset)
+            return ClientEvent(self.name, {**self.data, "content": content}, self.at, position.offset)
         return self
 
 
@@ -91,19 +91,19 @@ class Projection:
         self._started_calls: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
 
-    def feed(self, record: ev.Record) -> list[Shown]:
+    def feed(self, record: ev.Record) -> list[ClientEvent]:
         self.state.apply(record)
         handler = _HANDLERS.get(type(record.event))
         if handler is None:
             return []
         rest = self._last_piece(record.event.text) if isinstance(record.event, ev.AnswerDone) else None
-        # The second event of a record stands at offset 0 of its text, a third behind it.
+        # The second event of a record has offset 0, the third offset 1.
         pairs = enumerate(handler(self, record.event, record), -1)
-        shown = [Shown(name, data, Position(record.seq, offset)) for offset, (name, data) in pairs]
-        return [rest, *shown] if rest is not None else shown
+        events = [ClientEvent(name, data, Position(record.seq, offset)) for offset, (name, data) in pairs]
+        return [rest, *events] if rest is not None else events
 
-    def piece(self, more: str) -> Shown | None:
-        """More text of the open answer. White space around an answer is not part of it: what may be its end is held back."""
+    def piece(self, more: str) -> ClientEvent | None:
+        """More text of the open answer. White space around an answer is not part of it: trailing space is held back."""
         if self.text_base < 0 or not self._streams:
             return None
         text = self._held + more
@@ -112,18 +112,20 @@ class Projection:
         self._held = text[len(shown) :]
         return self._delta(shown)
 
-    def _last_piece(self, whole: str) -> Shown | None:
-        if self.text_base >= 0 and whole.startswith("".join(self._sent)):
-            return self._delta(whole[self._length :])
+    def _last_piece(self, text: str) -> ClientEvent | None:
+        if self.text_base >= 0 and text.startswith("".join(self._sent)):
+            return self._delta(text[self._length :])
         return None
 
-    def _delta(self, text: str) -> Shown | None:
+    def _delta(self, text: str) -> ClientEvent | None:
         if not text:
             return None
         start = self._length
         self._sent.append(text)
         self._length += len(text)
-        return Shown("answer", {"status": "delta", "content": text}, Position(self.text_base, self._length), start)
+        return ClientEvent(
+            "answer", {"status": "delta", "content": text}, Position(self.text_base, self._length), start
+        )
 
     def _open_text(self, base: int) -> None:
         """`base` is the record whose answer is written now; -1 when none is."""
@@ -133,7 +135,7 @@ class Projection:
         self._held = ""
 
     def is_open(self, call_id: str) -> bool:
-        """Whether a call has started and its result is not there."""
+        """Whether a call has started and has no result yet."""
         return call_id in self._started_calls
 
     # ---- one method per event that is shown
@@ -261,8 +263,8 @@ class Projection:
             },
         )
 
-    def on_aside(self, event: Any, record: ev.Record) -> Pairs:
-        """What happened beside the loop: shown as a phase of the same name, to those who want to see everything."""
+    def on_other(self, event: Any, record: ev.Record) -> Pairs:
+        """What happened outside the loop: a phase of the same name, with `detail="full"` only."""
         if self.full:
             data: dict[str, Any] = msgspec.to_builtins(event)
             if isinstance(event, ev.ToolsChanged):
@@ -273,7 +275,7 @@ class Projection:
         self._failing = event.source == "error"
         if self._failing:
             return
-        if self.text_base >= 0:  # the process died while it wrote
+        if self.text_base >= 0:  # the process ended while the answer was being written
             yield "reset", {"component": event.source, "attempt": 1, "error": "restarted", "wait": None}
         else:
             yield "step", {"type": "answer", "status": "start"}
@@ -284,7 +286,7 @@ class Projection:
     def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> Pairs:
         if self.text_base < 0:
             return
-        if "".join(self._sent) != event.text:  # what streamed is not what was recorded: what was recorded counts
+        if "".join(self._sent) != event.text:  # a plug-in changed the answer after it streamed: the recorded one counts
             yield "reset", {"component": event.source, "attempt": 1, "error": "the answer was changed", "wait": None}
             yield "answer", {"status": "delta", "content": event.text}
         self._open_text(-1)
@@ -333,19 +335,19 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.DagPlanning: Projection.on_dag_planning,
     ev.DagPlanned: Projection.on_dag_planned,
     ev.DagJudged: Projection.on_dag_judged,
-    ev.AnswerOnly: Projection.on_aside,
-    ev.MessageRetracted: Projection.on_aside,
+    ev.AnswerOnly: Projection.on_other,
+    ev.MessageRetracted: Projection.on_other,
     ev.PlanChanged: Projection.on_plan_changed,
     ev.Paused: Projection.on_paused,
     ev.Resumed: Projection.on_resumed,
     ev.Approved: Projection.on_approved,
     ev.StepStarted: Projection.on_step_started,
     ev.StepDone: Projection.on_step_done,
-    ev.Observed: Projection.on_aside,
-    ev.Reflected: Projection.on_aside,
-    ev.ModelSwitched: Projection.on_aside,
-    ev.DialectDemoted: Projection.on_aside,
-    ev.ToolsChanged: Projection.on_aside,
+    ev.Observed: Projection.on_other,
+    ev.Reflected: Projection.on_other,
+    ev.ModelSwitched: Projection.on_other,
+    ev.DialectDemoted: Projection.on_other,
+    ev.ToolsChanged: Projection.on_other,
     ev.AnswerStarted: Projection.on_answer_started,
     ev.AnswerDone: Projection.on_answer_done,
     ev.RunFinished: Projection.on_run_finished,

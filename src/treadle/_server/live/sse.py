@@ -1,4 +1,4 @@
-"""Server-sent events: our own encoder, and a response that lets go of clients that do not read."""
+"""Server-sent events: an encoder, and a response that disconnects clients that do not read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from treadle._server.live.projection import Shown
+from treadle._server.live.projection import ClientEvent
 
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -18,8 +18,8 @@ _CHUNK = 64 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def encode(events: Iterable[Shown]) -> Iterator[bytes]:
-    """Chunks of about `_CHUNK` bytes at most. JSON has no raw line ends, so a payload is one `data` line."""
+def encode(events: Iterable[ClientEvent]) -> Iterator[bytes]:
+    """Encoded events in chunks of about `_CHUNK` bytes. JSON has no raw line ends, so a payload is one `data` line."""
     parts: list[bytes] = []
     size = 0
     for event in events:
@@ -34,9 +34,9 @@ def encode(events: Iterable[Shown]) -> Iterator[bytes]:
 
 
 class EventStream(Response):
-    """Sends what a generator gives until it ends, the client goes away, or the client does not read for too long.
+    """Sends the chunks of a generator until it ends, the client disconnects, or the client does not read for too long.
 
-    Every chunk is written when it comes; nothing is kept for a slow client, it comes back and goes on from its last id.
+    Each chunk is written when it comes; nothing is buffered for a slow client, which reconnects with its last event id.
     """
 
     media_type = "text/event-stream"
@@ -50,7 +50,7 @@ class EventStream(Response):
         self.init_headers(HEADERS)
 
     async def head(self) -> Response:
-        """The answer to a client that only wants to know what it would get."""
+        """The response to a HEAD request: the headers without the stream."""
         await self.chunks.aclose()
         self.on_end()
         return Response(headers=HEADERS, media_type=self.media_type)

@@ -1,0 +1,62 @@
+"""The commands of the program. A command's module is imported when it is used, so that `treadle --help` is quick."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from types import ModuleType
+
+from treadle._cli.setup import exit_codes
+from treadle._version import __version__
+
+COMMANDS = {
+    "run": ("commands.run", "answer a question with tools; the steps are shown live"),
+    "chat": ("chat.command", "talk, and interrupt while it works"),
+    "runs": ("runs.command", "list, show, watch, resume, replay, fork, export and explain recorded runs"),
+    "serve": ("commands.serve", "serve agents over HTTP, with a page"),
+    "doctor": ("commands.doctor", "find out what a model can really do"),
+    "eval": ("commands.evaluate", "run a task file against a model and report"),
+    "worker": ("commands.worker", "drive runs for a durable engine"),
+    "submit": ("commands.submit", "hand a question to the workers"),
+    "config": ("commands.config", "check a document that describes agents"),
+    "kb": ("commands.kb", "build a knowledge base for the retrieval tool"),
+    "mcp": ("commands.mcp", "offer agents and tools as an MCP server"),
+    "tools": ("commands.tools", "list the built-in tools"),
+    "models": ("commands.models", "list models: on this machine, served here, by provider"),
+    "completion": ("commands.completion", "print the completion script for a shell"),
+    "version": ("commands.version", "print the version"),
+}
+"""Name to module and one line of help."""
+
+DESCRIPTION = """Turns any language model into a tool-using agent.
+
+  treadle run "What is 17 * 23 + 4?"      answer one question
+  treadle chat                            talk
+  treadle runs list                       what was run; every run can be shown, replayed, forked"""
+
+
+def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
+    """The parser with the full options of the `wanted` commands and one line about each other one."""
+    parser = argparse.ArgumentParser(
+        prog="treadle",
+        description=DESCRIPTION,
+        epilog=exit_codes.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"treadle {__version__}")
+    parser.set_defaults(every_command=_every_command)
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    modules: dict[str, ModuleType] = {}
+    for name in COMMANDS:
+        module, line = COMMANDS[name]
+        if name in wanted:
+            modules[name] = import_module(f"treadle._cli.{module}")
+            modules[name].register(commands)
+        else:
+            commands.add_parser(name, help=line)
+    return parser, modules
+
+
+def _every_command() -> tuple[argparse.ArgumentParser, dict[str, str]]:
+    """For commands that describe the program itself: the parser with all options, and a line about each command."""
+    return build_parser(list(COMMANDS))[0], {name: line for name, (_, line) in COMMANDS.items()}

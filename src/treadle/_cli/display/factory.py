@@ -1,0 +1,38 @@
+"""Which display suits where the output goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from treadle._cli.display.base import Display
+from treadle._cli.display.plain import JsonDisplay, PlainDisplay
+from treadle._types.events import Record
+
+
+def open_display(
+    run_id: str, *, json: bool = False, quiet: bool = False, prompt: bool = False, past: Sequence[Record] = ()
+) -> Display:
+    """The display that suits where the output goes; with `prompt` it has room for a line that is typed."""
+    if json:
+        return JsonDisplay()
+    if not quiet and rich_terminal(sys.stdout):
+        from treadle._cli.display.live import LiveDisplay
+
+        return LiveDisplay(run_id, sys.stdout, prompt=prompt, past=past)
+    if not quiet and rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, and somebody watches
+        from treadle._cli.display.live import LiveDisplay
+
+        return LiveDisplay(run_id, sys.stderr, answer=sys.stdout, prompt=prompt, past=past)
+    return PlainDisplay(run_id, steps=None if quiet else sys.stderr, answer=sys.stdout, past=past)
+
+
+def rich_terminal(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal that can show more than plain text, and the package that does it is installed."""
+    if not stream.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown") or os.environ.get("TREADLE_PLAIN"):
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("rich") is not None

@@ -1,0 +1,222 @@
+"""A run as a person follows it: what has happened, one item after the other, and what is going on right now.
+
+Displays draw it; none of them reads records itself.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from treadle._cli.display.text import one_line, plural, seconds
+from treadle._types import events as ev
+from treadle._types.messages import ToolCall, text_of
+from treadle._types.state import CONVERSATION
+from treadle._types.usage import NO_USAGE
+
+_ADVICE = {
+    "planner": "planning",
+    "selection": "choosing tools",
+    "observer": "checking progress",
+    "analysis": "analysing the task",
+    "reflection": "reflecting",
+    "rewrite": "understanding the question",
+    "synthesis": "writing the answer",
+    "complete": "writing the answer",
+    "final": "writing the answer",
+    "context": "compacting the context",
+}
+_SAYING = re.compile(r'"(?:thought|reasoning|answer|final_answer)"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
+_ESCAPES = {r"\n": "\n", r"\t": " ", r"\"": '"', r"\\": "\\"}
+
+
+class Line(Struct, frozen=True):
+    kind: Literal["thought", "note", "warning", "you", "plan", "divider"]
+    text: str
+    depth: int = 0
+
+
+class Card(Struct):
+    """A tool call, from its start to its result."""
+
+    call: ToolCall
+    depth: int
+    began: float
+    output: str = ""
+    done: ev.ToolDone | None = None
+
+
+class Answer(Struct, frozen=True):
+    text: str
+    source: str
+
+
+Item = Line | Card | Answer
+
+
+class Timeline:
+    """Feed it records; it gives items. Its attributes say what the run is doing."""
+
+    def __init__(self, run_id: str, past: Iterable[ev.Record] = ()) -> None:
+        """`past` has happened before and is not told again."""
+        self.run_id = run_id
+        self.activity = "starting"
+        self.iteration = 0
+        self.usage = NO_USAGE
+        self.running: dict[tuple[str, str], Card] = {}
+        self.streamed = ""
+        """What the model is writing."""
+        self._asked: dict[tuple[str, str], ToolCall] = {}
+        self._early: dict[tuple[str, str], str] = {}
+        self._depths: dict[str, int] = {run_id: 0}
+        for record in past:
+            for _ in self.feed(record):
+                pass
+        self.began = time.time()
+
+    def feed(self, record: ev.Record) -> Iterator[Item]:
+        event, depth = record.event, self._depths.get(record.run, 1)
+        match event:
+            case ev.RunStarted():
+                self._depths[record.run] = event.depth
+            case ev.TextStreamed() | ev.AnswerDelta():
+                self.streamed += event.text
+            case ev.Reset():
+                self.streamed = ""
+            case ev.ThinkStarted() | ev.ThinkFailed() | ev.ThinkDone():
+                yield from self._thinking(event, record.run, depth)
+            case ev.ToolStarted() | ev.ToolOutput() | ev.ToolDone():
+                yield from self._acting(event, record, depth)
+            case ev.Approved():
+                call = self._asked.get((record.run, event.call_id))
+                decision = "allowed" if event.allow else "refused"
+                yield Line(
+                    "note",
+                    f"{call.name if call else event.call_id} {decision}{f' by {event.by}' if event.by else ''}",
+                    depth,
+                )
+            case ev.AnswerStarted():
+                self.activity, self.streamed = "writing the answer", ""
+            case ev.AnswerDone() if record.run == self.run_id:
+                self.streamed = ""
+                yield Answer(event.text, event.source)
+            case _:
+                yield from _told(event, depth)
+
+    @property
+    def writing(self) -> str:
+        """The words in what the model is writing, when it writes them inside JSON."""
+        text = self.streamed
+        if not text.lstrip().startswith(("{", "[", "```")):
+            return text
+        said = [match[1] for match in _SAYING.finditer(text)]
+        return re.sub(r'\\[nt"\\]', lambda match: _ESCAPES[match[0]], said[-1]) if said else ""
+
+    def _thinking(self, event: ev.ThinkStarted | ev.ThinkFailed | ev.ThinkDone, run: str, depth: int) -> Iterator[Item]:
+        if isinstance(event, ev.ThinkStarted):
+            self.activity = _ADVICE.get(event.component, "thinking")
+            self.streamed = ""
+            self._early.clear()
+            if run == self.run_id:
+                self.iteration = max(self.iteration, event.iteration)
+            return
+        self.usage += event.usage
+        if isinstance(event, ev.ThinkFailed):
+            again = "" if event.wait is None else f"; again in {seconds(event.wait)}"
+            yield Line("warning", f"attempt {event.attempt} failed: {one_line(event.error, 200)}{again}", depth)
+            return
+        self.streamed = ""
+        if event.component not in CONVERSATION:
+            return
+        for call in event.message.calls:
+            self._asked[run, call.id] = call
+        if event.problem:
+            yield Line("warning", f"the reply could not be read: {one_line(event.problem, 200)}", depth)
+        elif (thought := (event.thought or event.message.reasoning).strip()) and thought != (
+            event.answer or ""
+        ).strip():
+            yield Line("thought", thought, depth)
+
+    def _acting(
+        self, event: ev.ToolStarted | ev.ToolOutput | ev.ToolDone, record: ev.Record, depth: int
+    ) -> Iterator[Item]:
+        if isinstance(event, ev.ToolStarted):
+            self.activity = "working"
+            early = self._early.pop((record.run, event.call.name), "")
+            self.running[record.run, event.call.id] = Card(event.call, depth, record.time, early)
+            return
+        key = (record.run, event.call_id)
+        if isinstance(event, ev.ToolOutput):
+            self._hear(event, record.run)
+            return
+        asked = self._asked.pop(key, None) or ToolCall(event.call_id, event.name)
+        card = self.running.pop(key, None) or Card(asked, depth, record.time)
+        card.done = event
+        yield card
+
+    def _hear(self, event: ev.ToolOutput, run: str) -> None:
+        """Output of a call under way; one that runs before the model has finished its reply has no id yet, only a name."""
+        named = (card for (of, _), card in self.running.items() if of == run and card.call.name == event.name)
+        card = self.running.get((run, event.call_id)) or next(named, None)
+        if card is not None:
+            card.output += event.text
+        else:
+            self._early[run, event.name] = self._early.get((run, event.name), "") + event.text
+
+
+def _told(event: ev.Event, depth: int) -> Iterator[Item]:
+    match event:
+        case ev.Injected():
+            for text in event.texts:
+                yield Line("you", text, depth)
+        case ev.PlanChanged():
+            marks = "\n".join(f"[{'x' if step.done else ' '}] {one_line(step.text, 300)}" for step in event.steps)
+            yield Line("plan", marks, depth)
+        case ev.ContextCompacted():
+            yield Line(
+                "divider", f"context compacted: {event.original_messages} messages to {event.kept_messages}", depth
+            )
+        case ev.ToolsChanged():
+            names = ", ".join(tool.name for tool in event.tools)
+            yield Line("note", f"tools now: {names or 'none'} ({event.reason})", depth)
+        case ev.ModelSwitched():
+            yield Line(
+                "warning", f"{event.previous} failed, {event.model} takes over: {one_line(event.reason, 160)}", depth
+            )
+        case ev.DialectDemoted():
+            yield Line("warning", f"going on in the dialect {event.dialect}: {one_line(event.reason, 160)}", depth)
+        case ev.Observed() if event.looping or not event.progressing:
+            yield Line("note", f"observer: {one_line(event.correction or event.reasoning, 200)}", depth)
+        case ev.Reflected():
+            yield Line("note", f"reflection: {one_line(event.text, 300)}", depth)
+        case ev.StepStarted():
+            yield Line("note", f"step {event.step} begins: {one_line(event.task, 200)}", depth)
+        case ev.StepDone():
+            outcome = one_line(event.error or event.result, 200)
+            yield Line("note", f"step {event.step} {event.status} in {seconds(event.elapsed)}: {outcome}", depth)
+        case ev.Approved():
+            yield Line(
+                "note",
+                f"{'allowed' if event.allow else 'refused'} {event.call_id}" + (f" by {event.by}" if event.by else ""),
+                depth,
+            )
+        case ev.Resumed():
+            yield Line("divider", f"resumed ({event.reason})" if event.reason else "resumed", depth)
+        case _:
+            pass
+
+
+def ending(stop_reason: str, iterations: int, elapsed: float, cost: str, run_id: str) -> str:
+    """The last line under a run."""
+    what = "" if stop_reason in ("answer", "final_tool") else f"{stop_reason} · "
+    return f"{what}{plural(iterations, 'step')} · {seconds(elapsed)} · {cost} · run {run_id[:8]}"
+
+
+def observation(done: ev.ToolDone) -> str:
+    text = text_of(done.content)
+    names = ", ".join(artifact.name for artifact in done.artifacts)
+    return f"{text}\n[{names}]" if names else text

@@ -1,0 +1,122 @@
+"""A run driven from the terminal: shown, stopped by Ctrl-C, and asking when a tool needs approval."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from treadle._cli.display.base import Display
+from treadle._cli.driving.interrupts import StopWork
+from treadle._cli.driving.keyboard import Keyboard, LineBuffer
+from treadle._engine.result import RunResult
+from treadle._engine.run import Run
+from treadle._flows.agent import Agent
+from treadle._plugins.guards.approval import Approval
+from treadle._types.messages import ToolCall
+
+
+class Conductor:
+    """Puts a run, its display and the person at the keyboard together.
+
+    With `talk`, a line typed while the run works is sent to it; one with a slash is kept for afterwards.
+    """
+
+    def __init__(self, *, talk: bool = False, can_ask: bool | None = None) -> None:
+        self.talk = talk
+        self.can_ask = (
+            sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty()) if can_ask is None else can_ask
+        )
+        self.left_over = ""
+        """What had been typed, but not sent, when the run ended."""
+        self.commands: list[str] = []
+        """Lines with a slash that were typed meanwhile."""
+        self._display: Display | None = None
+        self._keyboard: Keyboard | None = None
+        self._line = LineBuffer()
+        self._always: set[str] = set()
+        self._decision: asyncio.Future[str] | None = None
+        self._run: Run | None = None
+
+    def approval(self) -> Approval:
+        """The plug-in that asks here, or lets the run pause where nobody can be asked."""
+        return Approval(self._ask if self.can_ask else None)
+
+    async def drive(self, agent: Agent, run: Run, display: Display, *, say: str = "") -> RunResult:
+        """Show and drive a run to its end or its next pause. A stored run is told `say` before it goes on."""
+        self._display, self._run = display, run
+        run.subscribe(display.feed)
+        if say and run.state.finished is None:
+            run.send(say)
+        with StopWork(self._clean_up) as interrupt:
+            interrupt.cancel_by(asyncio.get_running_loop(), self._stop)
+            try:
+                if self.talk:
+                    self._listen()
+                result = await agent.launch(run)
+            except BaseException:
+                display.close()
+                raise
+            finally:
+                self._deaf()
+                self.left_over, self._line.text = self._line.text, ""
+        display.finish(result)
+        display.close()
+        return result
+
+    def _stop(self) -> None:
+        if self._run is not None and self._display is not None:
+            self._display.say("stopping (Ctrl-C again leaves at once)")
+            self._run.cancel()
+
+    def _clean_up(self) -> None:
+        self._deaf()
+        if self._display is not None:
+            self._display.close()
+
+    # ---- the keyboard
+
+    def _listen(self) -> None:
+        self._keyboard = Keyboard(self._on_keys, raw=self._display is not None and self._display.live)
+        self._keyboard.__enter__()
+
+    def _deaf(self) -> None:
+        if self._keyboard is not None:
+            self._keyboard.close()
+            self._keyboard = None
+
+    def _on_keys(self, keys: str) -> None:
+        if self._decision is not None:
+            key = next((key for key in keys.lower() if key in "ynal"), "")
+            if key and not self._decision.done():
+                self._decision.set_result(key)
+            return
+        assert self._display is not None
+        assert self._run is not None
+        for line in self._line.feed(keys):
+            if line.startswith("/"):
+                self.commands.append(line)
+                self._display.say(f"{line}: when this is done")
+            else:
+                self._run.send(line)
+                self._display.say(f"sent: {line}")
+        self._display.typed(self._line.text)
+
+    async def _ask(self, call: ToolCall) -> bool | None:
+        if call.name in self._always:
+            return True
+        assert self._display is not None
+        self._decision = asyncio.get_running_loop().create_future()
+        listening = self._keyboard is not None
+        if not listening:
+            self._listen()
+        self._display.ask(call)
+        try:
+            key = await self._decision
+        finally:
+            self._decision = None
+            self._display.ask(None)
+            if not listening:
+                self._deaf()
+        if key == "a":
+            self._always.add(call.name)
+        return True if key in ("y", "a") else None if key == "l" else False

@@ -1,0 +1,44 @@
+"""Before and after a run at the terminal: the model is loaded, everything is closed, the outcome is explained."""
+
+from __future__ import annotations
+
+import sys
+
+from treadle._cli.display.text import clean, one_line, plain_json
+from treadle._engine.result import RunResult
+from treadle._engine.run import Run
+from treadle._flows.agent import Agent
+from treadle._journal import Journal
+
+
+async def load_model(agent: Agent) -> None:
+    """Load a local model now: it takes long and has a progress bar of its own, which the display would disturb."""
+    if (load := getattr(agent.model, "load", None)) is not None:
+        await load()
+
+
+async def close(agent: Agent, journal: Journal | None) -> None:
+    for model in agent.models:
+        await model.aclose()
+    if journal is not None:
+        await journal.aclose()
+
+
+def print_outcome(result: RunResult, run: Run, *, journaled: bool = True, file: str | None = None) -> None:
+    """On stderr: why a run ended without an answer, and how to resume it when it waits for approval."""
+    short = result.run_id[:8]
+    match result.stop_reason:
+        case "paused":
+            for call in run.state.paused.calls if run.state.paused else ():
+                print(
+                    f"waiting for approval: {clean(call.name)} {one_line(plain_json(call.args), 300)}", file=sys.stderr
+                )
+            again = f"treadle runs resume {short}{f' -f {file}' if file else ''}"
+            print(
+                f"to resume it: {again} --yes   (or --deny)" if journaled else "it was not recorded (--journal none)",
+                file=sys.stderr,
+            )
+        case "error" | "limit" | "budget" | "stuck" if result.error is not None:
+            print(f"treadle: {clean(str(result.error))}", file=sys.stderr)
+        case _:
+            pass

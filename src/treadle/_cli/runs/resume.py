@@ -1,0 +1,121 @@
+"""`runs resume`, `replay` and `fork`: a run gone on with, looked at again, or taken another way."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from treadle._cli.display.factory import open_display
+from treadle._cli.driving.conductor import Conductor
+from treadle._cli.driving.lifecycle import close, load_model, print_outcome
+from treadle._cli.runs.lookup import find_run
+from treadle._cli.setup import exit_codes, toolbox
+from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
+from treadle._cli.setup.user_config import UserFile
+from treadle._flows.replay import fork
+from treadle._journal import Journal
+from treadle._types.errors import ConfigError
+from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
+from treadle._types.state import fold
+
+
+async def resume_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    return await go_on(args, journal, run_id)
+
+
+async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
+    records = await journal.load(run_id)
+    if records[0].parent:
+        raise ConfigError(
+            f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent}, and it goes on with it"
+        )
+    launch = relaunch(args, records)
+    # A script goes on where it was; one that is named now begins at its beginning.
+    used = 0 if args.model else sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
+    conductor = Conductor()
+    streaming = sys.stdout.isatty() or args.json
+    agent = build_agent(
+        launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
+    )
+    try:
+        await load_model(agent)
+        run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserFile()))
+        display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)
+        result = await conductor.drive(agent, run, display, say=args.say or "")
+    finally:
+        await close(agent, None)
+    print_outcome(result, run, file=args.file)
+    return exit_codes.code_of(result)
+
+
+def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
+    """How to build the run's agent again: as it was started here, with what is named now in its place."""
+    launch = launch_of(records)
+    if launch is None:
+        return _named_again(args, records)
+    changes = {name: getattr(args, name) for name in ("preset", "system", "plan") if getattr(args, name)}
+    if args.model or args.file:
+        now, _ = launch_from(args)
+        changes |= {"model": now.model, "file": now.file}
+    if args.tools:
+        changes |= {"tools": tuple(args.tools), "folder": str(Path.cwd())}
+    elif REDACTED in launch.tools:
+        raise ConfigError("a tool of this run was given a secret, which is not kept: name its tools again with --tools")
+    if args.ask:
+        changes["ask"] = tuple(args.ask)
+    return msgspec.structs.replace(launch, **changes)
+
+
+def _named_again(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
+    """A run that was started elsewhere or by a program: harmless tools are found by name, the others must be named."""
+    started = records[0].event
+    wanted = [tool.name for tool in started.tools] if isinstance(started, RunStarted) else []
+    steps = any(isinstance(record.event, StepStarted) for record in records)
+    if not args.file and (steps or not (args.tools or set(wanted) <= set(toolbox.DEFAULT))):
+        needed = (
+            "the document it came from with -f"
+            if steps
+            else f"its tools ({', '.join(wanted)}) with --tools, its model with --model"
+        )
+        raise ConfigError(f"how this run was started is not known here: name {needed}")
+    args.tools = args.tools or wanted or ["none"]
+    return launch_from(args)[0]
+
+
+def _decisions(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, bool]:
+    paused = fold(records).paused
+    waiting = [call.id for call in paused.calls] if paused else []
+    decided: dict[str, bool] = dict.fromkeys(waiting, True) if args.yes else {}
+    for allow, named in ((True, args.approve or ()), (False, args.deny or ())):
+        for call_id in named:
+            if call_id != "all" and call_id not in waiting:
+                raise ConfigError(f"no call {call_id!r} waits in this run; waiting: {', '.join(waiting) or 'none'}")
+            decided |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
+    return decided
+
+
+async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    new_id = await fork_of(journal, run_id, args.at)
+    if args.go:
+        print(f"fork of {run_id[:8]} before step {args.at}: {new_id[:8]}", file=sys.stderr)
+        return await go_on(args, journal, new_id)
+    print(new_id)
+    print(f"go on with it: treadle runs resume {new_id[:8]}", file=sys.stderr)
+    return 0
+
+
+async def fork_of(journal: Journal, run_id: str, at: int) -> str:
+    """A copy of the run up to step `at`, with a launch note of its own: the seal is bound to one run."""
+    new_id = await fork(journal, run_id, at)
+    launch = launch_of(await journal.load(run_id))
+    if launch is not None:
+        last = (await journal.load(new_id))[-1].seq
+        await journal.append([Record(new_id, last + 1, time.time(), launch_note(new_id, launch))])
+    return new_id

@@ -1,0 +1,136 @@
+"""`runs list` and `runs show`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import msgspec
+
+from treadle._cli.display.table import table
+from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent
+from treadle._cli.runs.lookup import find_run, status_of
+from treadle._engine.result import RunResult, result_of
+from treadle._journal import Journal
+from treadle._types.events import (
+    AnswerDone,
+    Event,
+    Record,
+    RunFinished,
+    ThinkDone,
+    ThinkFailed,
+    ThinkStarted,
+    ToolDone,
+    ToolStarted,
+)
+from treadle._types.messages import text_of
+from treadle._types.state import RunState, fold
+
+
+async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
+    infos = await journal.list(limit=args.limit, status=args.status or "", parent=None if args.all else "")
+    if args.json:
+        for info in infos:
+            sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
+        return 0
+    if args.ids:
+        print("".join(f"{info.run_id}\n" for info in infos), end="")
+        return 0
+    if not infos:
+        print("no runs" + (f" that are {args.status}" if args.status else "") + '; treadle run "question" makes one')
+        return 0
+    width = 8 if not args.all else max(len(info.run_id) for info in infos)
+    rows = [
+        [info.run_id[:width], status_of(info), ago(info.updated), str(info.records), info.model, info.question]
+        for info in infos
+    ]
+    print(table(("RUN", "STATUS", "WHEN", "RECORDS", "MODEL", "QUESTION"), rows, right=(3,)))
+    return 0
+
+
+async def show_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    records = await journal.load(run_id)
+    if args.json:
+        for record in records:
+            sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
+        return 0
+    if args.records:
+        began = records[0].time
+        rows = [[str(r.seq), f"{r.time - began:.3f}", str(r.event.__struct_config__.tag), summary(r)] for r in records]
+        print(table(("SEQ", "SECONDS", "EVENT", "WHAT"), rows, right=(0, 1)))
+        return 0
+    state = fold(records)
+    children = await journal.list(parent=run_id, limit=1000)
+    _print_run(run_id, state, result_of(state, run_id), [child.run_id for child in children])
+    return 0
+
+
+def _print_run(run_id: str, state: RunState, result: RunResult, children: list[str]) -> None:
+    facts = {
+        "run": run_id,
+        "when": f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(state.created))} ({ago(state.created)})",
+        "agent": f"{state.started.agent if state.started else '?'} on {state.model}, dialect {state.dialect}",
+        "tools": ", ".join(tool.name for tool in state.tools) or "none",
+        "ended": result.stop_reason
+        if state.finished
+        else "paused"
+        if state.paused
+        else "not ended: treadle runs resume goes on with it",
+        "spent": f"{plural(result.iterations or len(state.dag.steps), 'step')}, {seconds(result.elapsed)}, {spent(result.usage)}",
+    }
+    if state.finished is not None and state.finished.error:
+        facts["error"] = state.finished.error
+    if children:
+        facts["children"] = ", ".join(children)
+    for name, value in facts.items():
+        print(f"{name:9}{clean(value)}")
+    print(f"\nquestion\n{_indented(state.question)}")
+    if state.steps:
+        rows = [
+            [
+                str(step.iteration),
+                step.tool,
+                arguments(step.args, 60),
+                step.error,
+                seconds(step.elapsed),
+                one_line(step.observation, 400),
+            ]
+            for step in state.steps
+        ]
+        print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
+    for call in state.paused.calls if state.paused else ():
+        print(f"\nwaits for approval: {call.id}  {clean(call.name)} {arguments(call.args, 300)}")
+    if result.answer:
+        print(f"\nanswer\n{_indented(result.answer)}")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in clean(text).split("\n"))
+
+
+def summary(record: Record) -> str:
+    """What one record says, in a line."""
+    event: Event = record.event
+    match event:
+        case ThinkStarted():
+            return f"{event.component}, step {event.iteration}"
+        case ThinkDone():
+            calls = ", ".join(f"{call.name}({arguments(call.args, 60)})" for call in event.message.calls)
+            said = calls or event.problem or event.answer or event.message.text
+            return f"{event.component}: {one_line(said, 200)} [{spent(event.usage)}]"
+        case ThinkFailed():
+            return one_line(event.error, 200)
+        case ToolStarted():
+            return f"{event.call.name}({arguments(event.call.args, 100)})"
+        case ToolDone():
+            return f"{event.name}: {event.error + ': ' if event.error else ''}{one_line(text_of(event.content), 200)}"
+        case AnswerDone():
+            return one_line(event.text, 200)
+        case RunFinished():
+            return f"{event.stop_reason}{': ' + event.error if event.error else ''}"
+        case _:
+            fields = msgspec.to_builtins(event)
+            fields.pop("type", None)
+            return one_line(", ".join(f"{name}: {one_line(str(value), 60)}" for name, value in fields.items()), 200)

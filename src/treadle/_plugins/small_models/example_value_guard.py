@@ -1,0 +1,54 @@
+"""ExampleValueGuard: a small model that lacks an id or a date takes the example in a tool's description. The call is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
+from treadle._plugins.small_models.numbers_and_ids import mentions
+from treadle._plugins.small_models.support import prompt, require_other_tool, source_texts
+from treadle._plugins.state_queries import same_calls, small_under_grammar
+from treadle._tools.base import ToolOutcome
+from treadle._types.messages import ToolCall
+from treadle._types.request import ToolSchema
+
+OBJECTION = (
+    "Tool '{tool}' was not called: \"{value}\" is only the example in the description of {name}. "
+    "Take the value from the task or from a result; if it is in neither, call another tool that gives it."
+)
+
+
+class ExampleValueGuard(Plugin):
+    """Looks at values with a digit (ids, dates), which nobody guesses rightly. The next reply is for another tool; the same
+    call goes through when it is made again, as the example may be what is meant."""
+
+    name = "example_value_guard"
+
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
+        tool = run.tool(call.name) if small_under_grammar(run) else None
+        if tool is None or same_calls(run, call):
+            return call
+        for name, value in _examples(call.args, tool.schema):
+            if not any(mentions(text, value) for text in source_texts(run)):
+                objection = prompt(run, "example_value", OBJECTION)
+                objection = objection.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
+                await require_other_tool(run, self.name, call.name)
+                return ToolOutcome(objection, "rejected", executed=False)
+        return call
+
+
+def _examples(args: dict[str, Any], tool: ToolSchema) -> Iterator[tuple[str, str]]:
+    """The arguments, by name, whose value is in the description of their parameter."""
+    for name, value in args.items():
+        schema = parameter_schema(tool, name)
+        if (
+            isinstance(value, str)
+            and re.search(r"\d", value)
+            and "enum" not in schema
+            and mentions(str(schema.get("description", "")), value)
+        ):
+            yield name, value

@@ -1,0 +1,59 @@
+"""What the guards for small models share: the texts a value can come from, and the constraint on the next reply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle._engine.context import RunContext
+from treadle._types.events import ReplyConstrained
+from treadle._types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
+
+_HARMLESS = ("pure", "idempotent")
+_WRITTEN_BY_US = ("note", "reformat")
+_NAMES_OF_0_1 = {
+    "give_up": "insist",
+    "example_value": "borrowed",
+    "unsourced_call": "invented_call",
+    "unsourced_answer": "invented_answer",
+    "untried": "invented_untried",
+}
+
+
+def prompt(run: RunContext, name: str, default: str) -> str:
+    """The user's text for a prompt, under its name or the one it had in version 0.1; else the default."""
+    return run.prompts.get(name, run.prompts.get(_NAMES_OF_0_1[name], default))
+
+
+def source_texts(run: RunContext) -> Iterator[str]:
+    """Everything a value may come from: the user's texts, the system prompt and the results of tools.
+
+    Replies of this run and our notes about them are left out: a value in those may be made up.
+    """
+    state = run.state
+    yield state.question
+    if state.started is not None:
+        yield state.started.system
+    refused = {step.call_id for step in state.steps if step.error == "rejected"}
+    for entry in state.window:
+        match entry.message:
+            case ToolMessage(call_id=call_id, content=content) if call_id not in refused:
+                yield text_of(content)
+            case UserMessage(kind=kind, content=content) if kind not in _WRITTEN_BY_US:
+                yield text_of(content)
+            case AssistantMessage(text=text) if entry.component == "history":
+                yield text
+            case _:
+                pass
+
+
+async def require_other_tool(run: RunContext, component: str, refused: str) -> None:
+    """After a refused call: the next reply cannot call that tool, if there is another."""
+    if len(run.state.tools) > 1:
+        must_act = all_harmless(run) and not run.model.profile.tiny
+        await run.emit(ReplyConstrained(component, must_act, (refused,)))
+
+
+def all_harmless(run: RunContext) -> bool:
+    """Whether the model may be made to call a tool, whichever of those on offer it takes."""
+    offered = [run.tool(schema.name) for schema in run.state.tools]
+    return all(tool is not None and tool.effect in _HARMLESS for tool in offered)

@@ -1,0 +1,103 @@
+"""UnsourcedValueGuard: a small model that lacks a number or an id makes one up. The call or the answer is sent back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
+from treadle._plugins.small_models.numbers_and_ids import ids, mentions, unsourced_number
+from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
+from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar
+from treadle._tools.base import Tool, ToolOutcome
+from treadle._types.events import MessageRetracted, Noted, ReplyConstrained
+from treadle._types.messages import ToolCall, UserMessage
+from treadle._types.state import RunState
+
+IN_A_CALL = (
+    "Tool '{tool}' was not called: {value} is neither in the task nor in a result. First call the tool that tells it."
+)
+IN_THE_ANSWER = "{value} is in no result. Call the tool that tells it. If none does, answer without it."
+UNTRIED = "You have not tried yet. Call the tool that comes nearest to it."
+_MAX_OBJECTIONS = 2
+_MAX_CHARS = 80
+"""A longer argument is a text, which may well say new things."""
+
+
+class UnsourcedValueGuard(Plugin):
+    """Objects to a required argument of a call, and to an answer after calls, with a number or id that is in no source; and to
+    giving up before any call. An answer without a call is otherwise believed: the model may know it.
+
+    The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a tiny
+    model are left alone, because it only ever makes one.
+    """
+
+    name = "unsourced_value_guard"
+
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
+        tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
+        if tool is None or same_calls(run, call):
+            return call
+        values = list(_required_values(call.args, tool))
+        value = next((value for text in values for value in _unsourced_ids(run, text)), "")
+        value = value or unsourced_number(" ; ".join(values), source_texts(run))
+        if not value:
+            return call
+        objection = prompt(run, "unsourced_call", IN_A_CALL).replace("{tool}", call.name).replace("{value}", value)
+        await require_other_tool(run, self.name, call.name)
+        return ToolOutcome(objection, "rejected", executed=False)
+
+    async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
+        state = run.state
+        objections = len(state.notes.get(self.name, ()))
+        if (
+            not small_under_grammar(run)
+            or not state.tools
+            or state.answer_only
+            or state.candidate is None
+            or objections >= _MAX_OBJECTIONS
+        ):
+            return answer
+        objection = self._objection(run, answer)
+        if not objection:
+            return answer
+        # Not with the tool that was refused just now.
+        refused = {step.tool for step in last_round(state) if step.error == "rejected"} if state.steps else set[str]()
+        constraint = ReplyConstrained(self.name, all_harmless(run), tuple(sorted(refused)))
+        await run.emit(Noted(self.name, {"objection": objection}), constraint, _retraction(state, self.name))
+        return UserMessage(objection, kind="note")
+
+    def _objection(self, run: RunContext, answer: str) -> str:
+        """What is said against the answer; empty when nothing is."""
+        state = run.state
+        if not state.steps:
+            return prompt(run, "untried", UNTRIED) if state.task_successful is False else ""
+        if run.model.profile.tiny:  # it answers after its first result, whatever it is told about it
+            return ""
+        value = unsourced_number(answer, source_texts(run))
+        return prompt(run, "unsourced_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
+
+
+def _retraction(state: RunState, component: str) -> MessageRetracted:
+    """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told meanwhile."""
+    return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
+
+
+def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
+    """The required arguments as text; optional ones may well be the model's own choice."""
+    for name in cast("list[str]", tool.parameters.get("required") or ()):
+        value = args.get(name)
+        if (
+            isinstance(value, (str, int, float))
+            and not isinstance(value, bool)
+            and not {"enum", "default"} & parameter_schema(tool.schema, name).keys()
+        ):
+            text = str(value)
+            if len(text) <= _MAX_CHARS:
+                yield text
+
+
+def _unsourced_ids(run: RunContext, text: str) -> Iterator[str]:
+    return (f'"{id}"' for id in ids(text) if not any(mentions(source, id) for source in source_texts(run)))

@@ -1,0 +1,92 @@
+"""Operations that look into a run: its records, the requests it sent, the files its tools made."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from treadle._server.api import bodies as b
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.views import find_artifact, record_body, request_body
+from treadle._server.errors import bad_request, conflict
+
+ARTIFACT_CSP = (
+    "sandbox; default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
+    "frame-ancestors 'self'"
+)
+_SHOWN_INLINE = ("text/", "image/", "audio/", "video/", "application/json", "application/pdf")
+
+
+async def run_records(call: Call) -> Response:
+    query: b.RecordsQuery = call.query
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    records = [record for record in await call.hub.records(run_id) if record.seq > query.after]
+    page = records[: query.limit]
+    return answer(b.RecordList([record_body(record) for record in page], len(records) > len(page)))
+
+
+async def run_request(call: Call) -> Response:
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    number = call.path("seq")
+    if not number.isascii() or not number.isdigit() or len(number) > 15:
+        raise bad_request("the number of a record must be a non-negative integer")
+    return answer(request_body(await call.hub.records(run_id), int(number)))
+
+
+async def run_artifact(call: Call) -> Response:
+    """A file that a tool made: shown in a sandbox without scripts, network or an origin."""
+    query: b.ArtifactQuery = call.query
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    artifact = find_artifact(await call.hub.records(run_id), call.path("name"), query.call_id)
+    try:
+        content = base64.b64decode(artifact.content, validate=True) if artifact.base64 else artifact.content.encode()
+    except binascii.Error:
+        raise conflict("the artifact is marked as base64 but is not valid base64") from None
+    mime = artifact.mime if artifact.mime.isascii() and artifact.mime.isprintable() else "application/octet-stream"
+    inline = mime.startswith(_SHOWN_INLINE) and not query.download
+    filename = quote(artifact.name.rsplit("/")[-1][:200], safe="")
+    headers = {
+        "content-security-policy": ARTIFACT_CSP,
+        "content-disposition": f"{'inline' if inline else 'attachment'}; filename*=utf-8''{filename}",
+        "cache-control": "private, max-age=3600",
+    }
+    return Response(content, 200, headers, media_type=mime)
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/records",
+        handler=run_records,
+        tag="inspector",
+        query=b.RecordsQuery,
+        errors=(404,),
+        summary="The run's log.",
+        answers={200: b.RecordList},
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/requests/{seq}",
+        handler=run_request,
+        tag="inspector",
+        errors=(404, 409),
+        summary="The exact request a record sent to the model.",
+        answers={200: b.RequestBody},
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/artifacts/{name:path}",
+        handler=run_artifact,
+        tag="runs",
+        query=b.ArtifactQuery,
+        errors=(404, 409),
+        summary="A file that a tool made, to be shown in a sandbox.",
+        answers={200: "*/*"},
+    ),
+)

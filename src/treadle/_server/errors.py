@@ -1,0 +1,58 @@
+"""Errors as HTTP responses: a status, a type, and a message that says what to do."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+from treadle._types.errors import ConfigError, JournalError, RunBusyError, RunNotFoundError, TreadleError
+
+
+class ApiError(Exception):
+    def __init__(self, status: int, kind: str, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.retry_after = retry_after
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "bad_request", message)
+
+
+def not_found(what: str, hint: str = "") -> ApiError:
+    return ApiError(404, "not_found", f"there is no {what}" + (f"; {hint}" if hint else ""))
+
+
+def conflict(message: str) -> ApiError:
+    return ApiError(409, "conflict", message)
+
+
+def too_many(message: str, retry_after: float = 1.0) -> ApiError:
+    return ApiError(429, "too_many_requests", message, retry_after=retry_after)
+
+
+def from_engine(error: TreadleError) -> ApiError:
+    """The response to an error of the engine; what a client cannot do anything about is only logged."""
+    match error:
+        case RunNotFoundError():
+            return ApiError(404, "not_found", str(error))
+        case RunBusyError():
+            return conflict(f"{error}; wait until it has finished, or send it a message")
+        case JournalError():
+            return ApiError(503, "journal_unavailable", "the journal is not available: try again", retry_after=5.0)
+        case ConfigError():
+            return bad_request(str(error))
+        case _:
+            return ApiError(500, "internal", "the run could not be started: the server's log says why")
+
+
+def error_response(error: ApiError) -> Response:
+    body = msgspec.json.encode({"error": {"type": error.kind, "message": error.message, "code": error.status}})
+    headers = {"retry-after": str(max(1, round(error.retry_after)))} if error.retry_after is not None else {}
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if error.status in (408, 413):
+        headers["connection"] = "close"  # the rest of the body is not read
+    return Response(body, error.status, headers, media_type="application/json")

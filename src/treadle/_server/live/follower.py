@@ -1,0 +1,137 @@
+"""A client's stream of a run, live or finished, from any position: each event once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from itertools import takewhile
+from typing import Any
+
+from treadle._journal.base import Journal
+from treadle._server.live.channel import Channel, OpenMessage, Piece
+from treadle._server.live.projection import START, ClientEvent, Detail, Position, Projection
+from treadle._server.live.sse import HEARTBEAT, encode
+from treadle._server.settings import ServerSettings
+from treadle._types.errors import RunNotFoundError
+from treadle._types.events import Record
+
+_BATCH = 200
+"""How many records are turned into events at a time, so that a long log does not become one huge chunk."""
+
+
+class Follower:
+    """How far one client has read a run. It holds no events: it reads the log and the message that is open."""
+
+    def __init__(self, channel: Channel, journal: Journal, after: Position = START, detail: Detail = "plain") -> None:
+        self.channel = channel
+        self.projection = Projection(detail)
+        self._journal = journal
+        self._after = after
+        self.behind = True
+        """Whether the last step read records, so that there may be more."""
+        self._fed = 0
+        self._open_message: OpenMessage | None = None
+        self._next_piece = 0
+
+    async def step(self) -> list[ClientEvent]:
+        """The events since the last step that this client has not seen."""
+        records = await self._records()
+        self.behind = bool(records)
+        events: list[ClientEvent] = []
+        for record in records:
+            events += self._open_text(record.seq)
+            self._fed = record.seq + 1
+            events += self.projection.feed(record)
+        if len(records) < _BATCH and not self.projection.finished:
+            events += self._open_text(self.channel.stored)
+        return [rest for event in events if (rest := event.after(self._after)) is not None]
+
+    async def _records(self) -> list[Record]:
+        if (log := self.channel.records) is not None:
+            return list(log[self._fed : min(self._fed + _BATCH, self.channel.stored)])
+        try:
+            return (await self._journal.load(self.channel.run_id, after=self._fed - 1))[:_BATCH]
+        except RunNotFoundError:  # a child run that has not started yet
+            return []
+
+    def _open_text(self, before: int) -> Iterator[ClientEvent]:
+        """The text of the open message that came before that record and has not been shown."""
+        message = self.channel.open_message
+        if message is not self._open_message:
+            self._open_message, self._next_piece = message, message.first
+        if message.base >= self._fed or self._next_piece < message.first:
+            return  # not opened yet, or its beginning was dropped: the record of the complete message brings the rest
+        fresh = list(takewhile(lambda piece: piece.seq < before, message.pieces[self._next_piece - message.first :]))
+        self._next_piece += len(fresh)
+        for group in _by_source(fresh):
+            text = "".join(piece.text for piece in group)
+            piece = (
+                self.projection.piece(text) if group[0].kind == "answer" else self._extra(group[0], text, group[-1].end)
+            )
+            if piece is not None:
+                yield piece
+
+    def _extra(self, piece: Piece, text: str, end: int) -> ClientEvent | None:
+        """A thought, or output of a call.
+
+        Calls that run in parallel write in turn, so their output is numbered together, after the record it followed.
+        """
+        if not self.projection.full:
+            return None
+        name, iteration, reasoning = piece.source
+        data: dict[str, Any] = {"content": text}
+        if piece.kind == "thought":
+            data |= {"component": name, "iteration": iteration, "reasoning": reasoning}
+        elif self.projection.is_open(name):
+            data |= {"call_id": name, "tool_name": piece.tool}
+        else:
+            return None  # its result has been shown
+        return ClientEvent(piece.kind, data, Position(piece.seq, end), end - len(text))
+
+
+def _by_source(pieces: list[Piece]) -> Iterator[list[Piece]]:
+    """Adjacent pieces of one source as a group: a client that reads slowly gets longer pieces, not more of them."""
+    group: list[Piece] = []
+    for piece in pieces:
+        if group and (piece.kind, piece.seq, piece.source) != (group[0].kind, group[0].seq, group[0].source):
+            yield group
+            group = []
+        group.append(piece)
+    if group:
+        yield group
+
+
+async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator[bytes, None]:
+    """The stream of one client. It ends after the run's last event, or when the server stops."""
+    channel = follower.channel
+    channel.followers += 1
+    silent = 0.0
+    try:
+        yield b"retry: 1000\n\n"
+        while not channel.closed:
+            version = channel.version
+            events = await follower.step()
+            for chunk in encode(events):
+                silent = 0.0
+                yield chunk
+            if follower.projection.finished:
+                return
+            if events and not follower.behind:
+                await asyncio.sleep(settings.flush)  # only text was new
+            if events or follower.behind:
+                continue
+            if channel.failure:
+                failure = ClientEvent(
+                    "error", {"type": "broken", "message": channel.failure}, Position(follower.projection.state.seq)
+                )
+                for chunk in encode([failure]):
+                    yield chunk
+                return
+            wait = settings.heartbeat - silent if channel.live else min(settings.poll, settings.heartbeat)
+            if not await channel.changed(version, wait):
+                silent += wait
+                if silent >= settings.heartbeat:
+                    silent = 0.0
+                    yield HEARTBEAT
+    finally:
+        channel.followers -= 1

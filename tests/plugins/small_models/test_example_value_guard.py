@@ -1,0 +1,95 @@
+"""A small model that calls a tool with the example in its description is told so, once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from kit import assert_paired, go
+from plugins.scenes import answer_in, in_dialect
+from treadle import Agent, ScriptedModel, tool
+
+CALLED: list[str] = []
+
+
+@tool(effect="pure")
+def record(employee: str) -> str:
+    """Look up an employee.
+
+    Args:
+        employee: the id, such as E17 or E-18
+    """
+    CALLED.append(employee)
+    return f"record of {employee}"
+
+
+@tool(effect="pure")
+def phone_book(name: str) -> str:
+    """The id of a person.
+
+    Args:
+        name: the name, such as Ada Brandt
+    """
+    CALLED.append(name)
+    return "id E17" if name == "Ada Brandt" else "id E48"
+
+
+def run(question: str, *calls: str, tools: tuple[object, ...] = (record, phone_book), **more: Any):
+    CALLED.clear()
+    prompts = more.pop("prompts", None)
+    abilities = {"tool_call": False, "grammar": True, "parameters": 1.5, **more}
+    model = ScriptedModel([*calls, answer_in("schema", "done")], abilities=abilities)
+    return model, go(Agent(model, list(tools), dialect="schema", prompts=prompts).run(question))
+
+
+EXAMPLE = in_dialect("schema", "record", employee="E17")
+LOOKED_UP = in_dialect("schema", "phone_book", name="Ada Brandt")
+
+
+def test_an_id_from_the_description_is_refused_and_the_next_reply_is_for_another_tool():
+    model, result = run("Where does Ada work?", EXAMPLE, LOOKED_UP, EXAMPLE)
+    assert CALLED == ["Ada Brandt", "E17"]
+    assert '"E17" is only the example in the description of employee' in result.steps[0].observation
+    assert result.steps[0].error == "rejected"
+    assert ["'record'" in str(request.format) for request in model.requests] == [True, False, True, True]
+    assert_paired(result.messages)
+
+
+def test_what_was_said_by_the_user_or_a_tool_may_be_used():
+    run("Where does e17 work?", EXAMPLE)
+    assert CALLED == ["E17"]
+    run("Where does Ada work?", LOOKED_UP, EXAMPLE)
+    assert CALLED == ["Ada Brandt", "E17"]
+
+
+def test_a_second_time_the_same_call_goes_through():
+    model, _ = run("Where does Ada work?", EXAMPLE, EXAMPLE, tools=(record,))
+    assert CALLED == ["E17"]
+    assert "'record'" in str(model.requests[1].format)
+
+
+@pytest.mark.parametrize("able", [{"grammar": False}, {"parameters": None}, {"parameters": 7.0}])
+def test_models_without_grammar_and_those_not_known_to_be_small_are_left_alone(able: dict[str, Any]):
+    _, result = run("Where does Ada work?", EXAMPLE, **able)
+    assert CALLED == ["E17"]
+    assert result.steps[0].error == ""
+
+
+@pytest.mark.parametrize("name", ["example_value", "borrowed"])
+def test_the_words_can_be_replaced_also_under_the_name_of_0_1(name: str):
+    _, result = run("Where does Ada work?", EXAMPLE, prompts={name: "Not {value} for {name} of {tool}."})
+    assert result.steps[0].observation == "Not E17 for employee of record."
+
+
+def test_values_without_a_digit_and_choices_are_left_alone():
+    run("Whose id?", LOOKED_UP)
+    assert CALLED == ["Ada Brandt"]
+
+    @tool
+    def size(format: Annotated[Literal["A4", "A5"], "A4 or A5"]) -> str:
+        """The size of a sheet."""
+        return "21 cm"
+
+    _, result = run("How wide is a sheet?", in_dialect("schema", "size", format="A4"), tools=(size,))
+    assert result.steps[0].error == ""

@@ -1,0 +1,62 @@
+"""Numbers and ids: how they are read, and which of them have a source."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle._plugins.small_models.numbers_and_ids import ids, mentions, numbers, unsourced_number
+
+TEXT = "4 * 110 of 1,200.50 at 07:50 on 2024-01-02: 3kg, AB17, R-100, 12.5%, 42."
+
+
+def test_numbers_are_plain_numbers():
+    assert [str(number) for number in numbers(TEXT)] == ["4", "110", "1200.50", "3", "12.5", "42"]
+    assert numbers("9" * 21) == []
+
+
+def test_ids_begin_with_a_letter_and_have_a_digit():
+    assert ids(TEXT) == ["AB17", "R-100"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("about ab-17.", "AB17", True),
+        ("about AB17", "ab 17", True),
+        ("about AB178", "AB17", False),
+        ("about XAB17", "AB17", False),
+        ("C++ (2)", "c2", False),
+        ("anything", "--", False),
+    ],
+)
+def test_mentions_is_about_whole_words_in_whatever_case(text: str, value: str, expected: bool):
+    assert mentions(text, value) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "sources", "unsourced"),
+    [
+        ("It costs 440.", ["71.50", "4 nights"], "440"),
+        ("It costs 286.", ["71.50", "4 nights"], ""),
+        ("It costs 71.5", ["71.50"], ""),
+        ("75.50 with tax", ["71.50", "4"], ""),
+        ("67.5 off", ["71.50", "4"], ""),
+        ("17.88 each", ["71.50", "4"], ""),
+        ("90 minutes", ["1.5 hours"], ""),
+        ("44, then 45", ["44"], "45"),
+        ("44", ["0", "7"], "44"),
+        ("7 days, 24 hours, 365 days", [], ""),
+        ("no numbers", [], ""),
+        ("44", [], "44"),
+        ("9" * 400, [], ""),
+        ("999", [" ".join(str(number * 7919) for number in range(100))], ""),
+    ],
+)
+def test_a_number_has_a_source_or_follows_from_two(text: str, sources: list[str], unsourced: str):
+    assert unsourced_number(text, sources) == unsourced
+
+
+def test_only_the_first_numbers_of_a_long_text_are_checked():
+    many = " ".join(["44"] * 60)
+    assert unsourced_number(f"{many} 97", ["44"]) == ""
+    assert unsourced_number(f"97 {many}", ["44"]) == "97"

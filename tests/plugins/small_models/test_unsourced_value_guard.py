@@ -1,0 +1,195 @@
+"""A small model that makes up a number or an id, in a call or an answer, is sent back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit import assert_paired, go
+from plugins.scenes import answer_in, in_dialect
+from treadle import Agent, ScriptedModel, tool
+from treadle._types.messages import AssistantMessage, UserMessage
+
+CALLED: list[str] = []
+
+
+@tool(effect="pure")
+def price(code: str) -> str:
+    """The price of a room.
+
+    Args:
+        code: the code of the room
+    """
+    CALLED.append(code)
+    return "71.50 EUR a night"
+
+
+@tool(effect="pure")
+def hotel(name: str) -> str:
+    """Look up a hotel."""
+    CALLED.append(name)
+    return "3 stars, room code CL-15"
+
+
+@tool(effect="pure")
+def calculate(expression: str, digits: int = 2) -> str:
+    """Work out a sum."""
+    CALLED.append(expression)
+    return "286"
+
+
+def call(name: str, /, **args: Any) -> str:
+    return in_dialect("direct", name, **args)
+
+
+def run(
+    *replies: str,
+    question: str = "What do 4 nights at the Casa Luna cost?",
+    tools: Any = (hotel, price, calculate),
+    **more: Any,
+):
+    CALLED.clear()
+    abilities = {"tool_call": False, "grammar": True, "parameters": 1.5, **more.pop("abilities", {})}
+    model = ScriptedModel(list(replies), abilities=abilities)
+    return model, go(Agent(model, list(tools), prompts=more.pop("prompts", None)).run(question, **more))
+
+
+DONE = answer_in("direct", "It costs 286 EUR.")
+HOTEL, PRICE, SUM = (
+    call("hotel", name="Casa Luna"),
+    call("price", code="CL-15"),
+    call("calculate", expression="4 * 71.50"),
+)
+
+
+def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_for_another_tool():
+    model, result = run(HOTEL, call("calculate", expression="4 * 110"), PRICE, SUM, DONE)
+    assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]
+    assert "110 is neither in the task nor in a result" in result.steps[1].observation
+    assert ["'calculate'" in str(request.format) for request in model.requests] == [True, True, False, True, True]
+    assert result.answer == "It costs 286 EUR."
+    assert_paired(result.messages)
+
+
+def test_so_is_an_id():
+    _, result = run(call("price", code="CL-20"), HOTEL, PRICE, SUM, DONE)
+    assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]
+    assert '"CL-20" is neither' in result.steps[0].observation
+
+
+def test_a_call_that_is_made_again_goes_through():
+    run(call("price", code="CL-20"), call("price", code="CL-20"), DONE, tools=(price,))
+    assert CALLED == ["CL-20"]
+
+
+def test_an_answer_with_a_number_that_nobody_said_is_sent_back_twice_at_most():
+    guess = answer_in("direct", "It costs 440 EUR.")
+    model, result = run(HOTEL, guess, PRICE, SUM, DONE)
+    assert result.answer == "It costs 286 EUR."
+    assert "440 is in no result" in str(model.requests[2].messages[-1])
+    assert "final_answer" not in str(model.requests[2].format), "harmless tools only: it has to call one"
+    assert run(HOTEL, guess, guess, guess)[1].answer == "It costs 440 EUR."
+
+
+def test_giving_up_untried_is_sent_back():
+    gives_up = answer_in("direct", "That is not known.").replace("true", "false")
+    model, result = run(gives_up, HOTEL, answer_in("direct", "3 stars"), question="And the Casa Luna?")
+    assert (result.answer, len(model.requests)) == ("3 stars", 3)
+    assert "You have not tried yet" in str(model.requests[1].messages[-1])
+
+
+def test_after_a_refusal_the_refused_tool_is_not_the_one_to_call():
+    guess = answer_in("direct", "It costs 440 EUR.")
+    model, _ = run(call("price", code="CL-20"), guess, HOTEL, DONE, DONE, DONE, tools=(hotel, price))
+    assert [name in str(model.requests[2].format) for name in ("'hotel'", "'price'", "'final_answer'")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("unknown", [None, 4.0, 70.0])
+def test_a_model_that_is_not_known_to_be_small_is_left_alone(unknown: float | None):
+    guess = answer_in("direct", "It costs 440 EUR.")
+    model, result = run(call("price", code="CL-20"), guess, abilities={"parameters": unknown})
+    assert (CALLED, result.answer, len(model.requests)) == (["CL-20"], "It costs 440 EUR.", 2)
+    gives_up = answer_in("direct", "That is not known.").replace("true", "false")
+    model, result = run(gives_up, abilities={"parameters": unknown})
+    assert (result.answer, len(model.requests)) == ("That is not known.", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "replies"),
+    [
+        ("unsourced_call", [call("price", code="CL-20"), DONE]),
+        ("invented_call", [call("price", code="CL-20"), DONE]),
+        ("unsourced_answer", [HOTEL, answer_in("direct", "440"), answer_in("direct", "unknown")]),
+        ("invented_answer", [HOTEL, answer_in("direct", "440"), answer_in("direct", "unknown")]),
+        ("untried", [answer_in("direct", "no").replace("true", "false"), HOTEL, answer_in("direct", "3 stars")]),
+        (
+            "invented_untried",
+            [answer_in("direct", "no").replace("true", "false"), HOTEL, answer_in("direct", "3 stars")],
+        ),
+    ],
+)
+def test_the_words_can_be_replaced_also_under_the_names_of_0_1(name: str, replies: list[str]):
+    model, _ = run(*replies, DONE, DONE, prompts={name: "OURS"})
+    assert any("OURS" in str(request.messages[-1]) for request in model.requests)
+
+
+def test_a_tool_that_can_do_harm_is_never_forced():
+    @tool
+    def book(name: str) -> str:
+        """Book a hotel."""
+        return "booked"
+
+    model, _ = run(HOTEL, answer_in("direct", "440 EUR"), DONE, tools=(hotel, book))
+    assert "final_answer" in str(model.requests[2].format)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It has 3 stars.",
+        "4 times 71.50 is 286.",
+        "71.5 EUR",
+        "75.50 with 4 EUR of tax",
+        "17.88 a quarter",
+        "Booked at 07:45 on 2031-08-17, K-99.",
+    ],
+)
+def test_what_was_said_or_follows_from_it_passes(reply: str):
+    model, result = run(HOTEL, PRICE, answer_in("direct", reply))
+    assert (result.answer, len(model.requests)) == (reply, 3)
+
+
+@pytest.mark.parametrize("reply", ["A week has 7 days.", "It ended in 1945.", "They cost 408 EUR.", "That is CL-20."])
+def test_an_answer_without_any_call_is_believed(reply: str):
+    model, result = run(answer_in("direct", reply))
+    assert (result.answer, len(model.requests)) == (reply, 1)
+
+
+def test_what_was_said_before_this_question_counts():
+    history = [UserMessage("What is it?"), AssistantMessage("Room CL-20, 440 EUR.", dialect="native")]
+    run(call("price", code="CL-20"), answer_in("direct", "440 EUR"), question="And again?", history=history)
+    assert CALLED == ["CL-20"]
+
+
+def test_optional_arguments_long_texts_tiny_and_able_models_are_left_alone():
+    run(call("calculate", expression="4 + 4", digits=20), DONE)
+    assert CALLED == ["4 + 4"]
+    text = "In 1789 there was a revolution. " * 4
+    run(call("calculate", expression=text), DONE)
+    assert [text] == CALLED
+    guess = answer_in("direct", "440")
+    CALLED.clear()
+    native = ScriptedModel(
+        [{"name": "price", "args": {"code": "CL-20"}}, "440"], abilities={"grammar": True, "parameters": 1.5}
+    )
+    assert go(Agent(native, [price]).run("q")).answer == "440"
+    assert CALLED == ["CL-20"]
+    for abilities in ({"grammar": False, "json_schema": True}, {"tiny": True}):
+        model, _ = run(call("price", code="CL-20"), guess, guess, abilities=abilities)
+        assert CALLED == ["CL-20"]
+        assert len(model.requests) == 2
