@@ -33,8 +33,8 @@ def test_condense_gives_text_back_that_fits_and_shortens_what_does_not():
     async def main() -> None:
         run = Agent(model, [echo]).start("q")
         await run
-        assert await condense(run, "as it is", hint="general", tokens=50) == "as it is"
-        assert await condense(run, "long " * 1000, hint="step_dependency", tokens=50) == "short and exact"
+        assert await condense(run.context, "as it is", hint="general", tokens=50) == "as it is"
+        assert await condense(run.context, "long " * 1000, hint="step_dependency", tokens=50) == "short and exact"
         assert HINTS["step_dependency"] in said(model.requests[-1])
 
     go(main())

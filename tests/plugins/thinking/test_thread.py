@@ -22,9 +22,9 @@ def test_an_advisers_thread_starts_again_when_it_is_long_and_says_so():
         held.append(run)
         await run
         for number in range(12):
-            thread = Thread(run, "adviser", "SYSTEM", f"OPENING {number}", tokens=500)
+            thread = Thread(run.context, "adviser", "SYSTEM", f"OPENING {number}", tokens=500)
             await thread.say(f"turn {number}")
-            await run.emit(thread.note())
+            await run.context.emit(thread.note())
 
     go(main())
     asked = [request for request in model.requests if request.component == "adviser"]
