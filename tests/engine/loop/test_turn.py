@@ -126,24 +126,20 @@ def decision(reply: Reply, **options: Any) -> Any:
 def test_calls_keep_ids_that_are_new_and_get_one_where_they_are_not():
     run = execution(tools=[add])
     run.used_call_ids.add("old")
-    calls = (
-        RawCall("new", "add", "{}"),
-        RawCall("old", "add", "{}"),
-        RawCall("", "add", "{}"),
-        RawCall("new", "add", "{}"),
-    )
-    ids = [one.id for one in read(run, Reply(calls=calls, finish="calls"), 4).calls]
-    assert ids == ["new", "call_4_1", "call_4_2", "call_4_3"]
-    assert run.used_call_ids == {"old", *ids}
-    again = [one.id for one in read(run, Reply(calls=calls[1:2], finish="calls"), 4).calls]
-    assert again == ["call_4_0"]
-    assert [one.id for one in read(run, Reply(calls=calls[1:2], finish="calls"), 4).calls] == ["call_4_0x"]
+    asked = ("new", "old", "", "new")
+    given: list[str] = []
+    for _ in range(3):
+        reply = Reply(calls=tuple(RawCall(call_id, "add", "{}") for call_id in asked), finish="calls")
+        given += [one.id for one in read(run, reply, 4).calls]
+    assert given[0] == "new"
+    assert len(set(given)) == 12
+    assert not {"old", ""} & set(given)
 
 
 def test_an_empty_reply_is_a_problem():
     found = decision(Reply(""))
     assert (found.thought, found.answer) == (UNREADABLE, None)
-    assert "empty" in found.problem
+    assert found.problem
 
 
 def test_what_cannot_be_read_decides_nothing():
@@ -213,7 +209,8 @@ def test_a_repair_counts_as_an_iteration_unless_the_policy_says_otherwise():
         assert run.state.finished is not None
         assert run.state.finished.stop_reason == "limit"
         policy = RepairPolicy(counts_as_iteration=False)
-        free = await ready(ScriptedModel(["fine"], abilities=TEXT_ONLY), [add], max_iterations=1, repair=policy)
+        readable = '{"type": "final_answer", "answer": "fine"}'
+        free = await ready(ScriptedModel([readable], abilities=TEXT_ONLY), [add], max_iterations=1, repair=policy)
         await free.emit(*unreadable(1))
         await turn(free)
         assert (free.state.candidate, free.state.iteration) == ("fine", 1)
