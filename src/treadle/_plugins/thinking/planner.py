@@ -83,7 +83,11 @@ class Planner(Plugin):
         steps = await thread.fill(
             f"What happened:\n{happened}\n\nGive the whole plan as it stands now.", _SCHEMA, _parse, name="plan"
         )
-        news = [MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name)] if tell and steps != state.plan else []
+        news = (
+            [MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name)]
+            if tell and steps != state.plan
+            else []
+        )
         await run.emit(
             PlanChanged(steps, state.iteration), thread.note(iteration=state.iteration, final=final or None), *news
         )
