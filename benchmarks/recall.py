@@ -113,7 +113,7 @@ async def recall(model: Model, case: str, *, journal: Any = None, run_id: str = 
     except RunNotFoundError:
         run = agent.prepare(READ if late else f"{READ} Then tell me: {QUESTION}", run_id=run_id)
     reader.run = run
-    result = await agent.restart(run)
+    result = await agent.launch(run)
     told = [entry.message for entry in run.state.window]
     told = told[:-1] if isinstance(told[-1], AssistantMessage) else told
     spent = [result.metadata["components"].get(name, {"elapsed": 0.0, "calls": 0}) for name in ("compaction", "loop")]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
+    from treadle._flows.mcp_server import serve_mcp as serve_mcp
     from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
-    from treadle._tools.mcp.serve import serve_mcp as serve_mcp
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
@@ -176,7 +176,7 @@ _LAZY_IMPORTS = {
     "replay": "_flows.replay",
     "resolve_model": "_models.catalog.registry",
     "run_tasks": "_evals.runner",
-    "serve_mcp": "_tools.mcp.serve",
+    "serve_mcp": "_flows.mcp_server",
     "structured_llm_call": "_engine.structured",
     "tool": "_tools.function",
 }

@@ -164,7 +164,7 @@ def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
             again = agent("all sent", tools=tools, plugins=[Approval()], journal=journal)
             going = await again.load(run.id)
             going.approve(going.state.paused.calls[0].id, True)
-            result = await again.restart(going)
+            result = await again.launch(going)
             searches = sum(isinstance(r.event, ToolStarted) and r.event.call.name == "search" for r in going.records)
             assert SENT[-1] == person
         assert result is not None

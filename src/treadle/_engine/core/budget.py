@@ -25,24 +25,26 @@ def price(usage: Usage, profile: Profile) -> float | None:
 class Reservation:
     """A worst case that was set aside; `settle` replaces it by what was really used."""
 
-    __slots__ = ("_purse", "amount")
+    __slots__ = ("_tracker", "amount")
 
-    def __init__(self, purse: Purse, amount: Usage) -> None:
-        self._purse = purse
+    def __init__(self, tracker: BudgetTracker, amount: Usage) -> None:
+        self._tracker = tracker
         self.amount = amount
 
     def settle(self, used: Usage) -> None:
-        self._purse.release(self.amount, used)
+        self._tracker.release(self.amount, used)
         self.amount = NO_USAGE
 
 
-class Purse:
+class BudgetTracker:
     """Counts what is spent and what is reserved. Without a budget it only counts.
 
-    A child's purse passes every reservation on to its parent's, so parallel children can never overshoot together.
+    A child's tracker passes every reservation on to its parent's, so parallel children can never overshoot together.
     """
 
-    def __init__(self, budget: Budget | None = None, *, parent: Purse | None = None, spent: Usage = NO_USAGE) -> None:
+    def __init__(
+        self, budget: Budget | None = None, *, parent: BudgetTracker | None = None, spent: Usage = NO_USAGE
+    ) -> None:
         self.budget = budget
         self.parent = parent
         self.spent = spent
@@ -54,14 +56,14 @@ class Purse:
         return self.budget is not None or (self.parent is not None and self.parent.bounded)
 
     def require_prices(self, profile: Profile, model: str) -> None:
-        purse: Purse | None = self
-        while purse is not None:
-            if purse.budget is not None and purse.budget.cost is not None and profile.prices is None:
+        tracker: BudgetTracker | None = self
+        while tracker is not None:
+            if tracker.budget is not None and tracker.budget.cost is not None and profile.prices is None:
                 raise ConfigError(
                     f"a money limit needs prices, and none are known for {model!r}: "
                     "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))) or limit tokens instead"
                 )
-            purse = purse.parent
+            tracker = tracker.parent
 
     def reserve(self, worst: Usage, *, keep: Usage = NO_USAGE) -> Reservation:
         """Set the worst case aside, or raise `BudgetExhaustedError`. `keep` must still fit beside it (the final answer's share)."""

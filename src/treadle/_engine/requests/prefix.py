@@ -14,6 +14,7 @@ from msgspec import Struct
 from treadle._types.events import (
     ContextCompacted,
     DialectDemoted,
+    MessageRetracted,
     ModelSwitched,
     Noted,
     Record,
@@ -26,7 +27,7 @@ from treadle._types.request import Request
 from treadle._types.state import CONVERSATION, RunState
 
 _encode = msgspec.json.Encoder().encode
-_FOR_ALL = (ContextCompacted, DialectDemoted, ModelSwitched, ToolsChanged)
+_FOR_ALL = (ContextCompacted, DialectDemoted, MessageRetracted, ModelSwitched, ToolsChanged)
 
 
 class PrefixBreak(Struct, frozen=True):

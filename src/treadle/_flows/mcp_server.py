@@ -7,35 +7,29 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from treadle._tools.base import Limits, ToolOutcome
-from treadle._tools.runner import run_call
+from treadle._flows.direct_calls import DirectCalls
+from treadle._tools.base import ToolOutcome
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import MissingExtraError
 from treadle._types.events import Artifact
-from treadle._types.messages import ImagePart, ToolCall
+from treadle._types.messages import ImagePart
 
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp_types import CallToolRequestParams, CallToolResult, ContentBlock
 
-LIMITS = Limits(error_detail="message")
 
+class _Progress:
+    """What a tool shows while it works, sent to the client as progress."""
 
-class _Served:
-    """The `ToolContext` of a call that comes from a client: what a tool shows meanwhile becomes progress."""
-
-    run_id = ""
-    run: Any = None
-
-    def __init__(self, call_id: str, session: Any) -> None:
-        self.call_id = self.idempotency_key = call_id
+    def __init__(self, session: Any) -> None:
         self._session = session
-        self._shown = 0
+        self._count = 0
         self._sending: set[asyncio.Task[None]] = set()
 
     def output(self, text: str) -> None:
-        self._shown += 1
-        task = asyncio.ensure_future(self._session.report_progress(self._shown, None, text))
+        self._count += 1
+        task = asyncio.ensure_future(self._session.report_progress(self._count, None, text))
         self._sending.add(task)
         task.add_done_callback(self._sent)
 
@@ -57,6 +51,7 @@ def make_server(toolkit: Toolkit, name: str = "treadle") -> Server[Any]:
     except ImportError:
         raise MissingExtraError("serving over MCP", "mcp") from None
     open_to_all = toolkit.filtered(lambda tool: tool.approval == "allow")
+    calls = DirectCalls(open_to_all, name=name)
 
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
@@ -74,11 +69,9 @@ def make_server(toolkit: Toolkit, name: str = "treadle") -> Server[Any]:
         )
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        call = ToolCall(str(context.request_id), params.name, dict(params.arguments or {}))
-        served = _Served(call.id, context.session)
-        tool = open_to_all.get(call.name)
-        outcome = await run_call(tool, call, limits=LIMITS, toolkit=open_to_all, extras={}, context=served)
-        await served.flush()
+        progress = _Progress(context.session)
+        outcome = await calls.call(params.name, dict(params.arguments or {}), progress.output)
+        await progress.flush()
         return types.CallToolResult(content=_blocks(outcome), is_error=bool(outcome.error))
 
     return Server(name, on_list_tools=list_tools, on_call_tool=call_tool)

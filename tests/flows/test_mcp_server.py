@@ -12,9 +12,9 @@ import pytest
 from kit import add, go
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
 from treadle._cli.commands.mcp import question_tool
+from treadle._flows.mcp_server import serve_http
 from treadle._tools.base import ToolContext
 from treadle._tools.mcp.client import McpConnection
-from treadle._tools.mcp.serve import serve_http
 from treadle._types.messages import ImagePart
 
 pytest.importorskip("mcp")
