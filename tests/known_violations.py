@@ -27,7 +27,6 @@ MISSING_TEST_FILES: set[str] = {
     "tests/flows/test_agent.py",
     "tests/flows/test_agent_tool.py",
     "tests/flows/test_flow.py",
-    "tests/flows/test_presets.py",
     "tests/flows/test_react.py",
 }
 
