@@ -79,11 +79,15 @@ class BudgetTracker:
             self.parent.release(amount, used)
 
     def seconds_left(self) -> float | None:
-        left = None
-        if self.budget is not None and self.budget.seconds is not None:
-            left = self.budget.seconds - (time.monotonic() - self.started)
+        """Of this budget or of one above it, whichever ends first; None when no time is set."""
+        left = self._own_seconds_left()
         above = self.parent.seconds_left() if self.parent is not None else None
         return above if left is None else left if above is None else min(left, above)
+
+    def _own_seconds_left(self) -> float | None:
+        if self.budget is None or self.budget.seconds is None:
+            return None
+        return self.budget.seconds - (time.monotonic() - self.started)
 
     def _add(self, amount: Usage) -> None:
         self.reserved += amount
@@ -106,7 +110,7 @@ class BudgetTracker:
                     raise BudgetExhaustedError(
                         f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
                     )
-            left = self.seconds_left()
+            left = self._own_seconds_left()
             if left is not None and left <= 0:
                 raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)
         if self.parent is not None:

@@ -50,7 +50,7 @@ class Planner(Plugin):
             return
         thread = self._thread(run)
         steps = await thread.fill("Make the plan. Nothing is done yet.", _SCHEMA, _parse, name="plan")
-        words = f"{shown(steps)}\n\nWork along this plan. It is kept up to date for you."
+        words = f"{plan_text(steps)}\n\nWork along this plan. It is kept up to date for you."
         await run.emit(
             PlanChanged(steps), thread.note(iteration=0), MessageAdded(UserMessage(words, kind="note"), self.name)
         )
@@ -83,7 +83,11 @@ class Planner(Plugin):
         steps = await thread.fill(
             f"What happened:\n{happened}\n\nGive the whole plan as it stands now.", _SCHEMA, _parse, name="plan"
         )
-        news = [MessageAdded(UserMessage(shown(steps), kind="note"), self.name)] if tell and steps != state.plan else []
+        news = (
+            [MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name)]
+            if tell and steps != state.plan
+            else []
+        )
         await run.emit(
             PlanChanged(steps, state.iteration), thread.note(iteration=state.iteration, final=final or None), *news
         )
@@ -92,7 +96,7 @@ class Planner(Plugin):
         tools = "\n".join(catalogue_line(tool) for tool in run.state.tools)
         opening = f"Task:\n{run.state.question}\n\nTools:\n{tools}"
         if run.state.plan:
-            opening += f"\n\n{shown(run.state.plan)}"
+            opening += f"\n\n{plan_text(run.state.plan)}"
         return Thread(run, self.name, run.prompts.get("plan_generation", PLAN), opening)
 
     def _happened(self, run: RunContext) -> str:
@@ -105,7 +109,7 @@ class Planner(Plugin):
         return f"Thought: {state.thought[: self.observation_chars]}\n{work}"
 
 
-def shown(steps: tuple[PlanStep, ...]) -> str:
+def plan_text(steps: tuple[PlanStep, ...]) -> str:
     return "Plan:\n" + "\n".join(
         f"[{'x' if step.done else ' '}] {number}. {step.text}" for number, step in enumerate(steps, 1)
     )
