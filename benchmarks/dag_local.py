@@ -15,7 +15,7 @@ import msgspec
 
 from treadle import DagAgent, LocalModel, tool
 from treadle._flows.dag.picture import mermaid, svg
-from treadle._journal.portable import export_run
+from treadle._journal.export import export_run
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import RunNotFoundError
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from api_reference import api_page
+from api_reference import api_page, modules_page
 from layers import picture
 from msgspec import Struct
 
@@ -218,6 +218,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "errors.md": errors_page(),
         FOLDER / "providers.md": providers_page(),
         FOLDER / "cli.md": cli_page(),
+        FOLDER / "modules.md": modules_page(NOTE),
         FOLDER / "layers.svg": picture(),
     }
 

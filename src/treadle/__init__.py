@@ -15,22 +15,26 @@ if TYPE_CHECKING:
     from treadle._config import load_agent as load_agent
     from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
     from treadle._durable.temporal import temporal_worker as temporal_worker
+    from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._engine.result import RunResult as RunResult
     from treadle._engine.run import Run as Run
     from treadle._engine.settings import Budget as Budget
     from treadle._engine.settings import RepairPolicy as RepairPolicy
     from treadle._engine.settings import Settings as Settings
+    from treadle._engine.structured import StructuredResult as StructuredResult
     from treadle._engine.structured import structured_llm_call as structured_llm_call
+    from treadle._evals.load import load_tasks as load_tasks
     from treadle._evals.report import evaluation_report as evaluation_report
     from treadle._evals.runner import Variant as Variant
     from treadle._evals.runner import run_tasks as run_tasks
-    from treadle._evals.load import load_tasks as load_tasks
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
+    from treadle._flows.mcp_server import serve_mcp as serve_mcp
+    from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
     from treadle._flows.replay import fork as fork
@@ -61,7 +65,6 @@ if TYPE_CHECKING:
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
-    from treadle._tools.mcp.serve import serve_mcp as serve_mcp
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
@@ -118,6 +121,7 @@ _LAZY_IMPORTS = {
     "KnowledgeBase": "_tools.builtin.knowledge.base",
     "LimitError": "_types.errors",
     "LocalModel": "_models.local.model",
+    "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
@@ -137,6 +141,7 @@ _LAZY_IMPORTS = {
     "RetryPolicy": "_models.transport.retry",
     "Run": "_engine.run",
     "RunBusyError": "_types.errors",
+    "RunContext": "_engine.context",
     "RunInfo": "_journal.base",
     "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",
@@ -146,6 +151,7 @@ _LAZY_IMPORTS = {
     "Settings": "_engine.settings",
     "Step": "_types.state_values",
     "StructuredCallError": "_types.errors",
+    "StructuredResult": "_engine.structured",
     "Tool": "_tools.base",
     "ToolContext": "_tools.base",
     "ToolError": "_types.errors",
@@ -172,7 +178,7 @@ _LAZY_IMPORTS = {
     "replay": "_flows.replay",
     "resolve_model": "_models.catalog.registry",
     "run_tasks": "_evals.runner",
-    "serve_mcp": "_tools.mcp.serve",
+    "serve_mcp": "_flows.mcp_server",
     "structured_llm_call": "_engine.structured",
     "tool": "_tools.function",
 }

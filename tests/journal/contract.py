@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from treadle._journal import InboxItem, Journal
-from treadle._journal.portable import export_run, import_run
+from treadle._journal.export import export_run, import_run
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import AnswerDelta, Approved, Injected, Noted, Paused, Record, Resumed, ToolsChanged
 from treadle._types.messages import ImagePart, TextPart

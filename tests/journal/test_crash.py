@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import treadle
-from treadle._journal.process import ProcessMark, is_alive, this_process
+from treadle._journal.process import ProcessIdentity, is_alive, this_process
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Noted
@@ -101,7 +101,7 @@ def test_two_processes_cannot_drive_one_run(tmp_path: Path):
         process.stdout.read()  # pyright: ignore
         # Not waited for: a dead process that its parent has not buried yet (a zombie) is dead.
         for _ in range(100):
-            if is_alive(ProcessMark(this_process().host, process.pid, "")) is False:
+            if is_alive(ProcessIdentity(this_process().host, process.pid, "")) is False:
                 break
             await asyncio.sleep(0.01)
         assert await journal.claim("p-0", "me") == 2
@@ -167,10 +167,10 @@ def test_a_driver_keeps_its_lease_alive(tmp_path: Path):
 def test_a_process_is_known_by_more_than_its_pid():
     me = this_process()
     assert is_alive(me) is not False
-    assert is_alive(ProcessMark("elsewhere", me.pid, me.started)) is None
+    assert is_alive(ProcessIdentity("elsewhere", me.pid, me.started)) is None
     if sys.platform == "linux":
         assert is_alive(me) is True
-        assert is_alive(ProcessMark(me.host, me.pid, "1")) is False, "an earlier process with the same pid"
+        assert is_alive(ProcessIdentity(me.host, me.pid, "1")) is False, "an earlier process with the same pid"
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    assert is_alive(ProcessMark(me.host, process.pid, me.started)) is False
+    assert is_alive(ProcessIdentity(me.host, process.pid, me.started)) is False

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from treadle._journal import open_journal
+from treadle._journal.export import export_run, import_run
 from treadle._journal.memory import MemoryJournal
-from treadle._journal.paths import state_folder
-from treadle._journal.portable import export_run, import_run
 from treadle._journal.postgres import PostgresJournal
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import JournalError, RunNotFoundError
+from treadle._types.paths import state_folder
 
 from .logs import log
 

@@ -130,8 +130,8 @@ def test_a_lease_is_renewed_while_the_driver_lives_and_fences_it_out_when_lost(o
                 await asyncio.sleep(0.25)
                 with pytest.raises(RunBusyError, match="old"):
                     await new.claim("a", "new")
-            assert old._beating is not None  # pyright: ignore
-            old._beating.cancel()  # pyright: ignore - as when its machine hangs
+            assert old._renewing is not None  # pyright: ignore
+            old._renewing.cancel()  # pyright: ignore - as when its machine hangs
             await asyncio.sleep(0.8)
             assert await new.claim("a", "new") == 2
         with pytest.raises(RunBusyError, match="new"):
@@ -252,5 +252,5 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_schema_name_cannot_carry_sql():
-    with pytest.raises(ConfigError, match="plain"):
+    with pytest.raises(ConfigError, match="lower-case letters"):
         PostgresJournal("postgresql://127.0.0.1/none", schema='x"; DROP TABLE y')

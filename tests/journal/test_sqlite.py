@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from treadle._journal import sqlite_store, writer
-from treadle._journal.portable import export_run, import_run
+from treadle._journal.export import export_run, import_run
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import CorruptLogError, JournalError, RunBusyError
 from treadle._types.events import Noted
@@ -279,7 +279,7 @@ async def fill_until_it_fails(journal: SqliteJournal, run: str = "a") -> int:
         try:
             await journal.append([done(run, seq, "x" * 4000)])
         except JournalError:
-            with pytest.raises(JournalError, match=r"no room.*resume"):
+            with pytest.raises(JournalError, match=r"disk is full.*resume"):
                 await journal.append([done(run, seq, "x" * 4000)])
             return seq
     raise AssertionError("it never got full")
@@ -374,7 +374,7 @@ def test_a_path_that_cannot_be_says_what_to_do(tmp_path: Path):
     async def main() -> None:
         for path in (tmp_path, tmp_path / "file" / "journal.db"):
             journal = SqliteJournal(path)
-            with pytest.raises(JournalError, match="name another file"):
+            with pytest.raises(JournalError, match="give it another path"):
                 await journal.append([started("a")])
             await journal.aclose()
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from treadle._journal import upcast
+from treadle._journal.export import import_run
 from treadle._journal.memory import MemoryJournal
-from treadle._journal.portable import import_run
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types import events as ev
 from treadle._types.errors import CorruptLogError, JournalError
@@ -127,6 +127,15 @@ def test_a_renamed_plugin_finds_its_notes_and_messages_of_version_1_under_its_ne
     assert upcast.decode_stored(added, 1) == ev.MessageAdded(UserMessage("no", kind="note"), new)
     plain = upcast.decode_stored(msgspec.json.encode({"type": "message_added", "message": message}), 1)
     assert plain == ev.MessageAdded(UserMessage("no", kind="note"))
+
+
+def test_a_setting_of_version_1_that_is_gone_is_read_as_what_it_did():
+    old = msgspec.json.encode(
+        {"type": "run_started", "question": "q", "settings": {"unknown_args": "repair", "seed": 1}}
+    )
+    started = upcast.decode_stored(old, 1)
+    assert isinstance(started, RunStarted)
+    assert started.settings == {"unknown_args": "reject", "seed": 1}
 
 
 def test_each_version_is_one_step(monkeypatch: pytest.MonkeyPatch):

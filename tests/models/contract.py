@@ -9,9 +9,9 @@ from typing import Any
 
 from treadle._models.anthropic.model import AnthropicModel
 from treadle._models.gemini.model import GeminiModel
+from treadle._models.http_model import HttpModel
 from treadle._models.openai.chat import OpenAIModel
 from treadle._models.openai.responses import ResponsesModel
-from treadle._models.transport.adapter import HttpModel
 
 from .loopback import Answer, reply, stream
 

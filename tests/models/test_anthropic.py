@@ -371,7 +371,7 @@ def test_a_paused_stream_goes_on_as_one():
 
 
 def test_pauses_are_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(anthropic, "MAX_INSTALMENTS", 3)
+    monkeypatch.setattr(anthropic, "MAX_CONTINUATIONS", 2)
 
     async def main() -> None:
         async with Loopback([reply(PAUSED)]) as server:

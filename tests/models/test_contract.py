@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from treadle._models.transport.adapter import HttpModel
+from treadle._models.http_model import HttpModel
 from treadle._types.errors import (
     MissingKeyError,
     TransientModelError,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from treadle._models.transport.failures import Origin, inline, refused
+from treadle._models.transport.failures import Origin, error_for_status, error_in_reply
 from treadle._models.transport.http import Endpoint, Timeouts
 from treadle._types.errors import (
     ContentFilteredError,
@@ -30,7 +30,7 @@ ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
     ],
 )
 def test_a_wish_in_the_message(text: str, seconds: float | None):
-    error = refused(ORIGIN, 429, {}, json.dumps({"error": {"message": text}}).encode())
+    error = error_for_status(ORIGIN, 429, {}, json.dumps({"error": {"message": text}}).encode())
     assert isinstance(error, TransientModelError)
     assert error.retry_after == (None if seconds is None else pytest.approx(seconds))
 
@@ -61,9 +61,9 @@ OVERFLOWS = [
 @pytest.mark.parametrize("status", [400, 429, 500])
 def test_overflow_is_known_by_its_words(text: str, status: int):
     assert isinstance(
-        refused(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
+        error_for_status(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
     )
-    assert isinstance(inline(ORIGIN, {"message": text}), ContextOverflowError)
+    assert isinstance(error_in_reply(ORIGIN, {"message": text}), ContextOverflowError)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_overflow_is_known_by_its_words(text: str, status: int):
 )
 def test_what_is_not_overflow(text: str):
     assert not isinstance(
-        refused(ORIGIN, 400, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
+        error_for_status(ORIGIN, 400, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
     )
 
 
@@ -98,12 +98,12 @@ def test_what_is_not_overflow(text: str):
     ],
 )
 def test_error_bodies_of_any_shape(body: bytes, kind: type[ModelError]):
-    assert type(refused(ORIGIN, 400, {}, body)) is kind
+    assert type(error_for_status(ORIGIN, 400, {}, body)) is kind
 
 
 def test_no_credit_is_not_worth_a_retry():
     body = b'{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}'
-    assert type(refused(ORIGIN, 429, {}, body)) is RequestRefusedError
+    assert type(error_for_status(ORIGIN, 429, {}, body)) is RequestRefusedError
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_credit_is_not_worth_a_retry():
     ],
 )
 def test_errors_inside_a_reply(error: object, kind: type[ModelError]):
-    assert type(inline(ORIGIN, error)) is kind
+    assert type(error_in_reply(ORIGIN, error)) is kind
 
 
 def test_keys_are_masked_everywhere():
@@ -129,7 +129,7 @@ def test_keys_are_masked_everywhere():
     assert KEY not in repr(origin)
     assert KEY not in repr(Endpoint("http://x", {"authorization": KEY}, origin, Timeouts()))
     for text in (f"a {KEY} b", "key sk-proj-abcdef123456 is wrong", "Bearer abc.def", "AIzaSyA1234567890abcdefghij"):
-        said = origin.say(text)
+        said = origin.message(text)
         assert "***" in said
         assert "abc" not in said
         assert KEY not in said

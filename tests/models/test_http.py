@@ -7,7 +7,7 @@ from email.utils import format_datetime
 import pytest
 
 from treadle._models.transport import http
-from treadle._models.transport.failures import Origin, refused
+from treadle._models.transport.failures import Origin, error_for_status
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._types.errors import (
     BadReplyError,
@@ -125,7 +125,7 @@ def test_a_wish_for_a_moment_is_read():
         {"x-ratelimit-reset": str(int((now.timestamp() + 90) * 1000))},
         {"x-ratelimit-reset": str(int(now.timestamp() + 90))},
     ):
-        error = refused(ORIGIN, 429, headers, b"")
+        error = error_for_status(ORIGIN, 429, headers, b"")
         assert isinstance(error, TransientModelError)
         assert error.retry_after == pytest.approx(90, abs=10)
 

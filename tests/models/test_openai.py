@@ -185,7 +185,7 @@ def test_an_end_without_done_or_finish_reason_is_none():
 
 @pytest.mark.parametrize("reason", ["error", "insufficient_system_resource", "network_error"])
 def test_a_model_that_broke_off(reason: str):
-    with pytest.raises(TransientModelError, match="broke off"):
+    with pytest.raises(TransientModelError, match="stopped before"):
         read(chunk(content="x"), chunk(reason))
 
 
@@ -200,7 +200,7 @@ def test_a_complete_reply_survives_a_lost_end():
 
 
 def test_a_complete_reply_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("treadle._models.transport.http.REST", 0.1)
+    monkeypatch.setattr("treadle._models.transport.http.REST_SECONDS", 0.1)
     answer = stream(event(chunk(content="all of it")), event(chunk("stop")), fault="stall")
 
     async def main() -> None:

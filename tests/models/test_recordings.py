@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from treadle._models.base import complete
-from treadle._models.transport.adapter import HttpModel
+from treadle._models.http_model import HttpModel
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage

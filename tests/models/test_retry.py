@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from treadle._models.transport.limiter import MAX_GATE, Limiter, limiter_for
+from treadle._models.transport.limiter import MAX_BACK_OFF, Limiter, limiter_for
 from treadle._models.transport.retry import RetryPolicy
 from treadle._types.errors import (
     BadReplyError,
@@ -64,14 +64,14 @@ def test_one_limiter_per_key_and_address():
 
 
 def test_idle_limiters_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
-    import treadle._models.transport.limiter as room
+    import treadle._models.transport.limiter as module
 
-    monkeypatch.setattr(room, "_limiters", {})
+    monkeypatch.setattr(module, "_limiters", {})
     gated = limiter_for("http://x", "gated")
     gated.back_off(30)
     for number in range(3000):
         limiter_for("http://x", f"key{number}")
-    assert len(room._limiters) <= room.MAX_KEPT
+    assert len(module._limiters) <= module.MAX_LIMITERS
     assert limiter_for("http://x", "gated") is gated
 
 
@@ -152,7 +152,7 @@ def test_a_waiter_on_a_dead_loop_is_passed_over():
 def test_the_gate_is_bounded():
     limiter = Limiter()
     limiter.back_off(86_400)
-    assert limiter._gate <= time.monotonic() + MAX_GATE
+    assert limiter._closed_until <= time.monotonic() + MAX_BACK_OFF
 
 
 @pytest.mark.no_cover  # its time is measured

@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle._models.transport.wire import CallList, EncodedMessages, ThinkSplitter, priced
+from treadle._models.transport.wire import CallList, EncodedMessages, ThinkSplitter, with_cost
 from treadle._types.messages import AssistantMessage, Message, UserMessage
 from treadle._types.profile import Prices
 from treadle._types.request import CallDelta, ReasoningDelta, TextDelta
@@ -103,7 +103,7 @@ def test_calls():
     assert calls.close(0) == [CallDelta(0, done=True)]
     assert calls.close(0) == []
     assert calls.open("a", "g").id != "a"
-    assert calls.close(1, for_good=False) == []
+    assert calls.close(1, final=False) == []
     assert calls.close_all() == [CallDelta(1, arguments="{}", done=True)]
     assert [json.loads(call.arguments) for call in calls.raw()] == [{"x": 1}, {}]
 
@@ -118,8 +118,8 @@ def test_arguments_that_are_not_an_object_are_never_done():
 
 def test_costs():
     usage = Usage(1_000_000, 100_000, 400_000, 200_000)
-    assert priced(usage, None).cost is None
-    assert priced(usage, Prices(1.0, 10.0)).cost == 2.0
-    assert priced(usage, Prices(1.0, 10.0, 0.1, 2.0)).cost == 0.4 + 0.04 + 0.4 + 1.0
-    assert priced(usage, Prices(1.0, 10.0), 0.25).cost == 0.25
-    assert priced(Usage(10, 0, 50), Prices(1.0, 10.0, 0.0)).cost == 0.0
+    assert with_cost(usage, None).cost is None
+    assert with_cost(usage, Prices(1.0, 10.0)).cost == 2.0
+    assert with_cost(usage, Prices(1.0, 10.0, 0.1, 2.0)).cost == 0.4 + 0.04 + 0.4 + 1.0
+    assert with_cost(usage, Prices(1.0, 10.0), 0.25).cost == 0.25
+    assert with_cost(Usage(10, 0, 50), Prices(1.0, 10.0, 0.0)).cost == 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from treadle._models.local.prompt import MARKUP, ExactReader, constraint_of, flat, opening_of
+from treadle._models.local.prompt import MARKUP, CompletionReader, constraint_of, opening_of, prompt_items
 from treadle._models.local.runtime import ORIGIN
 from treadle._models.local.slots import Segment
 from treadle._types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
@@ -92,7 +92,7 @@ def test_opening(wanted: OutputFormat | None, opening: str):
 
 
 def test_flat_mixes_text_and_tokens():
-    assert flat([Segment("ask"), Segment("said", (7, 8)), Segment("more")]) == ["ask", 7, 8, "more"]
+    assert prompt_items([Segment("ask"), Segment("said", (7, 8)), Segment("more")]) == ["ask", 7, 8, "more"]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def chunk(
     )
 
 
-def reader(wanted: OutputFormat | None = None, *, window: int = 1000, max_tokens: int = 100) -> ExactReader:
-    return ExactReader(ORIGIN, "toy", Profile(window=window), wanted, max_tokens)
+def reader(wanted: OutputFormat | None = None, *, window: int = 1000, max_tokens: int = 100) -> CompletionReader:
+    return CompletionReader(ORIGIN, "toy", Profile(window=window), wanted, max_tokens)
 
 
 TIMINGS = {"cache_n": 40, "prompt_n": 10, "predicted_n": 3}
@@ -167,7 +167,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_it_is_read():
 
 
 def test_errors_of_the_runtime_are_typed():
-    with pytest.raises(BadReplyError, match="something else than a chunk"):
+    with pytest.raises(BadReplyError, match="an invalid chunk"):
         reader().feed(b"<html>")
     overflow = {
         "error": {
@@ -184,7 +184,7 @@ def test_errors_of_the_runtime_are_typed():
 
 
 def test_a_reply_that_does_not_begin_as_it_must_was_never_constrained():
-    with pytest.raises(RequestRefusedError, match="cannot hold a reply to this JSON schema"):
+    with pytest.raises(RequestRefusedError, match="cannot enforce this JSON schema"):
         reader(OutputFormat("json")).feed(chunk("Sure! {", [1]))
     reader(OutputFormat("json")).feed(chunk('{"a"', [1]))
 

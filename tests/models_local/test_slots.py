@@ -16,11 +16,11 @@ NEVER = threading.Event()
 
 
 def use(slots: Slots, owner: Owner, prompt: str = "", size: int = 1) -> Slot:
-    slot = slots.take(owner, prompt, NEVER)
+    slot = slots.acquire(owner, prompt, NEVER)
     assert slot is not None
     slot.segments = (Segment(prompt),)
     slot.size = size
-    slots.give_back(slot)
+    slots.release(slot)
     return slot
 
 
@@ -64,7 +64,7 @@ def test_a_slot_whose_conversation_is_over_is_taken_first_by_what_fits_it():
 def test_shared_prefix():
     slot = Slot(0)
     slot.segments = (Segment("abc"), Segment("def", (1, 2)))
-    assert [slot.shared(text) for text in ("", "x", "abd", "abcdef", "abcdefgh")] == [0, 0, 2, 6, 6]
+    assert [slot.shared_prefix(text) for text in ("", "x", "abd", "abcdef", "abcdefgh")] == [0, 0, 2, 6, 6]
 
 
 def test_split_keeps_written_tokens_only_while_the_text_is_the_same():
@@ -79,19 +79,19 @@ def test_split_keeps_written_tokens_only_while_the_text_is_the_same():
 
 def test_a_request_waits_while_all_are_busy_and_can_be_cancelled_meanwhile():
     slots = Slots(1)
-    held = slots.take("a", "", NEVER)
+    held = slots.acquire("a", "", NEVER)
     assert held is not None
     stop, found = threading.Event(), []
-    waiting = threading.Thread(target=lambda: found.append(slots.take("b", "", stop)))
+    waiting = threading.Thread(target=lambda: found.append(slots.acquire("b", "", stop)))
     waiting.start()
     time.sleep(0.15)
     assert not found
     stop.set()
     waiting.join(2)
     assert found == [None]
-    waiting = threading.Thread(target=lambda: found.append(slots.take("c", "", NEVER)))
+    waiting = threading.Thread(target=lambda: found.append(slots.acquire("c", "", NEVER)))
     waiting.start()
-    slots.give_back(held)
+    slots.release(held)
     waiting.join(2)
     assert found[1] is held
 
@@ -99,18 +99,18 @@ def test_a_request_waits_while_all_are_busy_and_can_be_cancelled_meanwhile():
 def test_after_a_cancel_the_same_conversation_waits_for_its_own_slot():
     slots = Slots(2)
     owner, stop = Conversation(), threading.Event()
-    held = slots.take(owner, "", stop)
+    held = slots.acquire(owner, "", stop)
     assert held is not None
-    other = slots.take(owner, "", NEVER)
+    other = slots.acquire(owner, "", NEVER)
     assert other is not None
     assert other is not held
-    slots.give_back(other)
+    slots.release(other)
     stop.set()
     found: list[Slot | None] = []
-    waiting = threading.Thread(target=lambda: found.append(slots.take(owner, "", NEVER)))
+    waiting = threading.Thread(target=lambda: found.append(slots.acquire(owner, "", NEVER)))
     waiting.start()
     time.sleep(0.15)
-    slots.give_back(held)
+    slots.release(held)
     waiting.join(2)
     assert len(found) == 1
     assert found[0] is not None

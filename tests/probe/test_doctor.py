@@ -105,7 +105,7 @@ def test_bad_targets(capsys: pytest.CaptureFixture[str]):
     assert main(["doctor", "nonsense"]) == 2
     assert main(["doctor", "http://127.0.0.1:9", "--key-env", "NOT_SET_ANYWHERE"]) == 2
     _, err = capsys.readouterr()
-    assert "no OpenAI-compatible server answers" in err
+    assert "no OpenAI-compatible server at" in err
     assert "names no provider" in err
     assert "this variable is not set" in err
 

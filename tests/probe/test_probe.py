@@ -13,10 +13,14 @@ from kit import add, go
 from models.loopback import Loopback
 from probe.servers import EVERYTHING, Server
 from treadle import Agent, OpenAIModel, Reply, ScriptedModel
-from treadle._models.catalog.known import Known, file_of, recall, remember
 from treadle._models.catalog.probe import Report, probe
-from treadle._models.catalog.probe_target import EVERYTHING as ALL_ON
-from treadle._models.catalog.probe_target import target_of
+from treadle._models.catalog.probe_target import ALL_ABILITIES, target_of
+from treadle._models.catalog.probed_profiles import (
+    ProbedProfile,
+    load_probed_profile,
+    profile_path,
+    save_probed_profile,
+)
 from treadle._models.catalog.registry import resolve_model
 from treadle._types.errors import ConfigError, UnknownModelError
 from treadle._types.profile import Profile
@@ -113,8 +117,8 @@ def test_a_schema_that_is_only_json_mode_does_not_count():
 @pytest.mark.parametrize(
     ("can", "works", "said"),
     [
-        (EVERYTHING - {"usage", "stream_usage"}, False, "the server does not say how many tokens were used"),
-        (EVERYTHING - {"stream_usage"}, True, "in whole replies only, not in streams"),
+        (EVERYTHING - {"usage", "stream_usage"}, False, "the server does not report token counts"),
+        (EVERYTHING - {"stream_usage"}, True, "only in whole replies, not in streams"),
         (EVERYTHING, True, ""),
     ],
 )
@@ -139,9 +143,9 @@ def test_a_server_that_takes_no_temperature():
     report = examine(Server(refuses=("temperature",)))
     assert report.answers
     assert report.accepts_temperature is False
-    assert note(report, "answers") == "it takes no temperature"
+    assert note(report, "answers") == "it accepts no temperature"
     assert report.works("tool_call") is True
-    assert report.known().accepts_temperature is False
+    assert report.probed_profile().accepts_temperature is False
 
 
 def test_a_server_that_takes_no_cap_under_this_name():
@@ -181,7 +185,7 @@ def test_silence_is_no_verdict_and_nothing_more_is_tried():
     report = go(probe(model, timeout=0.05), 5)
     assert not report.answers
     assert findings(report) == {"answers": None}
-    assert note(report, "answers") == "no whole reply within 0.05 s"
+    assert note(report, "answers") == "no complete reply within 0.05 s"
     assert len(model.requests) == 1
 
 
@@ -234,7 +238,7 @@ def test_models_are_chosen_by_name_and_errors_say_what_there_is():
             with pytest.raises(UnknownModelError, match="it has: text-embed-1, small-model, other"):
                 await target_of(loopback.url, name="nope")
         async with Loopback(Server(EVERYTHING - {"list"})) as loopback:
-            with pytest.raises(ConfigError, match="no OpenAI-compatible server answers at http://127"):
+            with pytest.raises(ConfigError, match="no OpenAI-compatible server at http://127"):
                 await target_of(loopback.url.replace("//", "//user:secret@"))
 
     go(main())
@@ -251,8 +255,8 @@ def test_a_later_agent_speaks_the_dialect_that_was_found():
             assert before.profile.tool_call
             target = await target_of(loopback.url)
             report = await probe(target.model, target.claimed, window=target.window)
-            path = remember(report.known())
-            assert path == file_of("openai", "small-model", base)
+            path = save_probed_profile(report.probed_profile())
+            assert path == profile_path("openai", "small-model", base)
             model = resolve_model("openai:small-model", base_url=base)
             assert (model.profile.dialect, model.profile.tool_call, model.profile.json_schema) == (
                 "schema",
@@ -273,9 +277,9 @@ def test_a_later_agent_speaks_the_dialect_that_was_found():
 
 
 def test_a_probed_native_model_that_the_user_says_cannot_call():
-    known = Known("openai", "m", "http://127.0.0.1:1/v1", "native", {"tool_call": True, "parallel_calls": True})
-    remember(known)
-    assert recall("openai", "m", "http://127.0.0.1:1/v1") == known
+    known = ProbedProfile("openai", "m", "http://127.0.0.1:1/v1", "native", {"tool_call": True, "parallel_calls": True})
+    save_probed_profile(known)
+    assert load_probed_profile("openai", "m", "http://127.0.0.1:1/v1") == known
     assert OpenAIModel("m", base_url="http://127.0.0.1:1/v1").profile.dialect == "native"
     denied = OpenAIModel("m", base_url="http://127.0.0.1:1/v1", abilities={"tool_call": False}).profile
     assert (denied.dialect, denied.tool_call, denied.parallel_calls) == (None, False, False)
@@ -283,7 +287,7 @@ def test_a_probed_native_model_that_the_user_says_cannot_call():
 
 def test_only_what_was_found_out_is_kept():
     report = go(probe(ScriptedModel(lambda request: "Paris"), Profile(vision=True, reasoning=True)))
-    known = report.known()
+    known = report.probed_profile()
     assert known.abilities["tool_call"] is False
     assert "vision" not in known.abilities
     assert "reasoning" not in known.abilities
@@ -294,24 +298,24 @@ def test_only_what_was_found_out_is_kept():
     "content", [b"", b"{", b"[1]", b'{"provider": "openai"}', b'{"dialect": "nonsense"}', b"\xff\xfe"]
 )
 def test_a_broken_file_is_as_good_as_none(content: bytes):
-    path = file_of("openai", "m", "http://127.0.0.1:1/v1")
+    path = profile_path("openai", "m", "http://127.0.0.1:1/v1")
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     assert OpenAIModel("m", base_url="http://127.0.0.1:1/v1").profile.dialect is None
 
 
 def test_a_file_of_another_model_is_not_used():
-    path = file_of("openai", "m", "here")
+    path = profile_path("openai", "m", "here")
     path.parent.mkdir(parents=True)
-    path.write_bytes(msgspec.json.encode(Known("openai", "other", "here", "native")))
-    assert recall("openai", "m", "here") is None
+    path.write_bytes(msgspec.json.encode(ProbedProfile("openai", "other", "here", "native")))
+    assert load_probed_profile("openai", "m", "here") is None
 
 
 def test_the_model_that_is_probed_denies_nothing():
     async def main() -> None:
         async with Loopback(Server()) as loopback:
             target = await target_of(loopback.url)
-            assert all(getattr(target.model.profile, ability) for ability in ALL_ON)
+            assert all(getattr(target.model.profile, ability) for ability in ALL_ABILITIES)
             assert target.claimed == Profile()
 
     go(main())

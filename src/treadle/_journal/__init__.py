@@ -1,4 +1,4 @@
-"""Where runs are kept: `open_journal` gives the journal a name stands for."""
+"""Journals, where runs are stored: `open_journal` returns the one that a path or an address names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def open_journal(spec: str | os.PathLike[str] | Journal | None = None) -> Journa
     """The journal that `spec` names. Nothing is opened before its first use.
 
     A path or `sqlite:///runs.db` (four slashes for an absolute path), `postgres://user@host/database`, `memory:`, or a
-    journal, which is returned as it is. Nothing, or `sqlite:`, is the file in the user's state folder.
+    journal, which is returned unchanged. None and `sqlite:` stand for the file in the user's state folder.
     """
     if spec is not None and not isinstance(spec, (str, os.PathLike)):
         return spec

@@ -1,4 +1,4 @@
-"""The journal port: where records go before anything else may see them."""
+"""The journal port: records are stored here before anything else may see them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MONTH = 30 * 86400.0
 
 
 class RunInfo(Struct, frozen=True, omit_defaults=True):
-    """One line about a run, for lists."""
+    """What a list of runs shows of each."""
 
     run_id: str
     parent: str = ""
@@ -31,26 +31,26 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class InboxItem(Struct, frozen=True, omit_defaults=True):
-    """Something another thread, process or machine wants the one driver of a run to know."""
+    """A message from another thread, process or machine to the one driver of a run."""
 
     id: str
     run_id: str
     kind: str
-    """message | approve | cancel"""
+    """message | approve | cancel | start"""
     payload: dict[str, object] = {}
 
 
 class Journal(Protocol):
-    """Append, load, list; and the inbox beside it. Safe to share between runs of one event loop.
+    """Stores the records of runs, and an inbox for each run. Safe to share between runs of one event loop.
 
     A record's key is `(run, seq)`. `append` returns when the records are stored; a second writer of the same run gets
     `RunBusyError`. Whatever cannot be stored raises `JournalError`: an event that was not stored did not happen.
     """
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Store records of one run, the next ones in its order, all of them or none.
+        """Store the next records of one run, all of them or none.
 
-        Refused with `RunBusyError` when the run has gone on without this writer or another driver has claimed it.
+        Refused with `RunBusyError` when another driver has stored records meanwhile or has claimed the run.
         Shield it from cancellation: a cancelled append may have been stored or not.
         """
         ...
@@ -65,45 +65,50 @@ class Journal(Protocol):
     async def list(
         self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
     ) -> list[RunInfo]:
-        """Newest first."""
+        """Information about the runs that match, newest first."""
         ...
 
     async def delete(self, run_id: str) -> None:
-        """The run, its children and their inbox. `RunBusyError` while one of them is being driven."""
+        """Delete a run, its children and their inboxes. `RunBusyError` while one of them is being driven."""
         ...
 
     async def gc(
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
     ) -> Sequence[str]:
-        """Delete top-level runs in one of `statuses` whose last record is more than `older_than` seconds old, but not the
-        newest `keep` of them, nor any that is being driven. Returns the ids that went."""
-        ...
+        """Delete the top-level runs in one of `statuses` whose last record is more than `older_than` seconds old.
 
-    async def claim(self, run_id: str, owner: str) -> int:
-        """Become the one driver of a run; the epoch returned fences out earlier ones. `RunBusyError` if it is being driven.
-
-        The journal keeps the claim alive until `release` or the end of the process. A claim of a dead process on this
-        machine can be taken at once, any other when its lease has run out. The same owner may claim again.
+        The newest `keep` of them stay, and so do those that are being driven. Returns the ids of the deleted runs.
         """
         ...
 
-    async def release(self, run_id: str, owner: str) -> None: ...
+    async def claim(self, run_id: str, owner: str) -> int:
+        """Become the only driver of a run. `RunBusyError` if it is being driven.
+
+        The epoch that is returned fences out earlier drivers: their appends are refused. The journal renews the claim
+        until `release` or the end of the process. The claim of a process of this machine that has ended can be taken
+        over at once, any other when its lease has expired. The same owner may claim again.
+        """
+        ...
+
+    async def release(self, run_id: str, owner: str) -> None:
+        """Give up the claim."""
+        ...
 
     async def put(self, item: InboxItem) -> None:
-        """An item with the same id for the same run is put once."""
+        """Put an item into the inbox of its run. An item with the same id for the same run is put once."""
         ...
 
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
-        """The waiting items, oldest first; nobody sees them again.
+        """The waiting items, oldest first; they are delivered to nobody else.
 
-        An item leaves the inbox in one transaction with the record that accounts for it (`Injected` with its id, `Approved`
-        for its call, at last `RunFinished`). If the driver dies or lets go before that, the next claim of the run puts it
-        back: a message is never lost, and never in the log twice.
+        An item leaves the inbox in one transaction with the record that accounts for it (`Injected` with its id,
+        `Approved` for its call, `RunFinished` for all that are left). If the driver dies or gives up the claim before
+        that, the next claim of the run puts the item back: a message is never lost, and never in the log twice.
         """
         ...
 
     async def recall(self, run_id: str, item_id: str) -> bool:
-        """Take back an item nobody has read yet."""
+        """Remove an item that nobody has taken yet; whether there was one."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,4 +1,4 @@
-"""A journal that forgets when the process ends: tests, examples, and runs nobody wants to keep."""
+"""A journal in memory, for tests, examples, and runs that need not outlive the process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
-from treadle._journal.rows import first_info, not_found, refuse_unless_next, status_after, to_rows
+from treadle._journal.rows import initial_info, not_found, refuse_unless_next, status_after, to_rows
 from treadle._journal.taken import TakenItems
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Record
@@ -16,12 +16,12 @@ from treadle._types.events import Record
 
 class MemoryJournal:
     inline = True
-    """An append never lets go of the event loop."""
+    """An append never yields to the event loop."""
 
     def __init__(self) -> None:
         self._logs: dict[str, list[Record]] = {}
         self._infos: dict[str, RunInfo] = {}
-        """In the order the runs began."""
+        """In the order in which the runs began."""
         self._claims: dict[str, tuple[int, str]] = {}
         self._inbox: list[InboxItem] = []
         self._taken = TakenItems()
@@ -29,18 +29,18 @@ class MemoryJournal:
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
             return
-        to_rows(records)  # what could not be stored elsewhere is refused here too
+        to_rows(records)  # refuses what other journals could not store
         run, first = records[0].run, records[0].seq
         refuse_unless_next(run, first, len(self._logs.get(run, ())) - 1)
         if first == 0:
-            self._infos[run] = first_info(records[0])
+            self._infos[run] = initial_info(records[0])
         self._logs.setdefault(run, []).extend(records)
         info = msgspec.structs.replace(self._infos[run], updated=records[-1].time, records=len(self._logs[run]))
         for record in records:
             if status := status_after(record.event):
                 info = msgspec.structs.replace(info, status=status[0], stop_reason=status[1])
         self._infos[run] = info
-        self._taken.forget(run, self._taken.settled_by(records))
+        self._taken.forget(run, self._taken.recorded_by(records))
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         if run_id not in self._logs:
@@ -74,7 +74,7 @@ class MemoryJournal:
         for run in tree:
             del self._logs[run], self._infos[run]
             self._claims.pop(run, None)
-            self._taken.give_back(run)
+            self._taken.remove_all(run)
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
 
     async def gc(
@@ -82,15 +82,15 @@ class MemoryJournal:
     ) -> Sequence[str]:
         before = time.time() - older_than
         candidates = [info for info in self._newest_first() if not info.parent and info.status in statuses][keep:]
-        gone: list[str] = []
+        deleted: list[str] = []
         for info in candidates:
             if info.updated < before:
                 try:
                     await self.delete(info.run_id)
-                    gone.append(info.run_id)
+                    deleted.append(info.run_id)
                 except RunBusyError:
                     continue
-        return gone
+        return deleted
 
     async def claim(self, run_id: str, owner: str) -> int:
         driver = self._driver(run_id)
@@ -98,7 +98,7 @@ class MemoryJournal:
             raise RunBusyError(f"run {run_id} is being driven by {driver}")
         epoch = self._claims.get(run_id, (0, ""))[0] + 1
         self._claims[run_id] = (epoch, owner)
-        self._inbox = self._taken.give_back(run_id) + self._inbox
+        self._inbox = self._taken.remove_all(run_id) + self._inbox
         return epoch
 
     def _driver(self, run_id: str) -> str:
@@ -116,15 +116,15 @@ class MemoryJournal:
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
         if not self._inbox:
             return []
-        found = [item for item in self._inbox if item.run_id == run_id and (not kinds or item.kind in kinds)]
-        self._inbox = [item for item in self._inbox if item not in found]
-        self._taken.add(run_id, found)
-        return found
+        items = [item for item in self._inbox if item.run_id == run_id and (not kinds or item.kind in kinds)]
+        self._inbox = [item for item in self._inbox if item not in items]
+        self._taken.add(run_id, items)
+        return items
 
     async def recall(self, run_id: str, item_id: str) -> bool:
-        waiting = len(self._inbox)
+        count = len(self._inbox)
         self._inbox = [item for item in self._inbox if (item.run_id, item.id) != (run_id, item_id)]
-        return len(self._inbox) < waiting
+        return len(self._inbox) < count
 
     async def aclose(self) -> None:
-        """Nothing to close: what was recorded can still be read."""
+        """There is nothing to close: the records can still be read."""

@@ -29,55 +29,61 @@ T = TypeVar("T")
 
 
 class PostgresJournal:
-    """A journal in a Postgres database (extra `postgres`). The tables live in the database schema `schema` and are made at first use.
+    """A journal in a Postgres database (extra `postgres`), in tables of the schema `schema` that the first use creates.
 
-    A driver's claim is a lease on the server's clock that this object renews while its event loop runs. A driver that was
-    cut off for longer is fenced out by its epoch: whatever it still wants to append is refused.
+    A driver's claim is a lease by the server's clock, which this object renews while its event loop runs. A driver that
+    was disconnected for longer is fenced out by its epoch: its appends are refused.
 
-    A connection that breaks is replaced for up to `patience` seconds (a server that restarts); an append whose
-    commit was not confirmed is looked up before it is repeated.
+    After a lost connection (a server that restarts) it reconnects for up to `reconnect_timeout` seconds. Before an
+    append whose commit was not confirmed is repeated, the journal checks whether it was stored.
     """
 
     def __init__(
-        self, dsn: str, *, schema: str = "treadle", pool_size: int = 8, lease: float = 20.0, patience: float = 10.0
+        self,
+        dsn: str,
+        *,
+        schema: str = "treadle",
+        pool_size: int = 8,
+        lease: float = 20.0,
+        reconnect_timeout: float = 10.0,
     ) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,50}", schema):
-            raise ConfigError(f"the schema name {schema!r} must be a plain lower-case name")
+            raise ConfigError(f"the schema name {schema!r} must consist of lower-case letters, digits and underscores")
         self._dsn = dsn
         self._schema = schema
         self._pool_size = pool_size
         self._lease = lease
-        self._patience = patience
+        self._reconnect_timeout = reconnect_timeout
         self._store = Store(schema, lease)
         self._driver: Any = None
         self._pool: Any = None
         self._opening = asyncio.Lock()
         self._closed = False
-        self._beating: asyncio.Task[None] | None = None
+        self._renewing: asyncio.Task[None] | None = None
         self._epochs: dict[str, int] = {}
-        """The runs this journal drives, by the epoch of its claim."""
+        """The epoch of the claim of each run that this journal drives."""
         self._taken = TakenItems()
 
     def __repr__(self) -> str:
-        return f"PostgresJournal(schema={self._schema!r})"  # the address may hold a password
+        return f"PostgresJournal(schema={self._schema!r})"  # the address may contain a password
 
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
             return
         rows = to_rows(records)
         run = rows[0].run
-        epoch, settled = self._epochs.get(run, 0), self._taken.settled_by(records)
+        epoch, recorded = self._epochs.get(run, 0), self._taken.recorded_by(records)
         attempts = 0
 
         async def job(con: Connection) -> None:
             nonlocal attempts
             attempts += 1
-            if attempts == 1 or not await self._store.holds(con, rows):
-                await self._store.append(con, records, rows, epoch, settled)
+            if attempts == 1 or not await self._store.has_rows(con, rows):
+                await self._store.append(con, records, rows, epoch, recorded)
 
         await self._run(job)
-        if settled:
-            self._taken.forget(run, settled)
+        if recorded:
+            self._taken.forget(run, recorded)
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._run(lambda con: self._store.load(con, run_id, after, salvage))
@@ -85,7 +91,7 @@ class PostgresJournal:
     async def list(
         self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
     ) -> list[RunInfo]:
-        return await self._run(lambda con: self._store.infos(con, limit, status, conversation, parent, user))
+        return await self._run(lambda con: self._store.list_runs(con, limit, status, conversation, parent, user))
 
     async def delete(self, run_id: str) -> None:
         await self._run(lambda con: self._store.delete(con, run_id))
@@ -94,21 +100,21 @@ class PostgresJournal:
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
     ) -> Sequence[str]:
         old = await self._run(lambda con: self._store.expired(con, time.time() - older_than, keep, statuses))
-        gone: list[str] = []
+        deleted: list[str] = []
         for run in old:
             try:
                 await self.delete(run)
-                gone.append(run)
+                deleted.append(run)
             except (RunBusyError, RunNotFoundError):
                 continue
-        return gone
+        return deleted
 
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._run(lambda con: self._store.claim(con, run_id, owner, this_process()))
         self._epochs[run_id] = epoch
-        self._taken.give_back(run_id)
-        if self._beating is None:
-            self._beating = asyncio.create_task(self._beat(), name="treadle-journal-claims")
+        self._taken.remove_all(run_id)
+        if self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew_claims(), name="treadle-journal-claims")
         return epoch
 
     async def release(self, run_id: str, owner: str) -> None:
@@ -119,8 +125,8 @@ class PostgresJournal:
         await self._run(lambda con: self._store.put(con, item))
 
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
-        # Not tried again: what the first attempt may have taken would not be found by a second, but is by the next claim.
-        items = await self._run(lambda con: self._store.take(con, run_id, kinds), again=False)
+        # Not repeated: a second attempt would not return what the first may have taken; the next claim puts that back.
+        items = await self._run(lambda con: self._store.take(con, run_id, kinds), retry=False)
         if items:
             self._taken.add(run_id, items)
         return items
@@ -129,30 +135,30 @@ class PostgresJournal:
         return await self._run(lambda con: self._store.recall(con, run_id, item_id))
 
     async def aclose(self) -> None:
-        """Release what this journal still drives, and close the connections."""
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.wait([self._beating])
+        """Release the runs that this journal still drives, and close the connections."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait([self._renewing])
         held = [*self._epochs.items()]
         self._epochs.clear()
         if held:
-            with suppress(JournalError):  # a server that is gone needs no farewell: the leases run out
-                await self._run(lambda con: self._store.let_go(con, held), again=False)
+            with suppress(JournalError):  # if the server cannot be reached, the leases expire
+                await self._run(lambda con: self._store.release_all(con, held), retry=False)
         self._closed = True
         if self._pool is not None:
             await self._pool.close()
 
-    async def _beat(self) -> None:
+    async def _renew_claims(self) -> None:
         while True:
             await asyncio.sleep(self._lease / 4)
             if self._epochs:
-                with suppress(JournalError):  # a claim that is lost shows at the next append
-                    await self._run(lambda con: self._store.beat(con, [*self._epochs.items()]), again=False)
+                with suppress(JournalError):  # if a claim is lost, the next append fails
+                    await self._run(lambda con: self._store.renew_claims(con, [*self._epochs.items()]), retry=False)
 
     # Connections
 
-    async def _run(self, job: Callable[[Connection], Awaitable[T]], *, again: bool = True) -> T:
-        deadline = time.monotonic() + self._patience
+    async def _run(self, job: Callable[[Connection], Awaitable[T]], *, retry: bool = True) -> T:
+        deadline = time.monotonic() + self._reconnect_timeout
         pause = 0.05
         while True:
             try:
@@ -162,8 +168,13 @@ class PostgresJournal:
             except TreadleError:
                 raise
             except Exception as error:
-                # A server that was never reached is more likely misspelt than restarting.
-                if not again or self._pool is None or not self._is_lost(error) or time.monotonic() > deadline:
+                # If the server was never reached, its address is probably wrong.
+                if (
+                    not retry
+                    or self._pool is None
+                    or not self._is_connection_loss(error)
+                    or time.monotonic() > deadline
+                ):
                     raise self._explain(error) from error
             await asyncio.sleep(pause)
             pause = min(pause * 2, 1.0)
@@ -189,8 +200,8 @@ class PostgresJournal:
                 self._pool = pool
             return self._pool
 
-    def _is_lost(self, error: Exception) -> bool:
-        """The connection or the server went away, and may come back."""
+    def _is_connection_loss(self, error: Exception) -> bool:
+        """Whether the connection or the server was lost, and may come back."""
         d = self._driver
         lost = (
             OSError,
@@ -198,22 +209,26 @@ class PostgresJournal:
             d.AdminShutdownError,
             d.CrashShutdownError,
             d.CannotConnectNowError,
-            d.InternalClientError,  # asyncpg 0.32 on a connection whose end has come and was not yet read
+            d.InternalClientError,  # asyncpg 0.32, on a connection that the server has closed
         )
         return isinstance(error, lost) or (isinstance(error, d.InterfaceError) and "closed" in str(error))
 
     def _explain(self, error: Exception) -> Exception:
         d = self._driver
         if isinstance(error, d.UniqueViolationError):
-            return RunBusyError(f"another driver has stored this record: load the run again to see ({error})")
+            return RunBusyError(f"another driver has stored this record: load the run again ({error})")
         if isinstance(error, d.DiskFullError):
-            return JournalError(f"the Postgres server has no room left; free some, then resume the run ({error})")
+            return JournalError(
+                f"the disk of the Postgres server is full; free some space, then resume the run ({error})"
+            )
         if isinstance(error, d.ReadOnlySQLTransactionError):
-            return JournalError(f"the Postgres server is read-only (a replica?): name the primary ({error})")
-        if self._is_lost(error) or isinstance(error, TimeoutError):
+            return JournalError(
+                f"the Postgres server is read-only (a replica?): use the address of the primary ({error})"
+            )
+        if self._is_connection_loss(error) or isinstance(error, TimeoutError):
             return JournalError(
                 f"the Postgres server cannot be reached; check its address, then resume the run ({error})"
             )
         if isinstance(error, (d.PostgresError, d.InterfaceError)):
-            return JournalError(f"the Postgres server refused ({type(error).__name__}: {error})")
+            return JournalError(f"the Postgres server reported an error ({type(error).__name__}: {error})")
         return error

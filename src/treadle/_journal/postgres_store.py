@@ -1,4 +1,4 @@
-"""The Postgres journal's tables, and each thing that is done to them as one function of a connection."""
+"""The tables of the Postgres journal, and each operation on them as one method that takes a connection."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
-from treadle._journal.process import ProcessMark, is_alive
+from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
-    first_info,
     from_rows,
+    initial_info,
     not_found,
     refuse_if_fenced,
     refuse_unless_next,
@@ -24,7 +24,7 @@ from treadle._types.events import Record
 
 
 class Connection(Protocol):
-    """What is used of asyncpg's connection, which has no types of its own."""
+    """The part of asyncpg's connection that is used here; asyncpg has no type annotations."""
 
     async def execute(self, query: str, *args: object) -> str: ...
     async def executemany(self, query: str, args: Sequence[Sequence[object]]) -> None: ...
@@ -34,16 +34,16 @@ class Connection(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[object]: ...
 
 
-# The table `migrations` holds the number of those a database has seen. Never change one that was released: add one.
+# The table `migrations` holds the number of migrations a database has had. Never change one that was released: add one.
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE {s}.records(
         run text NOT NULL, seq integer NOT NULL, time float8 NOT NULL, parent text NOT NULL, type text NOT NULL,
         schema integer NOT NULL, data text NOT NULL, sum bigint NOT NULL, PRIMARY KEY(run, seq));
     CREATE TABLE {s}.runs(
-        n bigint GENERATED ALWAYS AS IDENTITY, run text PRIMARY KEY, parent text NOT NULL, agent text NOT NULL, model text NOT NULL,
-        question text NOT NULL, conversation text NOT NULL, "user" text NOT NULL, status text NOT NULL,
-        stop_reason text NOT NULL, created float8 NOT NULL);
+        n bigint GENERATED ALWAYS AS IDENTITY, run text PRIMARY KEY, parent text NOT NULL, agent text NOT NULL,
+        model text NOT NULL, question text NOT NULL, conversation text NOT NULL, "user" text NOT NULL,
+        status text NOT NULL, stop_reason text NOT NULL, created float8 NOT NULL);
     CREATE INDEX runs_created ON {s}.runs(created, n);
     CREATE INDEX runs_parent ON {s}.runs(parent) WHERE parent <> '';
     CREATE INDEX runs_conversation ON {s}.runs(conversation, created) WHERE conversation <> '';
@@ -74,7 +74,7 @@ class Store:
     async def migrate(self, con: Connection) -> None:
         async with con.transaction():
             await con.execute("SELECT pg_advisory_xact_lock(hashtext($1))", f"treadle {self._schema}")
-            # Asked first: a role may use a schema that it could not create.
+            # Checked first: a role may be allowed to use a schema and not to create one.
             if not await con.fetchval("SELECT 1 FROM pg_namespace WHERE nspname = $1", self._schema):
                 await con.execute(self._sql("CREATE SCHEMA {s}"))
             if not await con.fetchval("SELECT to_regclass($1)", self._sql("{s}.migrations")):
@@ -82,9 +82,9 @@ class Store:
                 await con.execute(self._sql("INSERT INTO {s}.migrations VALUES(0)"))
             seen = await con.fetchval(self._sql("SELECT seen FROM {s}.migrations"))
             if seen > len(MIGRATIONS):
-                known = len(MIGRATIONS)
                 raise JournalError(
-                    f"the database was written by a newer Treadle (version {seen}, this one knows {known}): upgrade Treadle"
+                    f"the database was written by a newer Treadle (version {seen}, this one reads up to "
+                    f"{len(MIGRATIONS)}): upgrade Treadle"
                 )
             for script in MIGRATIONS[seen:]:
                 await con.execute(self._sql(script))
@@ -94,28 +94,28 @@ class Store:
     # Records and runs
 
     async def append(
-        self, con: Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, settled: Sequence[str]
+        self, con: Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, recorded: Sequence[str]
     ) -> None:
         statuses = [status for record in records if (status := status_after(record.event))]
-        if rows[0].seq > 0 and not statuses and not settled:
-            return await self._insert(con, rows, epoch)  # most of them: one statement, one round trip
+        if rows[0].seq > 0 and not statuses and not recorded:
+            return await self._insert(con, rows, epoch)  # the usual case: one statement, one round trip
         async with con.transaction():
             await self._insert(con, rows, epoch)
             if rows[0].seq == 0:
-                await self._insert_info(con, first_info(records[0]))
+                await self._insert_info(con, initial_info(records[0]))
             for status in statuses:
                 await con.execute(
                     self._sql("UPDATE {s}.runs SET status = $2, stop_reason = $3 WHERE run = $1"), rows[0].run, *status
                 )
-            if settled:
+            if recorded:
                 await con.execute(
-                    self._sql("DELETE FROM {s}.inbox WHERE run = $1 AND id = ANY($2::text[])"), rows[0].run, settled
+                    self._sql("DELETE FROM {s}.inbox WHERE run = $1 AND id = ANY($2::text[])"), rows[0].run, recorded
                 )
         return None
 
     async def _insert(self, con: Connection, rows: Sequence[Row], epoch: int) -> None:
         run, first = rows[0].run, rows[0].seq
-        # FOR SHARE: a claim under way is waited for and then seen, and a later one waits for this append.
+        # FOR SHARE: this append waits for a claim in progress and then sees it; a later claim waits for this append.
         done = await con.execute(
             self._sql("""
             WITH claim AS MATERIALIZED (SELECT epoch, owner FROM {s}.claims WHERE run = $1 FOR SHARE)
@@ -133,20 +133,20 @@ class Store:
             first,
         )
         if done == "INSERT 0 0":
-            await self._say_why(con, run, first, epoch)
+            await self._raise_refusal(con, run, first, epoch)
 
-    async def _say_why(self, con: Connection, run: str, first: int, epoch: int) -> None:
+    async def _raise_refusal(self, con: Connection, run: str, first: int, epoch: int) -> None:
         claim = await con.fetchrow(self._sql("SELECT epoch, owner FROM {s}.claims WHERE run = $1"), run)
         if claim is not None:
             refuse_if_fenced(run, epoch, claim[0], claim[1])
         last = await con.fetchval(self._sql("SELECT coalesce(max(seq), -1) FROM {s}.records WHERE run = $1"), run)
         refuse_unless_next(run, first, last)
         raise RunBusyError(
-            f"record {run}#{first} was refused while another driver let go of the run: load it again to see"
+            f"record {run}#{first} was refused while another driver released the run: load the run again"
         )
 
-    async def holds(self, con: Connection, rows: Sequence[Row]) -> bool:
-        """Whether exactly these records are stored: the connection broke and nobody said if they were."""
+    async def has_rows(self, con: Connection, rows: Sequence[Row]) -> bool:
+        """Whether exactly these records are stored; for an append that lost its connection before the confirmation."""
         sql = self._sql("SELECT seq, time, data FROM {s}.records WHERE run = $1 AND seq >= $2 ORDER BY seq")
         stored = await con.fetch(sql, rows[0].run, rows[0].seq)
         return [tuple(row) for row in stored] == [(row.seq, row.time, row.data.decode()) for row in rows]
@@ -163,7 +163,8 @@ class Store:
             info.status,
         )
         await con.execute(
-            self._sql("""INSERT INTO {s}.runs(run, parent, agent, model, question, conversation, "user", status, stop_reason, created)
+            self._sql("""INSERT INTO {s}.runs(
+                run, parent, agent, model, question, conversation, "user", status, stop_reason, created)
                 VALUES($1, $2, $3, $4, $5, $6, $7, $8, '', $9)"""),
             *values,
             info.created,
@@ -178,19 +179,19 @@ class Store:
             raise not_found(run_id)
         return from_rows(run_id, ((*row[:4], row[4].encode(), row[5]) for row in map(tuple, rows)), after, salvage)
 
-    async def infos(
+    async def list_runs(
         self, con: Connection, limit: int, status: str, conversation: str, parent: str | None, user: str
     ) -> list[RunInfo]:
-        wanted = {
+        filters = {
             "status": status or None,
             "conversation": conversation or None,
             "parent": parent,
             '"user"': user or None,
         }
-        given = {name: value for name, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(given, 2)) or "true"
+        values = {name: value for name, value in filters.items() if value is not None}
+        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(values, 2)) or "true"
         sql = self._sql(f"{_INFO} WHERE {where} ORDER BY created DESC, n DESC LIMIT $1")
-        return [RunInfo(*row) for row in await con.fetch(sql, limit, *given.values())]
+        return [RunInfo(*row) for row in await con.fetch(sql, limit, *values.values())]
 
     async def expired(self, con: Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
         inner = f"{_INFO} WHERE parent = '' AND status = ANY($1::text[]) ORDER BY created DESC, n DESC OFFSET $2"
@@ -200,8 +201,8 @@ class Store:
     async def delete(self, con: Connection, run_id: str) -> None:
         async with con.transaction():
             rows = await con.fetch(
-                self._sql("""WITH RECURSIVE tree(run) AS (
-                    SELECT $1 UNION SELECT runs.run FROM {s}.runs JOIN tree ON runs.parent = tree.run AND runs.parent <> '')
+                self._sql("""WITH RECURSIVE tree(run) AS (SELECT $1 UNION
+                    SELECT runs.run FROM {s}.runs JOIN tree ON runs.parent = tree.run AND runs.parent <> '')
                     SELECT run FROM tree"""),
                 run_id,
             )
@@ -216,7 +217,7 @@ class Store:
 
     # Claims
 
-    async def claim(self, con: Connection, run_id: str, owner: str, me: ProcessMark) -> int:
+    async def claim(self, con: Connection, run_id: str, owner: str, process: ProcessIdentity) -> int:
         async with con.transaction():
             await con.execute(
                 self._sql(
@@ -233,30 +234,30 @@ class Store:
                     until = clock_timestamp() + make_interval(secs => $6) WHERE run = $1 RETURNING epoch"""),
                 run_id,
                 owner,
-                me.host,
-                me.pid,
-                me.started,
+                process.host,
+                process.pid,
+                process.started,
                 self._lease,
             )
 
     async def _live_driver(self, con: Connection, run_id: str) -> str:
-        """Locks the claim until the transaction ends, so that two claims are decided one after the other."""
+        """The owner of the claim, if alive. Locks the claim until the transaction ends: two claims never overlap."""
         sql = "SELECT owner, host, pid, started, until > clock_timestamp() FROM {s}.claims WHERE run = $1 FOR UPDATE"
         row = await con.fetchrow(self._sql(sql), run_id)
         if row is None or not row[0]:
             return ""
         owner, host, pid, started, in_lease = row
-        alive = is_alive(ProcessMark(host, pid, started))
+        alive = is_alive(ProcessIdentity(host, pid, started))
         return owner if (in_lease if alive is None else alive) else ""
 
     async def release(self, con: Connection, run_id: str, owner: str) -> None:
-        # The row stays: the next driver's epoch must be higher than any before it.
+        # The row stays, because the epoch of the next driver must be higher than all before it.
         await con.execute(self._sql("UPDATE {s}.claims SET owner = '' WHERE run = $1 AND owner = $2"), run_id, owner)
 
-    async def let_go(self, con: Connection, epochs: Sequence[tuple[str, int]]) -> None:
+    async def release_all(self, con: Connection, epochs: Sequence[tuple[str, int]]) -> None:
         await con.executemany(self._sql("UPDATE {s}.claims SET owner = '' WHERE run = $1 AND epoch = $2"), epochs)
 
-    async def beat(self, con: Connection, epochs: Sequence[tuple[str, int]]) -> None:
+    async def renew_claims(self, con: Connection, epochs: Sequence[tuple[str, int]]) -> None:
         sql = (
             "UPDATE {s}.claims SET until = clock_timestamp() + make_interval(secs => $3) WHERE run = $1 AND epoch = $2"
         )

@@ -1,7 +1,8 @@
-"""Which process holds a claim, and whether it still lives.
+"""Which process holds a claim, and whether it is still running.
 
-A pid alone is not enough: in a container every restart gets the same one. Start time and boot make it exact on Linux and
-Windows; elsewhere a live pid may be someone else's, so the answer is "unknown" and the claim's lease decides.
+A pid alone is not enough: in a container every restart gets the same one. With the start time and the boot id the
+answer is exact on Linux and Windows. Elsewhere a live pid may belong to another process, so the answer is "unknown" and
+the lease of the claim decides.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class ProcessMark(Struct, frozen=True):
+class ProcessIdentity(Struct, frozen=True):
     host: str
     """Equal for two processes exactly when they can see each other's pid."""
     pid: int
     started: str
 
 
-def this_process() -> ProcessMark:
-    return _mark(os.getpid())
+def this_process() -> ProcessIdentity:
+    return _identity(os.getpid())
 
 
 @cache
-def _mark(pid: int) -> ProcessMark:
-    return ProcessMark(_host(), pid, _started(pid) or "")
+def _identity(pid: int) -> ProcessIdentity:
+    return ProcessIdentity(_host(), pid, _started(pid) or "")
 
 
-def is_alive(mark: ProcessMark) -> bool | None:
-    """None: it cannot be known from here."""
-    if mark.host != _host():
+def is_alive(process: ProcessIdentity) -> bool | None:
+    """Whether the process is running; None if that cannot be found out from here."""
+    if process.host != _host():
         return None
-    started = _started(mark.pid)
+    started = _started(process.pid)
     if started is None:
         return False
-    if started and mark.started:
-        return started == mark.started
+    if started and process.started:
+        return started == process.started
     return None
 
 
@@ -55,7 +56,7 @@ def _host() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began; "" if this system does not tell; None if there is no such process."""
+    """The start time of a process; "" if this system does not tell; None if there is no such process."""
     if sys.platform == "win32":
         return _started_windows(pid)
     try:
@@ -68,7 +69,7 @@ def _started(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    fields = stat.rpartition(")")[2].split()  # the name before it may hold anything
+    fields = stat.rpartition(")")[2].split()  # the process name, in parentheses, may contain anything
     state, started = fields[0], fields[19]
     return None if state in "ZX" else started
 

@@ -1,7 +1,8 @@
-"""Secrets out of everything that enters a run's state, so that neither the log, the model nor a reader ever sees them.
+"""Removes secrets from what enters a run's state, so that neither the log, nor the model, nor a reader sees them.
 
-Most text holds none. Looking for each secret with `in` costs 2 us for 400 characters and 37 us for 12 000; the same as one
-compiled regular expression measured 27 to 80 and 840 to 2 400, so expressions only run on text that holds their mark.
+Most texts hold none. Searching for each secret with `in` costs 2 us for 400 characters and 37 us for 12 000; one
+compiled regular expression for all of them costs 27 to 80 us and 840 to 2 400 us. So expressions only run on texts that
+contain their mark.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SHORTEST_FROM_ENV = 8
 _SHORTEST_GIVEN = 4
 
 # (name, marks, expression): one of the marks is in every text the expression can match.
-_SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
+_PATTERNS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
     ("api-key", ("sk-",), re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}")),
     ("aws-key", ("AKIA", "ASIA"), re.compile(r"(?<![A-Za-z0-9])A[KS]IA[0-9A-Z]{16}(?![A-Za-z0-9])")),
     (
@@ -42,24 +43,25 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
 )
 
 
-def _hints() -> dict[bytes, list[bytes]]:
-    """The marks by what several of them have in common: a text is searched for a few of these, and rarely for more."""
-    found: dict[bytes, list[bytes]] = {}
-    for _, marks, _ in _SHAPES:
+def _marks_by_part() -> dict[bytes, list[bytes]]:
+    """The marks by a part that several of them share: a text is searched for these few parts, and rarely for more."""
+    by_part: dict[bytes, list[bytes]] = {}
+    for _, marks, _ in _PATTERNS:
         for mark in marks:
             common = next((part for part in ("gh", "IA") if part in mark and "AIza" not in mark), mark)
-            found.setdefault(common.encode(), []).append(mark.encode())
-    return found
+            by_part.setdefault(common.encode(), []).append(mark.encode())
+    return by_part
 
 
-_HINTS = _hints()
+_MARKS_BY_PART = _marks_by_part()
 
 
 class Redactor:
     """Replaces secrets by `[redacted:NAME]`.
 
-    They are the values of `env` (by default this process's environment) whose name ends in _KEY, _TOKEN or _SECRET or holds
-    PASSWORD, from 8 characters on; those given, with names or without; and whatever has the shape of a well-known key.
+    Secrets are: the values in `env` (by default the environment of this process) of at least 8 characters whose name
+    ends in _KEY, _TOKEN or _SECRET or contains PASSWORD; those given, with names or without; and texts in the format of
+    well-known keys.
     """
 
     def __init__(
@@ -70,17 +72,20 @@ class Redactor:
             if isinstance(secrets, Mapping)
             else (("secret", value) for value in secrets)
         )
-        found = (os.environ if env is None else env).items()
-        named = {value: name for name, value in found if len(value) >= _SHORTEST_FROM_ENV and _SECRET_NAME.search(name)}
+        variables = (os.environ if env is None else env).items()
+        named = {
+            value: name for name, value in variables if len(value) >= _SHORTEST_FROM_ENV and _SECRET_NAME.search(name)
+        }
         for name, value in given:
             if len(value) < _SHORTEST_GIVEN:
                 raise ConfigError(
-                    f"the secret {name!r} is shorter than {_SHORTEST_GIVEN} characters: replacing it would garble any text"
+                    f"the secret {name!r} is shorter than {_SHORTEST_GIVEN} characters, "
+                    "so it would be replaced inside ordinary words: give a longer one"
                 )
             named[value] = name
-        for value, name in list(named.items()):  # inside JSON that travels as text, quotes and line ends look different
+        for value, name in list(named.items()):  # quotes and line ends are escaped in JSON
             named.setdefault(msgspec.json.encode(value).decode()[1:-1], name)
-        # The longest first: one secret may be part of another.
+        # Longest first: one secret may be part of another.
         self._secrets = sorted(
             ((value, f"[redacted:{name}]") for value, name in named.items()), key=lambda item: -len(item[0])
         )
@@ -88,12 +93,12 @@ class Redactor:
         self._values = tuple(value.encode() for value in named)
 
     def suspects(self, data: bytes) -> bool:
-        """Whether a JSON text may hold a secret: one of them, or the mark of a well-known key."""
+        """Whether a JSON text may contain a secret: the value of one, or the mark of a well-known key."""
         for value in self._values:
             if value in data:
                 return True
-        for hint, marks in _HINTS.items():  # noqa: SIM110 - a generator would cost more than the search
-            if hint in data and any(mark in data for mark in marks):
+        for part, marks in _MARKS_BY_PART.items():  # noqa: SIM110 - a generator would cost more than the search
+            if part in data and any(mark in data for mark in marks):
                 return True
         return False
 
@@ -101,7 +106,7 @@ class Redactor:
         for secret, marker in self._secrets:
             if secret in text:
                 text = text.replace(secret, marker)
-        for name, marks, expression in _SHAPES:
+        for name, marks, expression in _PATTERNS:
             for mark in marks:
                 if mark in text:
                     text = expression.sub(f"[redacted:{name}]", text)
@@ -109,7 +114,7 @@ class Redactor:
         return text
 
     def tree(self, value: T) -> T:
-        """A string, a struct, or lists, tuples and dicts of such; the very same object when nothing is secret."""
+        """A string, a struct, or lists, tuples and dicts of such, without secrets; the same object if it has none."""
         return cast(T, self._walk(value))
 
     def _walk(self, value: Any) -> Any:

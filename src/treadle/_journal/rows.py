@@ -1,4 +1,4 @@
-"""What every journal does with records the same way: check a batch, write it as rows, read rows back, sum a run up."""
+"""What all journals share: checking a batch of records, records as rows and back, the information about a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTION_CHARS = 500
 
 
 class Row(NamedTuple):
-    """A record as a table keeps it. `sum` finds damage that still reads as JSON."""
+    """A record as a row of a table. The checksum `sum` finds damage that is still valid JSON."""
 
     run: str
     seq: int
@@ -32,13 +32,13 @@ class Row(NamedTuple):
 
 
 def to_rows(records: Sequence[Record]) -> list[Row]:
-    """The rows of one append; `JournalError` for a batch that no engine should write."""
+    """The rows of one append; `JournalError` for records that are not in order, of several runs, or not JSON."""
     run, seq = records[0].run, records[0].seq
     rows: list[Row] = []
     for record in records:
         if record.run != run or record.seq != seq or record.offset:
             raise JournalError(
-                f"an append holds stored records of one run in order: {record.run}#{record.id} cannot follow {run}#{seq - 1}"
+                f"an append takes records of one run in order: {record.run}#{record.id} cannot follow {run}#{seq - 1}"
             )
         try:
             data = encode_event(record.event)
@@ -57,35 +57,38 @@ def tag(event: type[Event]) -> str:
 
 
 def refuse_unless_next(run: str, first: int, last: int) -> None:
-    """`first` is what a writer wants to store, `last` what is there."""
+    """`first` is the number of the record that a writer wants to store, `last` that of the last one stored."""
     if first <= last:
         raise RunBusyError(
-            f"record {run}#{first} exists: another driver has carried the run on to #{last}; load it again to see"
+            f"record {run}#{first} exists: another driver has continued the run to #{last}; load the run again"
         )
     if first > last + 1:
         raise JournalError(f"record {run}#{first} cannot be stored: the log ends at #{last} (was the run deleted?)")
 
 
 def refuse_if_fenced(run: str, mine: int, epoch: int, owner: str) -> None:
-    """`mine` is the epoch this journal got from its claim of the run, 0 without one; `epoch` and `owner` are what is stored."""
+    """`mine` is the epoch of this journal's claim of the run, 0 without; `epoch` and `owner` are those stored."""
     if epoch != mine and (owner or mine):
         raise RunBusyError(
-            f"run {run} is driven by {owner or 'nobody'} now (epoch {epoch}); this driver's claim ({mine}) is over"
+            f"run {run} is driven by {owner or 'nobody'} now (epoch {epoch}): the claim of this driver ({mine}) is lost"
         )
 
 
 def from_rows(
     run_id: str, rows: Iterable[tuple[int, float, str, int, bytes, int]], after: int, salvage: bool
 ) -> list[Record]:
-    """Records from `(seq, time, parent, schema, data, sum)` in order; the first damaged or missing one is an error or the end."""
+    """Records from rows `(seq, time, parent, schema, data, sum)` in order.
+
+    The first damaged or missing one is an error; with `salvage` those before it are returned.
+    """
     records: list[Record] = []
     expected = after + 1
     try:
-        for seq, time, parent, schema, data, total in rows:
+        for seq, time, parent, schema, data, checksum in rows:
             if seq != expected:
                 raise CorruptLogError(f"record {run_id}#{expected} is missing")
-            if crc32(data) != total:
-                raise CorruptLogError(f"record {run_id}#{seq} is damaged: its checksum does not fit")
+            if crc32(data) != checksum:
+                raise CorruptLogError(f"record {run_id}#{seq} is damaged: its checksum does not match")
             try:
                 event = decode_stored(data, schema)
             except (msgspec.DecodeError, KeyError, UnicodeDecodeError) as error:
@@ -96,9 +99,9 @@ def from_rows(
         if salvage:
             return records
         intact = (
-            f"the {expected} records before it are intact: load(..., salvage=True) gives them"
+            f"the {expected} records before it are intact: load(..., salvage=True) returns them"
             if expected
-            else "nothing before it"
+            else "there are no records before it"
         )
         raise CorruptLogError(f"{error}; {intact}") from error
     return records
@@ -108,8 +111,8 @@ def not_found(run_id: str) -> RunNotFoundError:
     return RunNotFoundError(f"there is no run {run_id!r} in this journal")
 
 
-def first_info(record: Record) -> RunInfo:
-    """The line about a run that begins with `record`."""
+def initial_info(record: Record) -> RunInfo:
+    """The information about a run that begins with `record`."""
     event = record.event
     if not isinstance(event, RunStarted):
         return RunInfo(record.run, record.parent, created=record.time)

@@ -1,4 +1,4 @@
-"""The embedded journal: one SQLite file for all runs of a user, safe to share between processes of one machine."""
+"""The embedded journal: one SQLite file for all runs of a user, shared safely by the processes of one machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Literal, TypeVar
 
 from treadle._journal import sqlite_store as store
 from treadle._journal.base import MONTH, InboxItem, RunInfo
-from treadle._journal.paths import state_folder
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.taken import TakenItems
 from treadle._journal.writer import Writer
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import Record, RunFinished
+from treadle._types.paths import state_folder
 
 T = TypeVar("T")
 
@@ -28,15 +28,15 @@ T = TypeVar("T")
 class SqliteJournal:
     """A journal in a file, by default `journal.db` in the user's state folder (`$TREADLE_STATE` moves it).
 
-    `synchronous="NORMAL"`: what was appended survives the death of the process at any instant (kill -9); a power cut may take
-    the last records of the last seconds with it, and leaves an intact log. `"FULL"` survives power cuts too: each commit waits
-    for the disk, shared by all runs that wait at that moment.
+    `synchronous="NORMAL"`: what was appended survives a kill of the process at any instant (kill -9); a power failure
+    may lose the records of the last seconds, and leaves an intact log. `"FULL"` survives power failures too: each
+    commit waits for the disk, and runs that wait at the same time share one commit.
 
-    Nothing is opened before the first use. `read_only` reads a file that cannot or must not be written.
+    The file is opened at the first use. `read_only` reads a file that cannot or must not be written.
     """
 
     inline = True
-    """An append nearly always stores at once, without letting go of the event loop."""
+    """An append nearly always stores at once, without yielding to the event loop."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class SqliteJournal:
         self._lease = lease
         self._read_only = read_only
         self._epochs: dict[str, int] = {}
-        """The runs this journal drives, by the epoch of its claim."""
+        """The epoch of the claim of each run that this journal drives."""
         self._numbers: dict[str, int] = {}
-        """Of the runs under way: their number in the file."""
+        """The number in the file of each run that is being written."""
         self._taken = TakenItems()
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.Lock()
@@ -64,8 +64,8 @@ class SqliteJournal:
             lambda error: store.explain(error, self.path),
             inline=synchronous == "NORMAL",
             lock_timeout=lock_timeout,
-            beat=lambda con: store.beat(con, list(self._epochs.items()), lease),
-            beat_every=lease / 4,
+            renew=lambda con: store.renew_claims(con, list(self._epochs.items()), lease),
+            renew_every=lease / 4,
         )
 
     def __repr__(self) -> str:
@@ -76,10 +76,10 @@ class SqliteJournal:
             return
         rows = to_rows(records)
         run = rows[0].run
-        number, epoch, settled = self._numbers.get(run), self._epochs.get(run, 0), self._taken.settled_by(records)
-        self._numbers[run] = await self._write(lambda con: store.append(con, records, rows, number, epoch, settled))
-        if settled:
-            self._taken.forget(run, settled)
+        number, epoch, recorded = self._numbers.get(run), self._epochs.get(run, 0), self._taken.recorded_by(records)
+        self._numbers[run] = await self._write(lambda con: store.append(con, records, rows, number, epoch, recorded))
+        if recorded:
+            self._taken.forget(run, recorded)
         if isinstance(records[-1].event, RunFinished):
             del self._numbers[run]
 
@@ -89,7 +89,7 @@ class SqliteJournal:
     async def list(
         self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
     ) -> list[RunInfo]:
-        return await self._read(lambda con: store.infos(con, limit, status, conversation, parent, user))
+        return await self._read(lambda con: store.list_runs(con, limit, status, conversation, parent, user))
 
     async def delete(self, run_id: str) -> None:
         await self._write(lambda con: store.delete(con, run_id), quick=False)
@@ -98,21 +98,21 @@ class SqliteJournal:
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
     ) -> Sequence[str]:
         old = await self._read(lambda con: store.expired(con, time.time() - older_than, keep, statuses))
-        gone: list[str] = []
-        for run in old:  # a transaction each: other runs get in between
+        deleted: list[str] = []
+        for run in old:  # a transaction for each: other writers get their turn
             try:
                 await self.delete(run)
-                gone.append(run)
+                deleted.append(run)
             except (RunBusyError, RunNotFoundError):
                 continue
-        while gone and await self._write(store.shrink, quick=False):
+        while deleted and await self._write(store.shrink, quick=False):
             pass
-        return gone
+        return deleted
 
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._write(lambda con: store.claim(con, run_id, owner, this_process(), self._lease))
         self._epochs[run_id] = epoch
-        self._taken.give_back(run_id)
+        self._taken.remove_all(run_id)
         return epoch
 
     async def release(self, run_id: str, owner: str) -> None:
@@ -124,8 +124,8 @@ class SqliteJournal:
         await self._write(lambda con: store.put(con, item))
 
     async def take(self, run_id: str, kinds: Sequence[str] = ()) -> list[InboxItem]:
-        # A driver looks often and finds nothing: looking takes no lock.
-        if not await self._write(lambda con: store.waiting(con, run_id, kinds), look=True):
+        # A driver asks often and nearly always finds nothing: this needs no lock.
+        if not await self._write(lambda con: store.waiting(con, run_id, kinds), transaction=False):
             return []
         items = await self._write(lambda con: store.take(con, run_id, kinds))
         self._taken.add(run_id, items)
@@ -135,30 +135,31 @@ class SqliteJournal:
         return await self._write(lambda con: store.recall(con, run_id, item_id))
 
     async def aclose(self) -> None:
-        """Release what this journal still drives, and close the file."""
+        """Release the runs that this journal still drives, and close the file."""
         held = [*self._epochs.items()]
         self._epochs.clear()
         if held:
-            with suppress(JournalError):  # a file that cannot be written any more still has to be closed
-                await self._write(lambda con: store.let_go(con, held))
+            with suppress(JournalError):  # a file that can no longer be written must be closed all the same
+                await self._write(lambda con: store.release_all(con, held))
         await asyncio.to_thread(self._close_reader)
         await self._writer.close()
 
-    async def _write(self, job: Callable[[sqlite3.Connection], T], *, look: bool = False, quick: bool = True) -> T:
+    async def _write(
+        self, job: Callable[[sqlite3.Connection], T], *, transaction: bool = True, quick: bool = True
+    ) -> T:
         if self._read_only:
             raise JournalError(f"journal {self.path} is open for reading only: open it without read_only=True to write")
-        return await self._writer.run(job, write=not look, quick=quick)
+        return await self._writer.run(job, transaction=transaction, quick=quick)
 
     def _open(self) -> sqlite3.Connection:
         """Called on the writer's thread."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(
-                os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-            )  # conversations are private; SQLite would take the umask
+            # Conversations are private: SQLite itself would create the file with the permissions of the umask.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise JournalError(
-                f"journal {self.path}: cannot be created or written: {error.strerror}; name another file"
+                f"journal {self.path} cannot be created or written ({error.strerror}): give it another path"
             ) from error
         con = store.connect(self.path)
         try:
@@ -173,10 +174,10 @@ class SqliteJournal:
 
     async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
         if not self._read_only:
-            await self._write(lambda con: None, look=True)  # the file and its tables exist from here on
-        return await asyncio.to_thread(self._read_here, job)
+            await self._write(lambda con: None, transaction=False)  # the file and its tables exist from here on
+        return await asyncio.to_thread(self._read_on_thread, job)
 
-    def _read_here(self, job: Callable[[sqlite3.Connection], T]) -> T:
+    def _read_on_thread(self, job: Callable[[sqlite3.Connection], T]) -> T:
         with self._reading:
             try:
                 if self._reader is None:
@@ -192,7 +193,7 @@ class SqliteJournal:
         try:
             con.execute("SELECT 1 FROM records").fetchone()
         except sqlite3.OperationalError:
-            # WAL mode wants to write beside the file even to read it; where that cannot be, the file alone has to do.
+            # WAL mode writes files beside the database even for reading. Where that is not possible, read it alone.
             con.close()
             con = store.connect(self.path, read_only=True, immutable=True)
         return con

@@ -1,6 +1,6 @@
-"""The SQLite journal's tables, and each thing that is done to them as one function of a connection.
+"""The tables of the SQLite journal, and each operation on them as one function of a connection.
 
-These functions run inside a transaction that `writer.py` opens and commits; none of them waits or knows of asyncio.
+These functions run inside a transaction that `writer.py` opens and commits; none of them waits or uses asyncio.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
-from treadle._journal.process import ProcessMark, is_alive
+from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
-    first_info,
     from_rows,
+    initial_info,
     not_found,
     refuse_if_fenced,
     refuse_unless_next,
@@ -27,24 +27,27 @@ from treadle._journal.rows import (
 from treadle._types.errors import CorruptLogError, JournalError, RunBusyError
 from treadle._types.events import Record
 
-APPLICATION_ID = 0x54524C4A  # "TRLJ": another program's database is never touched
+APPLICATION_ID = 0x54524C4A  # "TRLJ": databases of other programs are refused
 
 SEQ_BITS = 24
 MAX_SEQ = (1 << SEQ_BITS) - 1
 
-# `PRAGMA user_version` counts the migrations a file has seen. Never change one that was released: add one.
+# `PRAGMA user_version` is the number of migrations a file has had. Never change one that was released: add one.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        # (run, seq) as one integer, the run's number and the record's: one tree, so an append writes one page of it instead of a
-        # row's and an index's. Measured per append, CPU with 1 / 20 / 100 runs at once: 29 / 39 / 36 us; with PRIMARY KEY(run, seq)
-        # 42 / 41 / 42; with that WITHOUT ROWID 53 / - / 45. And a run lies in one piece: quick to load and to delete.
+        # (run, seq) as one integer, made of the run's number and the record's: there is one tree, so an append writes
+        # one page and not one of a row and one of an index. CPU per append, with 1 / 20 / 100 runs at once: 29 / 39 /
+        # 36 us; with PRIMARY KEY(run, seq) 42 / 41 / 42; with that WITHOUT ROWID 53 / - / 45. The records of a run are
+        # adjacent, so a run is quick to load and to delete.
         """CREATE TABLE records(
-            key INTEGER PRIMARY KEY, time REAL NOT NULL, schema INTEGER NOT NULL, sum INTEGER NOT NULL, data TEXT NOT NULL)""",
-        # AUTOINCREMENT: the number of a deleted run never comes back, so a driver that missed the deletion cannot write into another run.
+            key INTEGER PRIMARY KEY, time REAL NOT NULL, schema INTEGER NOT NULL, sum INTEGER NOT NULL,
+            data TEXT NOT NULL)""",
+        # AUTOINCREMENT: the number of a deleted run is not used again, so a driver that missed the deletion cannot
+        # write into another run.
         """CREATE TABLE runs(
             n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL UNIQUE, parent TEXT NOT NULL, agent TEXT NOT NULL,
-            model TEXT NOT NULL, question TEXT NOT NULL, conversation TEXT NOT NULL, user TEXT NOT NULL, status TEXT NOT NULL,
-            stop_reason TEXT NOT NULL, created REAL NOT NULL)""",
+            model TEXT NOT NULL, question TEXT NOT NULL, conversation TEXT NOT NULL, user TEXT NOT NULL,
+            status TEXT NOT NULL, stop_reason TEXT NOT NULL, created REAL NOT NULL)""",
         "CREATE INDEX runs_created ON runs(created)",
         "CREATE INDEX runs_parent ON runs(parent) WHERE parent <> ''",
         "CREATE INDEX runs_conversation ON runs(conversation, created) WHERE conversation <> ''",
@@ -54,7 +57,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE claims(
             run TEXT PRIMARY KEY, epoch INTEGER NOT NULL, owner TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
             started TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID""",
-        # For people with a SQLite shell.
+        # For people who look at the file with a SQLite shell.
         f"""CREATE VIEW log AS SELECT run, key & {MAX_SEQ} AS seq, datetime(time, 'unixepoch') AS at, parent,
             json_extract(data, '$.type') AS type, data FROM records JOIN runs ON n = key >> {SEQ_BITS}""",
     ),
@@ -80,20 +83,18 @@ def connect(
 
 
 def prepare(con: sqlite3.Connection, synchronous: str) -> None:
-    """Settings of the writing connection, and whatever migrations the file has not seen."""
-    _refuse_strangers(con)
-    con.execute(
-        "PRAGMA page_size = 2048"
-    )  # most records are small and each commit writes whole pages: 2 to 15 % cheaper than 4096
+    """Settings of the writing connection, and the migrations that the file has not had."""
+    _version(con)
+    # Most records are small and each commit writes whole pages: 2 to 15 % cheaper than 4096.
+    con.execute("PRAGMA page_size = 2048")
     con.execute("PRAGMA auto_vacuum = INCREMENTAL")
     con.execute("PRAGMA journal_mode = WAL")
     con.execute(f"PRAGMA synchronous = {synchronous}")
-    con.execute(
-        "PRAGMA wal_autocheckpoint = 0"
-    )  # the writer's thread does it: an fsync must not fall on the event loop
+    # The thread of the writer makes checkpoints: the event loop must not wait for fsync.
+    con.execute("PRAGMA wal_autocheckpoint = 0")
     con.execute("BEGIN IMMEDIATE")
     try:
-        version = _refuse_strangers(con)
+        version = _version(con)
         for statements in MIGRATIONS[version:]:
             for statement in statements:
                 con.execute(statement)
@@ -105,36 +106,39 @@ def prepare(con: sqlite3.Connection, synchronous: str) -> None:
         raise
 
 
-def _refuse_strangers(con: sqlite3.Connection) -> int:
+def _version(con: sqlite3.Connection) -> int:
+    """The number of migrations the file has had. Refuses databases of other programs and of newer versions."""
     (application,) = con.execute("PRAGMA application_id").fetchone()
     (version,) = con.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID and con.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise JournalError("is a database of another program: give the journal a file of its own")
+        raise JournalError("is a database of another program: give the journal another path")
     if version > len(MIGRATIONS):
         raise JournalError(
-            f"was written by a newer Treadle (version {version}, this one knows {len(MIGRATIONS)}): upgrade Treadle"
+            f"was written by a newer Treadle (version {version}, this one reads up to {len(MIGRATIONS)}): "
+            "upgrade Treadle"
         )
     return version
 
 
 def explain(error: sqlite3.Error, path: Path) -> JournalError:
-    """What went wrong in words that say what to do. Earlier records are never touched by a failed write."""
+    """The error with what to do about it. A failed write never changes earlier records."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = {
-        sqlite3.SQLITE_FULL: "there is no room left on the disk; free some, then resume the run (all earlier records are intact)",
-        sqlite3.SQLITE_READONLY: "it cannot be written; check the file's and folder's permissions (read_only=True reads it as it is)",
+        sqlite3.SQLITE_FULL: "the disk is full; free some space, then resume the run (all earlier records are intact)",
+        sqlite3.SQLITE_READONLY: "it cannot be written; check the permissions of the file and its folder, or open it "
+        "with read_only=True",
         sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and may be written",
-        sqlite3.SQLITE_BUSY: "another process has kept it locked for too long; close that one, then resume the run",
-        sqlite3.SQLITE_LOCKED: "another process has kept it locked for too long; close that one, then resume the run",
+        sqlite3.SQLITE_BUSY: "another process has kept it locked for too long; end that process, then resume the run",
+        sqlite3.SQLITE_LOCKED: "another process has kept it locked for too long; end that process, then resume the run",
         sqlite3.SQLITE_IOERR: "the disk failed; check it, then resume the run",
         sqlite3.SQLITE_PERM: "it may not be opened; check the file's permissions",
     }
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return CorruptLogError(
-            f"journal {path}: {error}: the file is damaged; load(..., salvage=True) gives what can be read of a run, "
-            f"`sqlite3 {path} .recover` rescues the rest; then move the file away"
+            f"journal {path}: {error}: the file is damaged; load(..., salvage=True) returns what can be read of a run, "
+            f"`sqlite3 {path} .recover` recovers the rest; then move the file away"
         )
-    return JournalError(f"journal {path}: {advice.get(code, 'the database refused')} ({error})")
+    return JournalError(f"journal {path}: {advice.get(code, 'the database reported an error')} ({error})")
 
 
 # Records and runs
@@ -146,12 +150,12 @@ def append(
     rows: Sequence[Row],
     number: int | None,
     epoch: int,
-    settled: Sequence[str],
+    recorded: Sequence[str],
 ) -> int:
-    """Store `rows` and what follows from them. Takes the run's number if it is known, and returns it."""
+    """Store `rows`, the run's new status, and that its inbox items `recorded` are done. Returns the run's number."""
     run, first = rows[0].run, rows[0].seq
     if rows[-1].seq > MAX_SEQ:
-        raise JournalError(f"run {run} is full: a log holds {MAX_SEQ + 1} records")
+        raise JournalError(f"run {run} has reached the limit of {MAX_SEQ + 1} records for one run")
     if number is None:
         number = _number(con, run)
     before = ((number or 0) << SEQ_BITS) + first - 1
@@ -159,7 +163,7 @@ def append(
     refuse_if_fenced(run, epoch, holder_epoch, holder)
     if number is None:
         refuse_unless_next(run, first, -1)
-        number = _insert_info(con, first_info(records[0]))
+        number = _insert_info(con, initial_info(records[0]))
     elif not has_previous:
         refuse_unless_next(run, first, _last(con, number))
     base = number << SEQ_BITS
@@ -171,8 +175,8 @@ def append(
     for record in records:
         if status := status_after(record.event):
             con.execute("UPDATE runs SET status = ?, stop_reason = ? WHERE n = ?", (*status, number))
-    if settled:
-        con.executemany("DELETE FROM inbox WHERE run = ? AND id = ?", [(run, item) for item in settled])
+    if recorded:
+        con.executemany("DELETE FROM inbox WHERE run = ? AND id = ?", [(run, item) for item in recorded])
     return number
 
 
@@ -202,7 +206,7 @@ def _insert_info(con: sqlite3.Connection, info: RunInfo) -> int:
     )
     number = con.execute(f"INSERT INTO runs({columns}) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid
     if number is None:
-        raise JournalError("SQLite gave the run no number")
+        raise JournalError("SQLite returned no number for the run")
     return number
 
 
@@ -210,7 +214,7 @@ def load(con: sqlite3.Connection, run_id: str, after: int, salvage: bool, path: 
     row = con.execute("SELECT n, parent FROM runs WHERE run = ?", (run_id,)).fetchone()
     if row is None:
         raise not_found(run_id)
-    with closing(_rows(con, row[0], row[1], after, path)) as rows:  # a query left open would hold old pages for ever
+    with closing(_rows(con, row[0], row[1], after, path)) as rows:  # an open query would keep old pages in the WAL file
         return from_rows(run_id, rows, after, salvage)
 
 
@@ -225,21 +229,21 @@ def _rows(
         raise explain(error, path) from error
 
 
-def infos(
+def list_runs(
     con: sqlite3.Connection, limit: int, status: str, conversation: str, parent: str | None, user: str
 ) -> list[RunInfo]:
-    wanted = {"status": status or None, "conversation": conversation or None, "parent": parent, "user": user or None}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    where = " AND ".join(f"{name} = :{name}" for name in given) or "1"
-    rows = con.execute(f"{_INFO} WHERE {where} ORDER BY created DESC, n DESC LIMIT :limit", {**given, "limit": limit})
+    filters = {"status": status or None, "conversation": conversation or None, "parent": parent, "user": user or None}
+    values = {name: value for name, value in filters.items() if value is not None}
+    where = " AND ".join(f"{name} = :{name}" for name in values) or "1"
+    rows = con.execute(f"{_INFO} WHERE {where} ORDER BY created DESC, n DESC LIMIT :limit", {**values, "limit": limit})
     return [RunInfo(*row) for row in rows]
 
 
 def expired(con: sqlite3.Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
     marks = ", ".join("?" * len(statuses))
     rows = con.execute(
-        f"SELECT run FROM ({_INFO} WHERE parent = '' AND status IN ({marks}) ORDER BY created DESC, n DESC LIMIT -1 OFFSET ?)"
-        " WHERE updated < ?",
+        f"SELECT run FROM ({_INFO} WHERE parent = '' AND status IN ({marks}) "
+        "ORDER BY created DESC, n DESC LIMIT -1 OFFSET ?) WHERE updated < ?",
         (*statuses, keep, before),
     )
     return [run for (run,) in rows]
@@ -260,24 +264,27 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
 
 
 def shrink(con: sqlite3.Connection, pages: int = 2000) -> bool:
-    """Give free pages back to the disk; whether there are more."""
+    """Return free pages to the disk; whether there are more."""
     (free,) = con.execute("PRAGMA freelist_count").fetchone()
     for _ in range(min(free, pages)):
-        con.execute("PRAGMA incremental_vacuum(1)")  # whatever the number, Python's driver takes one step: one page
+        con.execute(
+            "PRAGMA incremental_vacuum(1)"
+        )  # whatever the number, Python's driver makes one step, which is one page
     return free > pages
 
 
 # Claims
 
 
-def claim(con: sqlite3.Connection, run_id: str, owner: str, me: ProcessMark, lease: float) -> int:
+def claim(con: sqlite3.Connection, run_id: str, owner: str, process: ProcessIdentity, lease: float) -> int:
     driver = _live_driver(con, run_id)
     if driver and driver != owner:
         raise RunBusyError(f"run {run_id} is being driven by {driver}")
     con.execute(
-        """INSERT INTO claims VALUES(?, 1, ?, ?, ?, ?, ?) ON CONFLICT(run) DO UPDATE SET epoch = epoch + 1, owner = excluded.owner,
-            host = excluded.host, pid = excluded.pid, started = excluded.started, until = excluded.until""",
-        (run_id, owner, me.host, me.pid, me.started, time.time() + lease),
+        """INSERT INTO claims VALUES(?, 1, ?, ?, ?, ?, ?) ON CONFLICT(run) DO UPDATE SET
+            epoch = epoch + 1, owner = excluded.owner, host = excluded.host, pid = excluded.pid,
+            started = excluded.started, until = excluded.until""",
+        (run_id, owner, process.host, process.pid, process.started, time.time() + lease),
     )
     con.execute("UPDATE inbox SET taken = 0 WHERE run = ? AND taken", (run_id,))
     (epoch,) = con.execute("SELECT epoch FROM claims WHERE run = ?", (run_id,)).fetchone()
@@ -291,22 +298,22 @@ def _live_driver(con: sqlite3.Connection, run_id: str) -> str:
     if row is None:
         return ""
     owner, host, pid, started, until = row
-    alive = is_alive(ProcessMark(host, pid, started))
+    alive = is_alive(ProcessIdentity(host, pid, started))
     if alive is None:
         alive = time.time() < until
     return owner if alive else ""
 
 
 def release(con: sqlite3.Connection, run_id: str, owner: str) -> None:
-    # The row stays: the next driver's epoch must be higher than any before it.
+    # The row stays, because the epoch of the next driver must be higher than all before it.
     con.execute("UPDATE claims SET owner = '' WHERE run = ? AND owner = ?", (run_id, owner))
 
 
-def let_go(con: sqlite3.Connection, epochs: Sequence[tuple[str, int]]) -> None:
+def release_all(con: sqlite3.Connection, epochs: Sequence[tuple[str, int]]) -> None:
     con.executemany("UPDATE claims SET owner = '' WHERE run = ? AND epoch = ?", epochs)
 
 
-def beat(con: sqlite3.Connection, epochs: Sequence[tuple[str, int]], lease: float) -> None:
+def renew_claims(con: sqlite3.Connection, epochs: Sequence[tuple[str, int]], lease: float) -> None:
     until = time.time() + lease
     con.executemany(
         "UPDATE claims SET until = ? WHERE run = ? AND epoch = ?", [(until, run, epoch) for run, epoch in epochs]
@@ -336,9 +343,9 @@ def waiting(con: sqlite3.Connection, run_id: str, kinds: Sequence[str]) -> list[
 
 
 def take(con: sqlite3.Connection, run_id: str, kinds: Sequence[str]) -> list[InboxItem]:
-    found = waiting(con, run_id, kinds)
-    con.executemany("UPDATE inbox SET taken = 1 WHERE n = ?", [(n,) for n, _ in found])
-    return [item for _, item in found]
+    items = waiting(con, run_id, kinds)
+    con.executemany("UPDATE inbox SET taken = 1 WHERE n = ?", [(n,) for n, _ in items])
+    return [item for _, item in items]
 
 
 def recall(con: sqlite3.Connection, run_id: str, item_id: str) -> bool:

@@ -1,7 +1,8 @@
-"""Inbox items between a driver's hands and the log.
+"""Inbox items that a driver has taken and that are not recorded yet.
 
-An item leaves the inbox in the same transaction as the record that accounts for it: a message with the `Injected` that names
-it, a decision with its `Approved`, whatever is left with `RunFinished`. Until then a driver that dies gives it back.
+An item is deleted from the inbox in the same transaction as the record that accounts for it: a message with the
+`Injected` that names it, a decision with its `Approved`, all that are left with `RunFinished`. If the driver dies
+before that, the item is still in the inbox.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from treadle._types.events import Approved, Event, Injected, Record, RunFinished
 
 
 class TakenItems:
-    """What one journal's drivers have taken and no record accounts for yet, by run."""
+    """The items that one journal's drivers have taken and no record accounts for yet, by run."""
 
     def __init__(self) -> None:
         self._items: dict[str, list[InboxItem]] = {}
@@ -21,20 +22,21 @@ class TakenItems:
     def add(self, run_id: str, items: Iterable[InboxItem]) -> None:
         self._items.setdefault(run_id, []).extend(items)
 
-    def settled_by(self, records: Sequence[Record]) -> list[str]:
+    def recorded_by(self, records: Sequence[Record]) -> list[str]:
         """The ids of the items that `records`, all of one run, account for."""
         items = self._items.get(records[0].run)
-        if not items:  # nearly always
+        if not items:  # the usual case
             return []
         return [item.id for item in items if any(_accounts_for(record.event, item) for record in records)]
 
     def forget(self, run_id: str, ids: Sequence[str]) -> None:
-        if left := [item for item in self._items.get(run_id, ()) if item.id not in ids]:
-            self._items[run_id] = left
+        if remaining := [item for item in self._items.get(run_id, ()) if item.id not in ids]:
+            self._items[run_id] = remaining
         else:
             self._items.pop(run_id, None)
 
-    def give_back(self, run_id: str) -> list[InboxItem]:
+    def remove_all(self, run_id: str) -> list[InboxItem]:
+        """Forget all the items of a run, and return them."""
         return self._items.pop(run_id, [])
 
 

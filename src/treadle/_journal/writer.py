@@ -1,17 +1,17 @@
-"""The one writer of a SQLite file: on the caller's thread while that is quick, else on its own, many jobs to a commit.
+"""The only writer of a SQLite file: on the thread of the caller while that is quick, else on its own, in batches.
 
-Measured, CPU per append of one 500-byte record on a busy 2-core machine, for one run / for 100 runs at once: commit on the
-event loop's thread 70 / 86 us; hop to a thread and back, commits shared 170 / 59; `asyncio.to_thread` 220 / 147; one commit
-per turn of the loop 80 / 54. With synchronous=NORMAL a commit in WAL mode is a write into the page cache and no fsync, so
-the event loop may do it itself, which also spares the caller a wait. It hands the
-job to the thread when that would not be quick:
+CPU per append of one 500-byte record on a busy 2-core machine, for one run / for 100 runs at once: commit on the thread
+of the event loop 70 / 86 us; on another thread, with shared commits, 170 / 59; `asyncio.to_thread` 220 / 147; one
+commit per iteration of the event loop 80 / 54. With synchronous=NORMAL a commit in WAL mode writes to the page cache
+without fsync. So the event loop does it itself, and the caller need not wait. A job goes to the thread when that would
+not be quick:
 
 - always with synchronous=FULL, where every commit waits for the disk;
-- while the thread is busy or has jobs waiting (what queues up during a commit shares the next one);
+- while the thread is busy or has jobs waiting (jobs that arrive during a commit share the next one);
 - when another process has the write lock;
 - after a commit that took over 20 ms, until the thread has made a quick one.
 
-The thread alone does what fsyncs or may wait: opening, checkpoints, waiting for locks, the heart-beat of claims.
+Only the thread does what needs fsync or may wait: opening, checkpoints, waiting for locks, renewing claims.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 
 SLOW = 0.02
+"""Seconds. After a slower commit the next jobs go to the thread."""
 CHECKPOINT_AFTER = 400
-"""Commits. About 2.5 pages each: the log file stays near 4 MB, SQLite's own default."""
+"""Commits. At about 2.5 pages each the WAL file stays near 4 MB, which is SQLite's own default."""
 MAX_BATCH = 500
 
 
 class _Queued:
-    """A job that waits for the thread, and the caller that waits for the job."""
+    """A job for the thread, and the future its caller waits for."""
 
     __slots__ = ("error", "future", "job", "loop", "result")
 
@@ -66,18 +67,18 @@ class Writer:
         *,
         inline: bool,
         lock_timeout: float,
-        beat: Job[None],
-        beat_every: float,
+        renew: Job[None],
+        renew_every: float,
     ) -> None:
         self._open = open
         self._explain = explain
         self._inline = inline
         self._lock_timeout = lock_timeout
-        self._beat = beat
-        self._beat_every = beat_every
+        self._renew = renew
+        self._renew_every = renew_every
         self._con: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-        """Held by whoever uses the connection."""
+        """Held while the connection is in use."""
         self._queue: SimpleQueue[_Queued | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
@@ -85,23 +86,26 @@ class Writer:
         self._slow = False
         self._commits = 0
 
-    async def run(self, job: Job[T], *, write: bool = True, quick: bool = True) -> T:
-        """What `job` returns, once it is committed. `write=False` for a job that only looks; `quick=False` for a long one."""
-        if quick and self._may_run_here() and self._lock.acquire(blocking=False):
+    async def run(self, job: Job[T], *, transaction: bool = True, quick: bool = True) -> T:
+        """The result of `job`, once it is committed.
+
+        `transaction=False` is for a job that only reads, `quick=False` for one that takes long.
+        """
+        if quick and self._may_run_inline() and self._lock.acquire(blocking=False):
             try:
                 if self._con is not None:
-                    return self._run_here(self._con, job) if write else job(self._con)
+                    return self._run_inline(self._con, job) if transaction else job(self._con)
             except sqlite3.Error as error:
                 if not _is_busy(error):
                     raise self._explain(error) from error
             finally:
                 self._lock.release()
-        return await self._hand_over(job)
+        return await self._run_on_thread(job)
 
-    def _may_run_here(self) -> bool:
+    def _may_run_inline(self) -> bool:
         return self._inline and self._con is not None and not self._slow and self._queue.empty()
 
-    def _run_here(self, con: sqlite3.Connection, job: Job[T]) -> T:
+    def _run_inline(self, con: sqlite3.Connection, job: Job[T]) -> T:
         began = time.perf_counter()
         [result] = _commit(con, [job])
         self._slow = time.perf_counter() - began > SLOW
@@ -110,10 +114,10 @@ class Writer:
             self._queue.put(None)
         return result
 
-    async def _hand_over(self, job: Job[T]) -> T:
+    async def _run_on_thread(self, job: Job[T]) -> T:
         queued = _Queued(job)
         with self._start_lock:
-            if self._closed:  # the thread would never come to it
+            if self._closed:  # the thread would never run it
                 raise JournalError("the journal is closed")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="treadle-journal", daemon=True)
@@ -129,21 +133,21 @@ class Writer:
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    # Everything below runs on the thread.
+    # All methods below run on the thread.
 
     def _work(self) -> None:
-        beat_at = time.monotonic() + self._beat_every
+        renew_at = time.monotonic() + self._renew_every
         closed = False
         while not closed:
-            batch = self._collect(beat_at - time.monotonic())
+            batch = self._collect(renew_at - time.monotonic())
             with self._lock:
                 if batch:
                     self._run_batch(batch)
                 if self._commits >= CHECKPOINT_AFTER:
                     self._checkpoint()
-                if time.monotonic() >= beat_at:
-                    self._keep_claims()
-                    beat_at = time.monotonic() + self._beat_every
+                if time.monotonic() >= renew_at:
+                    self._renew_claims()
+                    renew_at = time.monotonic() + self._renew_every
                 closed = self._closed and self._queue.empty()
                 if closed and self._con is not None:
                     self._con.close()
@@ -151,7 +155,7 @@ class Writer:
             _deliver(batch)
 
     def _collect(self, timeout: float) -> list[_Queued]:
-        """All that waits, or what comes first. None in the queue only wakes the thread up."""
+        """The jobs that wait, or the first that arrives in time. None in the queue only wakes the thread."""
         batch: list[_Queued] = []
         try:
             first = self._queue.get(timeout=max(timeout, 0.0))
@@ -167,10 +171,10 @@ class Writer:
 
     def _run_batch(self, batch: list[_Queued]) -> None:
         try:
-            results = self._run_patiently([queued.job for queued in batch])
+            results = self._run_with_retries([queued.job for queued in batch])
         except Exception as error:
             if len(batch) > 1 and self._con is not None and not _is_busy(error):
-                for queued in batch:  # again one by one: only the guilty fail
+                for queued in batch:  # again, one by one: only the jobs with the error fail
                     self._run_batch([queued])
                 return
             for queued in batch:
@@ -180,8 +184,8 @@ class Writer:
             queued.result = result
         self._commits += 1
 
-    def _run_patiently(self, jobs: list[Job[Any]]) -> list[Any]:
-        """Commit `jobs` together, waiting for other processes' locks."""
+    def _run_with_retries(self, jobs: list[Job[Any]]) -> list[Any]:
+        """Commit `jobs` together; wait for the locks of other processes."""
         deadline = time.monotonic() + self._lock_timeout
         pause = 0.001
         while True:
@@ -201,13 +205,13 @@ class Writer:
     def _checkpoint(self) -> None:
         self._commits = 0
         if self._con is not None:
-            with suppress(sqlite3.Error):  # the records are safe in the WAL file: the next one tries again
+            with suppress(sqlite3.Error):  # the records are safe in the WAL file: the next checkpoint tries again
                 self._con.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
-    def _keep_claims(self) -> None:
+    def _renew_claims(self) -> None:
         if self._con is not None:
-            with suppress(sqlite3.Error):  # a claim that is lost shows at the next append
-                self._run_patiently([self._beat])
+            with suppress(sqlite3.Error):  # if a claim is lost, the next append fails
+                self._run_with_retries([self._renew])
 
 
 def _commit(con: sqlite3.Connection, jobs: list[Job[Any]]) -> list[Any]:
@@ -215,7 +219,7 @@ def _commit(con: sqlite3.Connection, jobs: list[Job[Any]]) -> list[Any]:
         con.execute("BEGIN IMMEDIATE")
         results = [job(con) for job in jobs]
         con.execute("COMMIT")
-    except BaseException:  # Ctrl-C too: a transaction left open would lock everybody out
+    except BaseException:  # also Ctrl-C: an open transaction would lock out every other writer
         con.rollback()
         raise
     return results

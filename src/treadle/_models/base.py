@@ -1,4 +1,4 @@
-"""The model port: one method that streams parts and ends in one whole reply, plus a profile of facts."""
+"""The interface of a model: one method that streams deltas and ends with the whole reply, and a profile of facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle._types.request import Delta, Reply, Request, StreamPart
 
 @runtime_checkable
 class Model(Protocol):
-    """What the engine needs of a model. Failures are raised as `ModelError` or one of its children."""
+    """What the engine needs of a model. Failures are raised as `ModelError` or a subclass of it."""
 
     @property
     def name(self) -> str: ...
@@ -28,7 +28,7 @@ class Model(Protocol):
 
 
 async def complete(model: Model, request: Request, on_delta: Callable[[Delta], None] | None = None) -> Reply:
-    """Drain one exchange and return the whole reply."""
+    """Read one exchange to its end and return the reply."""
     reply: Reply | None = None
     async for part in model.stream(request):
         if isinstance(part, Reply):
@@ -36,5 +36,5 @@ async def complete(model: Model, request: Request, on_delta: Callable[[Delta], N
         elif on_delta is not None:
             on_delta(part)
     if reply is None:
-        raise BadReplyError(f"{model.name} ended its stream without a reply")
+        raise BadReplyError(f"the stream of {model.name} ended without a reply")
     return reply

@@ -1,4 +1,4 @@
-"""Embeddings from an OpenAI-compatible provider, for searching by meaning."""
+"""Embeddings from an OpenAI-compatible provider, for semantic search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Reply(Struct):
 
 
 class Embeddings:
-    """Call it with texts, get a vector for each. The name is `provider:model`, such as `openai:text-embedding-3-small`.
+    """Called with texts, returns a vector for each. The name is `provider:model`, like `openai:text-embedding-3-small`.
 
     The key comes from the provider's environment variable unless it is given; a local server needs none.
     """
@@ -39,17 +39,17 @@ class Embeddings:
     async def __call__(self, texts: Sequence[str]) -> list[list[float]]:
         vectors: list[list[float]] = []
         for start in range(0, len(texts), _BATCH):
-            vectors.extend(await self._some(list(texts[start : start + _BATCH])))
+            vectors.extend(await self._embed(list(texts[start : start + _BATCH])))
         return vectors
 
-    async def _some(self, texts: list[str]) -> list[list[float]]:
+    async def _embed(self, texts: list[str]) -> list[list[float]]:
         body = msgspec.json.encode({"model": self.model, "input": texts})
-        async with Exchange(self._endpoint, body) as answer:
-            payloads = await answer.batch()
+        async with Exchange(self._endpoint, body) as response:
+            payloads = await response.batch()
         try:
             rows = sorted(msgspec.json.decode(payloads[0], type=_Reply).data, key=lambda row: row.index)
         except (msgspec.MsgspecError, IndexError):
             raise BadReplyError(f"the embeddings of {self.model} could not be read") from None
         if len(rows) != len(texts):
-            raise BadReplyError(f"{self.model} gave {len(rows)} vectors for {len(texts)} texts")
+            raise BadReplyError(f"{self.model} returned {len(rows)} vectors for {len(texts)} texts")
         return [row.embedding for row in rows]

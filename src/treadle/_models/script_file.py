@@ -1,14 +1,15 @@
-"""A scripted model from a file, to try, show and test everything without a model: `--model scripted:demo.json`.
+"""A scripted model from a file, for trials, demonstrations and tests without a real model: `--model
+scripted:demo.json`.
 
 The file is a JSON list of replies, or an object with the list under `script`. A reply is
 
     "text"                                                a text
     {"name": "calculator", "args": {"expression": "1"}}   a tool call; a list of them is several at once
-    {"text": "...", "reasoning": "...", "calls": [...]}   all of it
+    {"text": "...", "reasoning": "...", "calls": [...]}   several of these together
     {"error": "overloaded", "status": 529}                a failure
 
-and an object may have a `delay` in seconds. Beside `script` there may be `abilities`, `repeat_last`, and `pace`, the seconds
-between streamed pieces.
+and an object may have a `delay` in seconds. Beside `script` there may be `abilities`, `repeat_last`, and `pace`, the
+seconds between streamed pieces.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from treadle._types.errors import ConfigError, ModelError, RequestRefusedError, 
 from treadle._types.request import RawCall, Reply, Request, StreamPart
 
 _TRANSIENT = (408, 409, 429)
+_FIELDS = ("text", "reasoning", "calls", "error", "status", "name", "args", "delay")
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +38,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PacedModel(ScriptedModel):
-    """A scripted model that takes its time."""
+    """A scripted model with a delay before each reply and a pause between streamed pieces."""
 
     def __init__(self, script: Script, name: str, skip: int) -> None:
         entries = script.script[skip:]
@@ -48,9 +50,9 @@ class PacedModel(ScriptedModel):
         self._pace = script.pace
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
-        place = min(len(self.requests), len(self._delays) - 1)
-        if place >= 0 and self._delays[place]:
-            await asyncio.sleep(self._delays[place])
+        index = min(len(self.requests), len(self._delays) - 1)
+        if index >= 0 and self._delays[index]:
+            await asyncio.sleep(self._delays[index])
         async for part in super().stream(request):
             yield part
             if self._pace and not isinstance(part, Reply):
@@ -58,6 +60,7 @@ class PacedModel(ScriptedModel):
 
 
 def scripted_model(path: str, *, skip: int = 0) -> PacedModel:
+    """The model that a script file describes; `skip` entries have been used before."""
     file = Path(path).expanduser()
     try:
         data = msgspec.json.decode(file.read_bytes())
@@ -66,7 +69,7 @@ def scripted_model(path: str, *, skip: int = 0) -> PacedModel:
     except OSError as error:
         raise ConfigError(f"the script {path} cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeError, ValueError) as error:
-        raise ConfigError(f"the script {path} cannot be used: {error}; it is a JSON list of replies") from None
+        raise ConfigError(f"the script {path} cannot be used: {error}; expected a JSON list of replies") from None
 
 
 def _delay(entry: Any) -> float:
@@ -75,13 +78,13 @@ def _delay(entry: Any) -> float:
 
 
 def _entry(entry: Any, number: int) -> Any:
-    """As the scripted model takes it; a wrong entry is refused before anything runs."""
+    """An entry in the form that `ScriptedModel` takes; an invalid one raises ValueError before anything runs."""
     if isinstance(entry, str):
         return entry
     if isinstance(entry, list):
         return [_call(item, number) for item in cast(list[Any], entry)]
     if not isinstance(entry, Mapping):
-        raise ValueError(f"reply {number} is neither a text, a call, a list of calls nor an object")
+        raise ValueError(f"reply {number} must be a text, a call, a list of calls or an object")
     fields = cast(Mapping[str, Any], entry)
     if "error" in fields:
         return _failure(str(fields["error"]), fields.get("status"))
@@ -89,18 +92,15 @@ def _entry(entry: Any, number: int) -> Any:
         return _call(fields, number)
     unknown = sorted(set(fields) - {"text", "reasoning", "calls", "delay"})
     if unknown:
-        raise ValueError(
-            f"reply {number} has an unknown field {unknown[0]!r}; known are: text, reasoning, calls, error, status, name, args, delay"
-        )
+        raise ValueError(f"reply {number} has an unknown field {unknown[0]!r}; expected one of: {', '.join(_FIELDS)}")
     items: list[Any] = fields.get("calls") or []
-    made = [_call(item, number) for item in items]
     calls = tuple(
         RawCall(
-            str(call.get("id", f"call_{number}_{place}")),
+            str(call.get("id", f"call_{number}_{index}")),
             call["name"],
             msgspec.json.encode(call.get("args", {})).decode(),
         )
-        for place, call in enumerate(made)
+        for index, call in enumerate([_call(item, number) for item in items])
     )
     return Reply(
         text=str(fields.get("text", "")),

@@ -1,4 +1,4 @@
-"""A model that says what a script tells it: most tests run on it, and users test their agents with it."""
+"""A model whose replies come from a script: for most of our tests, and for users' tests of their agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Re
 from treadle._types.usage import Usage
 
 Entry = Any
-"""A str, a `Reply`, a call `{"name", "args"}` or a list of them, an exception, or a callable of the request that gives one of these."""
+"""A str, a `Reply`, a call `{"name", "args"}` or a list of them, an exception, or a callable of the request that
+returns one of these."""
 
 
 class ScriptedModel:
@@ -44,7 +45,7 @@ class ScriptedModel:
         self._next = 0
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
-        # The engine goes on appending to its list of messages: keep this request as it is now.
+        # The engine keeps appending to its list of messages: keep this request as it is now.
         self.requests.append(request.replace(messages=tuple(request.messages), cache=None))
         entry = self._take(request)
         if isinstance(entry, BaseException):
@@ -65,7 +66,10 @@ class ScriptedModel:
         elif self._repeat_last and script:
             entry = script[-1]
         else:
-            raise ModelError(f"the script of {self.name!r} has only {len(script)} entries and was asked for one more")
+            raise ModelError(
+                f"the script of {self.name!r} has {len(script)} entries and all are used: "
+                "add one, or set repeat_last=True"
+            )
         return entry(request) if callable(entry) else entry
 
     async def aclose(self) -> None:
@@ -73,7 +77,7 @@ class ScriptedModel:
 
 
 def to_reply(entry: Entry, request: Request, number: int) -> Reply:
-    """A script entry as a whole reply. Usage is counted as four characters a token, so that budgets can be tested."""
+    """A script entry as a reply. Usage is counted as four characters a token, so that budgets can be tested."""
     if isinstance(entry, Reply):
         return (
             entry

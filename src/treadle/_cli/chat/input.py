@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from treadle._journal.paths import state_folder
+from treadle._types.paths import state_folder
 
 _KEPT = 1000
 _PASTE_SECONDS = 0.03

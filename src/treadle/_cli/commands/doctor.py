@@ -64,9 +64,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _examine(args: argparse.Namespace) -> int:
-    from treadle._models.catalog.known import remember
     from treadle._models.catalog.probe import probe
     from treadle._models.catalog.probe_target import target_of
+    from treadle._models.catalog.probed_profiles import save_probed_profile
 
     target = await target_of(_named(args), api_key=_key(args.key_env), name=args.name)
     model = target.model
@@ -79,7 +79,7 @@ async def _examine(args: argparse.Namespace) -> int:
         report = await probe(model, target.claimed, timeout=args.timeout, window=target.window, on_finding=watch)
     finally:
         await model.aclose()
-    path = remember(report.known()) if report.answers and report.provider and not args.dry else None
+    path = save_probed_profile(report.probed_profile()) if report.answers and report.provider and not args.dry else None
     if args.json:
         _print_json(report, path)
     else:

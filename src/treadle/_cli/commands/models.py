@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
 
     from treadle._cli.display.table import table
     from treadle._cli.setup.user_config import read_user_file
-    from treadle._models.catalog.default import BY_KEY, LOCAL_DEFAULT, SERVERS, choose, found_servers
+    from treadle._models.catalog.default import BY_KEY, LOCAL_DEFAULT, SERVERS, choose, running_servers
     from treadle._models.catalog.providers import PROVIDERS
     from treadle._models.local import weights
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     local += [["local:PATH.gguf", "", "any GGUF file"]]
     print(table(("LOCAL MODEL", "SIZE", "WHERE"), local))
-    served = [[f"{provider.name}:{name}"] for provider, names in found_servers() for name in names]
+    served = [[f"{provider.name}:{name}"] for provider, names in running_servers() for name in names]
     print(
         "\n"
         + (

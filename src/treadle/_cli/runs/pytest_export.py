@@ -14,7 +14,7 @@ from pathlib import Path
 
 from treadle._flows.replay import replay
 from treadle._journal import open_journal
-from treadle._journal.portable import import_run
+from treadle._journal.export import import_run
 
 LOG = Path(__file__).with_name({log!r})
 

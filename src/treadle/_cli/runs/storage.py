@@ -9,7 +9,7 @@ from pathlib import Path
 from treadle._cli.display.text import duration, plural
 from treadle._cli.runs.lookup import find_run
 from treadle._journal import Journal
-from treadle._journal.portable import export_run, import_run
+from treadle._journal.export import export_run, import_run
 from treadle._types.errors import ConfigError
 
 

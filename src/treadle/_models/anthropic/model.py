@@ -6,18 +6,18 @@ from functools import cached_property
 
 from treadle._models.anthropic.reader import MessagesReader
 from treadle._models.anthropic.wire import API, MessagesWriter
-from treadle._models.transport.adapter import HttpModel
-from treadle._models.transport.wire import encoded
+from treadle._models.http_model import HttpModel
+from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
-MAX_INSTALMENTS = 10
-"""How often a paused turn is taken up again before the pause is handed to the caller."""
+MAX_CONTINUATIONS = 9
+"""How often a paused turn is continued before the pause is returned to the caller."""
 
 
 class AnthropicModel(HttpModel):
-    """`AnthropicModel("claude-sonnet-4-5")`. Thinking is asked for by `extra_body={"thinking": {...}}`.
+    """`AnthropicModel("claude-sonnet-4-5")`. Thinking is requested with `extra_body={"thinking": {...}}`.
 
-    Turns the provider pauses are taken up again inside one call.
+    Turns that the provider pauses are continued inside one call.
     """
 
     default_provider = "anthropic"
@@ -27,16 +27,17 @@ class AnthropicModel(HttpModel):
         return MessagesWriter(self._name, self._profile, self._extra)
 
     def _path(self, streaming: bool) -> str:
-        # Others who speak this protocol give their address without the version, as the provider's own kits do.
+        # Other servers with this protocol give their address without the version, as Anthropic's SDKs do.
         return "/messages" if self._connection.base_url.endswith("/v1") else "/v1/messages"
 
     def _body(self, request: Request, streaming: bool) -> bytes:
-        return self._writer.body(request, encoded(request, self, API), streaming)
+        return self._writer.body(request, encoded_messages(request, self, API), streaming)
 
     def _reader(self, request: Request) -> MessagesReader:
         return MessagesReader(self._origin, self._profile, self._name)
 
-    def _go_on(self, request: Request, streaming: bool, reader: MessagesReader) -> bytes | None:
-        if not reader.paused or reader.instalments >= MAX_INSTALMENTS:
+    def _continuation_body(self, request: Request, streaming: bool, reader: MessagesReader) -> bytes | None:
+        if not reader.paused or reader.continuations >= MAX_CONTINUATIONS:
             return None
-        return self._writer.body(request, encoded(request, self, API), streaming, reader.go_on(), reader.container)
+        messages = encoded_messages(request, self, API)
+        return self._writer.body(request, messages, streaming, reader.start_continuation(), reader.container)

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, incoming: whole messages and event streams."""
+"""Reads responses of Anthropic's Messages API: whole messages and event streams."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from treadle._models.anthropic.wire import API
-from treadle._models.transport.adapter import decode
-from treadle._models.transport.failures import Origin, dropped, inline, unreadable
-from treadle._models.transport.wire import UNREADABLE, CallList, as_count, as_dict, as_list, as_text, encode, priced
+from treadle._models.transport.decoding import decode_payload
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.wire import UNREADABLE, CallList, as_count, as_dict, as_list, as_text, encode, with_cost
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
 from treadle._types.usage import NO_USAGE, Usage
@@ -38,16 +38,16 @@ class MessagesReader:
         """The index of a tool_use block -> the slot of its call."""
         self._blocks: dict[int, dict[str, Any]] = {}
         self._pieces: dict[int, list[str]] = {}
-        """What has streamed into a block so far."""
+        """The text that has been streamed for a block so far."""
         self._earlier: list[dict[str, Any]] = []
-        """The blocks of the instalments before this one."""
-        self.instalments = 1
+        """The blocks of the responses before this one."""
+        self.continuations = 0
         self._spent = NO_USAGE
         self._usage: dict[str, Any] = {}
         self._stop = ""
         self._explanation = ""
         self.container = ""
-        """Where the provider keeps the files of its own tools between instalments."""
+        """Where the provider keeps the files of its own tools between the responses of one call."""
         self._model = ""
         self._id = ""
 
@@ -57,7 +57,7 @@ class MessagesReader:
 
     def feed(self, payload: bytes) -> Sequence[Delta]:
         out: list[Delta] = []
-        for document in decode(payload, self._origin):
+        for document in decode_payload(payload, self._origin):
             self._event(as_dict(document), out)
         return out
 
@@ -80,10 +80,10 @@ class MessagesReader:
                 self._message(event, out)
                 self.done = self.complete = True
             case "error":
-                raise inline(self._origin, event.get("error"))
+                raise error_in_reply(self._origin, event.get("error"))
             case _:
                 if error := event.get("error"):
-                    raise inline(self._origin, error)
+                    raise error_in_reply(self._origin, error)
 
     def _message(self, message: dict[str, Any], out: list[Delta]) -> None:
         self._model = as_text(message.get("model")) or self._model
@@ -94,12 +94,12 @@ class MessagesReader:
             self._end(index, out)
         self._finished(message)
 
-    def _finished(self, said: dict[str, Any]) -> None:
-        if reason := as_text(said.get("stop_reason")):
+    def _finished(self, fields: dict[str, Any]) -> None:
+        if reason := as_text(fields.get("stop_reason")):
             self._stop = reason
             self.complete = True
-        self._explanation = as_text(as_dict(said.get("stop_details")).get("explanation")) or self._explanation
-        self.container = as_text(as_dict(said.get("container")).get("id")) or self.container
+        self._explanation = as_text(as_dict(fields.get("stop_details")).get("explanation")) or self._explanation
+        self.container = as_text(as_dict(fields.get("container")).get("id")) or self.container
 
     def _start(self, index: int, block: dict[str, Any], out: list[Delta]) -> None:
         self._blocks[index] = dict(block)
@@ -150,10 +150,10 @@ class MessagesReader:
             out += self._calls.close(self._slots[index])
 
     def content(self) -> list[dict[str, Any]]:
-        """The blocks as they would stand in a whole message, those of earlier instalments first."""
-        return [*self._earlier, *(self._settled(index) for index in sorted(self._blocks))]
+        """The blocks in the form they have in a whole message, those of earlier responses first."""
+        return [*self._earlier, *(self._complete_block(index) for index in sorted(self._blocks))]
 
-    def _settled(self, index: int) -> dict[str, Any]:
+    def _complete_block(self, index: int) -> dict[str, Any]:
         block, text = self._blocks[index], "".join(self._pieces[index])
         match block.get("type"):
             case "text":
@@ -161,25 +161,25 @@ class MessagesReader:
             case "thinking":
                 return block | {"thinking": text}
             case "tool_use":
-                return block | {"input": _read(self._calls.arguments(self._slots[index]))}
+                return block | {"input": _decode(self._calls.arguments(self._slots[index]))}
             case _:
-                return block | {"input": _read(text)} if text else block
+                return block | {"input": _decode(text)} if text else block
 
-    def go_on(self) -> list[dict[str, Any]]:
-        """Begin the next instalment; returns what was said so far."""
+    def start_continuation(self) -> list[dict[str, Any]]:
+        """Get ready to read the next response of the same call; returns the blocks so far."""
         self._earlier = self.content()
-        self._spent += self._counted()
+        self._spent += self._usage_of_response()
         self._blocks, self._pieces, self._slots, self._usage = {}, {}, {}, {}
         self._stop = ""
-        self.instalments += 1
+        self.continuations += 1
         self.done = self.complete = False
         return self._earlier
 
     def reply(self) -> Reply:
         if not self.complete:
             if not self._model and not self._blocks:
-                raise unreadable(self._origin, "the reply holds no message")
-            raise dropped(self._origin, "the stream ended before the reply was complete")
+                raise bad_reply(self._origin, "the reply has no message")
+            raise connection_lost(self._origin, "the stream ended before the reply was complete")
         content = self.content()
         text = "".join(as_text(block.get("text")) for block in content if block.get("type") == "text")
         reasoning = "".join(as_text(block.get("thinking")) for block in content if block.get("type") == "thinking")
@@ -194,29 +194,25 @@ class MessagesReader:
         return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(content))
 
     def spent(self) -> Usage:
-        return self._spent + self._counted()
+        return self._spent + self._usage_of_response()
 
     def _opaque(self, content: list[dict[str, Any]]) -> dict[str, Any] | None:
         if not self._profile.replay_reasoning or all(block.get("type") in ("text", "tool_use") for block in content):
             return None
         return {"api": API, "model": self._name, "content": content}
 
-    def _counted(self) -> Usage:
-        found = self._usage
-        cached, written = (
-            as_count(found.get("cache_read_input_tokens")),
-            as_count(found.get("cache_creation_input_tokens")),
-        )
-        thought = as_count(as_dict(found.get("output_tokens_details")).get("thinking_tokens"))
-        read = as_count(found.get("input_tokens")) + cached + written
-        return priced(
-            Usage(read, as_count(found.get("output_tokens")), cached, written, thought, requests=1),
-            self._profile.prices,
-        )
+    def _usage_of_response(self) -> Usage:
+        fields = self._usage
+        cached = as_count(fields.get("cache_read_input_tokens"))
+        written = as_count(fields.get("cache_creation_input_tokens"))
+        thought = as_count(as_dict(fields.get("output_tokens_details")).get("thinking_tokens"))
+        read = as_count(fields.get("input_tokens")) + cached + written
+        usage = Usage(read, as_count(fields.get("output_tokens")), cached, written, thought, requests=1)
+        return with_cost(usage, self._profile.prices)
 
 
-def _read(arguments: str) -> Any:
-    """What cannot be read is left out: the call itself says that it could not be."""
+def _decode(arguments: str) -> Any:
+    """The arguments as a value; empty when they cannot be read, which the call itself reports."""
     try:
         return msgspec.json.decode(arguments) if arguments.strip() else {}
     except UNREADABLE:

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, outgoing."""
+"""Writes requests for Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from treadle._types.request import OutputFormat, Request, ToolSchema
 
 API = "anthropic.messages"
 DEFAULT_CAP = 4_096
-WHOLE_CAP = 21_000
-"""A reply that comes whole keeps the connection silent while it is written; longer ones would outlast the time-out."""
-_MARK = b',"cache_control":{"type":"ephemeral"}}'
-_KEPT = frozenset(
+UNSTREAMED_CAP = 21_000
+"""A reply that is not streamed keeps the connection silent while it is written; longer ones would exceed the
+time-out."""
+_CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
+_SUPPORTED_KEYWORDS = frozenset(
     (
         "type",
         "description",
@@ -45,11 +46,13 @@ _KEPT = frozenset(
         "format",
     )
 )
-_FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"))
+_SUPPORTED_FORMATS = frozenset(
+    ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
+)
 
 
 class Part(NamedTuple):
-    """A message's content blocks, and whose turn they belong to. Neighbours of one role are sent as one message."""
+    """A message's content blocks and its role. Neighbours of one role are sent as one message."""
 
     role: str
     blocks: bytes
@@ -67,29 +70,31 @@ class MessagesWriter:
     def body(
         self,
         request: Request,
-        known: EncodedMessages[Part],
+        encoded: EncodedMessages[Part],
         streaming: bool,
         paused: Iterable[Any] = (),
         container: str = "",
     ) -> bytes:
-        """`paused` is what the model said so far in this call, and `container` where its tools ran: it takes up both."""
-        parts = known.update(request.messages, self._message)
+        """The body of a request. To continue a paused turn, `paused` has its blocks so far and `container` the place
+        where the provider's own tools ran."""
+        parts = encoded.update(request.messages, self._message)
         count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
         system = b",".join(part.blocks for part in parts[:count])
         turns = _turns(parts[count:], paused)
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
         head = encode({"model": self._name, "stream": streaming, **settings})[:-1]
-        tools = b',"tools":' + known.encode_tools(request.tools, _tool) if request.tools else b""
-        # To write into the cache costs extra: a lone question without tools is not the beginning of a conversation.
+        tools = b',"tools":' + encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         if tools or len(turns) > 1:
-            # What never changes, what was sent last time, and all of it: each request finds the one before in the cache.
+            # Marks after what never changes and after the last two user turns: each request finds the one before it in
+            # the cache.
             if system:
-                system = _marked(system)
+                system = _with_cache_mark(system)
             elif tools:
-                tools = _marked(tools[:-1]) + b"]"
+                tools = _with_cache_mark(tools[:-1]) + b"]"
             users = [index for index, turn in enumerate(turns) if turn.role == "user"]
             for index in users[-2:]:
-                turns[index] = Part("user", _marked(turns[index].blocks))
+                turns[index] = Part("user", _with_cache_mark(turns[index].blocks))
         if system:
             system = b',"system":[' + system + b"]"
         messages = b",".join(b'{"role":"%b","content":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
@@ -98,10 +103,12 @@ class MessagesWriter:
     def _settings(self, request: Request, streaming: bool) -> dict[str, Any]:
         profile = self._profile
         cap = profile.max_output or DEFAULT_CAP
-        settings: dict[str, Any] = {"max_tokens": request.max_tokens or (cap if streaming else min(cap, WHOLE_CAP))}
+        settings: dict[str, Any] = {
+            "max_tokens": request.max_tokens or (cap if streaming else min(cap, UNSTREAMED_CAP))
+        }
         if request.temperature is not None and profile.accepts_temperature and not self._thinks:
             settings["temperature"] = min(request.temperature, 1.0)
-        if stop := [word for word in request.stop if word.strip()]:
+        if stop := [text for text in request.stop if text.strip()]:
             settings["stop_sequences"] = stop
         if request.tools and (choice := self._tool_choice(request.tool_choice)):
             settings["tool_choice"] = choice
@@ -142,10 +149,10 @@ class MessagesWriter:
     def _assistant(self, message: AssistantMessage) -> list[Any]:
         kept = message.opaque or {}
         content: list[Any] = []
-        # Thoughts are signed for one model and must come back untouched, in their place among the rest.
+        # Thoughts are signed for one model and must come back unchanged and in the same order.
         if kept.get("api") == API and kept.get("model") == self._name:
             content = as_list(kept.get("content"))
-            if _says_the_same(content, message):
+            if _matches(content, message):
                 return content
             content = [block for block in content if as_dict(block).get("type") in ("thinking", "redacted_thinking")]
         if message.text.strip():
@@ -167,8 +174,8 @@ def _turns(parts: Sequence[Part], paused: Iterable[Any]) -> list[Part]:
     return turns
 
 
-def _marked(blocks: bytes) -> bytes:
-    return blocks[:-1] + _MARK
+def _with_cache_mark(blocks: bytes) -> bytes:
+    return blocks[:-1] + _CACHE_MARK
 
 
 def _blocks(blocks: Sequence[Any]) -> bytes:
@@ -215,8 +222,8 @@ def _call_id(call_id: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id) or "_"
 
 
-def _says_the_same(content: list[Any], message: AssistantMessage) -> bool:
-    """Whether the kept blocks are still what the message says: someone may have shortened it since."""
+def _matches(content: list[Any], message: AssistantMessage) -> bool:
+    """Whether the kept blocks still have the text and calls of the message, which may have been shortened since."""
     blocks = [as_dict(block) for block in content]
     text = "".join(block["text"] for block in blocks if block.get("type") == "text")
     ids = [block["id"] for block in blocks if block.get("type") == "tool_use"]
@@ -228,12 +235,12 @@ def _tool(tool: ToolSchema) -> dict[str, Any]:
 
 
 def enforceable(schema: Any) -> Any:
-    """A schema in the part of JSON Schema that can be enforced: closed objects; other bounds become words."""
-    found = dict(as_dict(schema))
-    if "oneOf" in found:
-        found["anyOf"] = found.pop("oneOf")
-    written = {key: value for key, value in found.items() if key in _KEPT}
-    if written.get("format") not in _FORMATS:
+    """A schema in the supported part of JSON Schema, with closed objects; other constraints move into descriptions."""
+    fields = dict(as_dict(schema))
+    if "oneOf" in fields:
+        fields["anyOf"] = fields.pop("oneOf")
+    written = {key: value for key, value in fields.items() if key in _SUPPORTED_KEYWORDS}
+    if written.get("format") not in _SUPPORTED_FORMATS:
         written.pop("format", None)
     for key in ("$defs", "properties"):
         if key in written:
@@ -246,8 +253,8 @@ def enforceable(schema: Any) -> Any:
     if written.get("type") == "object":
         written["additionalProperties"] = False
     ignored = ("additionalProperties", "default", "examples", "$schema", "$id")
-    bounds = {key: value for key, value in found.items() if key not in written and key not in ignored}
-    if bounds:
-        words = ", ".join(f"{key}: {encode(value).decode()}" for key, value in bounds.items())
-        written["description"] = f"{written.get('description', '')} ({words})".strip()
+    unsupported = {key: value for key, value in fields.items() if key not in written and key not in ignored}
+    if unsupported:
+        note = ", ".join(f"{key}: {encode(value).decode()}" for key, value in unsupported.items())
+        written["description"] = f"{written.get('description', '')} ({note})".strip()
     return written

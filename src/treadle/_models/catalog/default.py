@@ -1,4 +1,5 @@
-"""Which model runs when none is named, and why: a flag, the environment, a file, a key, a server, and at last this machine."""
+"""Chooses the model when none is named: by flag, environment, file, key or running server; at last one on this
+machine."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._types.errors import ConfigError, MissingExtraError
 
 LOCAL_DEFAULT = "local:qwen2.5-coder-0.5b"
-"""What runs when there is nothing else: 0.5 GB to fetch once, and it fits every machine."""
+"""Used when there is nothing else: 0.5 GB to download once, small enough for every machine."""
 
 BY_KEY = {
     "openai": "gpt-5-mini",
@@ -28,7 +29,7 @@ BY_KEY = {
     "xai": "grok-4.5",
     "openrouter": "openai/gpt-5-mini",
 }
-"""For each provider whose key is set, in this order, the model to take: cheap, quick, good with tools."""
+"""The model to use for each provider whose key is set, in this order: cheap, fast, good with tools."""
 
 SERVERS = ("ollama", "llamacpp", "lmstudio", "vllm")
 CONNECT_SECONDS = 0.3
@@ -44,7 +45,7 @@ class Choice(Struct, frozen=True):
 
 
 def choose(flag: str | None = None, config: str | None = None) -> Choice:
-    """The model to use, by name. `flag` is what the user named now, `config` what a file names."""
+    """The name of the model to use. `flag` was given on the command line, `config` in a file."""
     if flag:
         return Choice(flag, "named with --model")
     if named := os.environ.get("TREADLE_MODEL", "").strip():
@@ -55,13 +56,13 @@ def choose(flag: str | None = None, config: str | None = None) -> Choice:
         variable = provider_named(provider).key_env
         if os.environ.get(variable, "").strip():
             return Choice(f"{provider}:{name}", f"{variable} is set")
-    for provider, names in found_servers():
+    for provider, names in running_servers():
         return Choice(f"{provider.name}:{names[0]}", f"found {provider.name} at {urlsplit(_address(provider)).netloc}")
-    return Choice(LOCAL_DEFAULT, "no key is set, no server found: it runs here")
+    return Choice(LOCAL_DEFAULT, "no key is set and no server found, so it runs on this machine")
 
 
 def choose_model(flag: str | None = None, config: str | None = None) -> tuple[Model, str]:
-    """The model to use, ready, and one line that says which it is and why."""
+    """The model to use, and one line that says which it is and why."""
     choice = choose(flag, config)
     return model_of(choice), f"{choice.spec} ({choice.reason})"
 
@@ -73,13 +74,13 @@ def model_of(choice: Choice) -> Model:
         if choice.spec != LOCAL_DEFAULT:
             raise
         raise ConfigError(
-            f"no model to run: name one (--model provider:model), set a key such as OPENAI_API_KEY, start a server such as Ollama, "
-            f"or let this machine do it: {str(error).rpartition(': ')[2]}"
+            "no model to run: name one (--model provider:model), set a key such as OPENAI_API_KEY, "
+            f"start a server such as Ollama, or run a model on this machine: {str(error).rpartition(': ')[2]}"
         ) from None
 
 
 def model_named(spec: str, *, skip: int = 0) -> Model:
-    """A model from `provider:model`, or from `scripted:FILE`; `skip` script entries have been used up before."""
+    """A model from `provider:model`, or from `scripted:FILE`; `skip` script entries have been used before."""
     if spec.startswith(SCRIPTED):
         from treadle._models.script_file import scripted_model
 
@@ -87,8 +88,8 @@ def model_named(spec: str, *, skip: int = 0) -> Model:
     return resolve_model(spec)
 
 
-def found_servers() -> Iterator[tuple[Provider, list[str]]]:
-    """The model servers that answer on this machine, each with the models it has."""
+def running_servers() -> Iterator[tuple[Provider, list[str]]]:
+    """The model servers that respond on this machine, each with the models it has."""
     for name in SERVERS:
         provider = PROVIDERS[name]
         if names := served_models(_address(provider)):
@@ -96,8 +97,8 @@ def found_servers() -> Iterator[tuple[Provider, list[str]]]:
 
 
 def served_models(base_url: str) -> list[str]:
-    """What a server lists under /models; nothing if it does not answer quickly or is no model server."""
-    import http.client  # 50 ms that only this search needs
+    """The models a server lists under /models; none if it does not respond quickly or is not a model server."""
+    import http.client  # takes 50 ms, and only this search needs it
 
     parts = urlsplit(base_url)
     if parts.scheme != "http" or not parts.hostname:
@@ -113,7 +114,7 @@ def served_models(base_url: str) -> list[str]:
             listed = msgspec.json.decode(body, type=_Listing)
         except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeError):
             return []
-    # Our own server answers this question, too, but what it lists are agents.
+    # Treadle's own server has this list too, but of agents.
     return [
         entry.id
         for entry in listed.data

@@ -1,7 +1,7 @@
-"""What a model can really do, found out with real calls: one small task per ability that has one right outcome.
+"""Finds out with real calls what a model can do: one small task per ability, with one right outcome.
 
-What a server claims and what comes back differ more often than not: calls arrive as text, a schema is accepted and ignored,
-a stream comes in one piece. A finding is True or False only when the reply shows it; a busy or silent server gives None.
+Claims and reality often differ: calls arrive as text, a schema is accepted and ignored, a stream comes in one piece. A
+finding is True or False only when the reply shows it; a busy or silent server gives None.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._models.base import Model, complete
-from treadle._models.catalog.known import Known
+from treadle._models.catalog.probed_profiles import ProbedProfile
 from treadle._types.errors import ModelError, RequestRefusedError, TransientModelError
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import ABILITIES, Profile
@@ -25,7 +25,7 @@ from treadle._types.usage import NO_USAGE, Usage
 TIMEOUT = 120.0
 MAX_TOKENS = 512
 MAX_TOKENS_THINKING = 4096
-NOTE = 160
+MAX_NOTE_CHARS = 160
 
 WEATHER = ToolSchema(
     "get_weather",
@@ -37,28 +37,28 @@ WEATHER = ToolSchema(
     },
 )
 DEGREES = "31"
-# Nobody who is not held to the schema would come up with this word.
-MARK = "quartz-7"
+# A model that is not constrained by the schema would not write this.
+ENUM_VALUE = "quartz-7"
 SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"stone": {"type": "string", "enum": [MARK]}, "count": {"type": "integer"}},
+    "properties": {"stone": {"type": "string", "enum": [ENUM_VALUE]}, "count": {"type": "integer"}},
     "required": ["stone", "count"],
     "additionalProperties": False,
 }
 
 ANSWERS, RESULTS, USAGE = "answers", "tool_result", "usage"
-"""What is probed beside the abilities of a profile."""
+"""What is probed besides the abilities of a profile."""
 Verdict = tuple[bool | None, str]
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
     ability: str
     claimed: bool | None
-    """None: nobody claims anything about it."""
+    """None: the profile has no such ability."""
     works: bool | None
     """None: it could not be found out."""
     note: str = ""
-    """How it failed, or what is worth knowing."""
+    """How it failed, or a remark."""
     elapsed: float = 0.0
 
 
@@ -72,21 +72,21 @@ class Report(Struct, frozen=True, omit_defaults=True):
     """Why this dialect."""
     accepts_temperature: bool | None = None
     window: int | None = None
-    """As the server tells it."""
+    """As the server states it."""
     usage: Usage = NO_USAGE
     probed: float = 0.0
 
     def works(self, ability: str) -> bool | None:
-        return next((found.works for found in self.findings if found.ability == ability), None)
+        return next((finding.works for finding in self.findings if finding.ability == ability), None)
 
     @property
     def answers(self) -> bool:
         return self.works(ANSWERS) is True
 
-    def known(self) -> Known:
-        """What is worth keeping: only what was found out; the rest stays as claimed."""
+    def probed_profile(self) -> ProbedProfile:
+        """What is stored for later runs: only abilities with a finding; the others stay as claimed."""
         abilities = {f.ability: f.works for f in self.findings if f.ability in ABILITIES and f.works is not None}
-        return Known(
+        return ProbedProfile(
             self.provider,
             self.model,
             self.address,
@@ -106,8 +106,11 @@ async def probe(
     window: int | None = None,
     on_finding: Callable[[Finding], None] | None = None,
 ) -> Report:
-    """Try every ability of `model`. An adapter leaves out of a request what its profile denies: give it one that denies nothing
-    (`treadle._models.catalog.probe_target` does), and what is really claimed as `claimed`. `timeout` is for one reply."""
+    """Try every ability of `model`; `claimed` is its usual profile, and `timeout` limits one reply.
+
+    An adapter omits from requests what its profile lacks, so `model` needs a profile with every ability
+    (`treadle._models.catalog.probe_target` builds such a model).
+    """
     return await _Probe(model, claimed or model.profile, timeout, on_finding).run(window)
 
 
@@ -143,7 +146,7 @@ class _Probe:
                     "reasoning",
                     self.claimed.reasoning,
                     True if self.reasoned else None,
-                    self.reasoned or "no thoughts were shown",
+                    self.reasoned or "no reasoning was shown",
                 )
             )
         dialect, reason = self.dialect()
@@ -164,17 +167,17 @@ class _Probe:
         if self.works("tool_call") and self.works(RESULTS) is not False:
             return "native", "a native call came back parsed"
         if self.works("json_schema") or self.works("grammar"):
-            return "schema", "native calls do not work, a constraint on the reply does"
-        return "json", "neither native calls nor a constraint on the reply work"
+            return "schema", "native calls do not work, constrained replies do"
+        return "json", "neither native calls nor constrained replies work"
 
-    # ---- how a check is made
+    # ---- running a check
 
     async def check(self, ability: str, attempt: Callable[[], Awaitable[Verdict]]) -> None:
         begun = time.monotonic()
         try:
             works, note = await attempt()
         except TimeoutError:
-            works, note = None, f"no whole reply within {self.timeout:g} s"
+            works, note = None, f"no complete reply within {self.timeout:g} s"
         except TransientModelError as error:
             works, note = None, str(error)
         except RequestRefusedError as error:
@@ -190,16 +193,16 @@ class _Probe:
             self.on_finding(finding)
 
     def works(self, ability: str) -> bool | None:
-        found = self.findings.get(ability)
-        return found.works if found else None
+        finding = self.findings.get(ability)
+        return finding.works if finding else None
 
     async def ask(
         self, *messages: Message | str, on_delta: Callable[[Delta], None] | None = None, **options: Any
     ) -> Reply:
-        """One exchange; a busy server gets a second chance."""
-        spoken = [UserMessage(message) if isinstance(message, str) else message for message in messages]
+        """One exchange, tried again once if the server is busy."""
+        conversation = [UserMessage(message) if isinstance(message, str) else message for message in messages]
         request = Request(
-            spoken, temperature=self.temperature, max_tokens=self.max_tokens, component="probe", **options
+            conversation, temperature=self.temperature, max_tokens=self.max_tokens, component="probe", **options
         )
         try:
             return await self.exchange(request, on_delta)
@@ -212,15 +215,15 @@ class _Probe:
             reply = await complete(self.model, request, on_delta)
         self.usage += reply.usage
         if reply.reasoning:
-            self.reasoned = "thoughts come apart from the answer"
+            self.reasoned = "reasoning comes apart from the answer"
         elif reply.usage.reasoning_tokens:
-            self.reasoned = self.reasoned or "thoughts are counted, not shown"
+            self.reasoned = self.reasoned or "reasoning is counted, not shown"
         return reply
 
     # ---- the checks
 
     async def answers(self) -> Verdict:
-        """Whether it answers at all, and which of the ordinary settings it takes."""
+        """Whether it answers at all, and which of the usual settings it accepts."""
         reply = await self.first_reply("What is the capital of France? Answer with one word.")
         if not reply.text.strip() and reply.finish == "length" and self.max_tokens == MAX_TOKENS:
             self.max_tokens = MAX_TOKENS_THINKING
@@ -228,14 +231,15 @@ class _Probe:
         if self.max_tokens is not None and self.reasoned:
             self.max_tokens = MAX_TOKENS_THINKING
         counted = reply.usage.input_tokens > 0 and reply.usage.output_tokens > 0
-        self.add(Finding(USAGE, None, counted, "" if counted else "the server does not say how many tokens were used"))
+        self.add(Finding(USAGE, None, counted, "" if counted else "the server does not report token counts"))
         if not reply.text.strip():
             return False, f"an empty reply ({reply.finish})"
-        note = "" if "paris" in reply.text.lower() else f"but not rightly: {reply.text}"
-        return True, "it takes no temperature" if self.temperature is None and not note else note
+        note = "" if "paris" in reply.text.lower() else f"but the answer is wrong: {reply.text}"
+        return True, "it accepts no temperature" if self.temperature is None and not note else note
 
     async def first_reply(self, question: str) -> Reply:
-        """Some models take no temperature, some no cap on their tokens, or under another name: leave out what is refused."""
+        """The first reply, with the settings that are refused omitted: some models accept no temperature, some no limit
+        on their tokens, or only under another name."""
         cap = self.max_tokens
         for self.temperature, self.max_tokens in ((0.0, cap), (None, cap), (0.0, None)):
             try:
@@ -254,11 +258,11 @@ class _Probe:
             on_delta=lambda delta: pieces.append(delta.text) if isinstance(delta, TextDelta) else None,
         )
         if self.works(USAGE) and not reply.usage.input_tokens:
-            self.add(Finding(USAGE, None, True, "in whole replies only, not in streams"))
+            self.add(Finding(USAGE, None, True, "only in whole replies, not in streams"))
         if not pieces:
-            return False, "nothing came before the whole reply"
+            return False, "nothing was streamed before the whole reply"
         if "".join(pieces).strip() != reply.text.strip():
-            return False, "the pieces do not make up the reply"
+            return False, "the streamed pieces do not add up to the reply"
         return (True, "") if len(pieces) > 1 else (False, "the whole reply came in one piece")
 
     async def tools(self) -> Verdict:
@@ -269,7 +273,7 @@ class _Probe:
         return works, note
 
     async def results(self) -> Verdict:
-        """A result of a call must be taken, too."""
+        """Whether the model accepts the result of a call and uses it."""
         if self.call is None:
             return _not_tried(self.works("tool_call"))
         call = self.call
@@ -282,13 +286,16 @@ class _Probe:
         if DEGREES in reply.text:
             return True, ""
         if reply.calls:
-            return None, "it was taken, but the model called again instead of answering"
-        return None, f"it was taken, but not told: {reply.text or 'an empty reply'}"
+            return None, "the result was accepted, but the model called again instead of answering"
+        return None, f"the result was accepted, but the answer does not have it: {reply.text or 'an empty reply'}"
 
     async def parallel(self) -> Verdict:
         if self.call is None:
             return _not_tried(self.works("tool_call"))
-        question = "What is the weather in Paris and what is it in Rome? Call get_weather for both cities now, two calls in one reply."
+        question = (
+            "What is the weather in Paris and what is it in Rome? "
+            "Call get_weather for both cities now, two calls in one reply."
+        )
         reply = await self.ask(question, tools=(WEATHER,))
         cities = {str((_object(call.arguments) or {}).get("city", "")).lower() for call in reply.calls}
         if any("paris" in city for city in cities) and any("rome" in city or "roma" in city for city in cities):
@@ -314,8 +321,8 @@ class _Probe:
     async def json_schema(self) -> Verdict:
         wanted = OutputFormat("schema", schema=SCHEMA)
         reply = await self.ask("Say hello to the reader in one short sentence. Write it as JSON.", format=wanted)
-        found = _object(reply.text)
-        if found is not None and found.get("stone") == MARK and isinstance(found.get("count"), int):
+        fields = _object(reply.text)
+        if fields is not None and fields.get("stone") == ENUM_VALUE and isinstance(fields.get("count"), int):
             return True, ""
         return False, f"the schema was ignored: {reply.text or 'an empty reply'}"
 
@@ -339,7 +346,7 @@ def _right_call(reply: Reply, city: str) -> Verdict:
         return False, f"no call came: {reply.text or 'an empty reply'}"
     call = reply.calls[0]
     if call.name != WEATHER.name:
-        return False, f"a call of {call.name!r}, which is no tool"
+        return False, f"it called {call.name!r}, which is not a tool"
     args = _object(call.arguments)
     if args is None:
         return False, f"the arguments are not JSON: {call.arguments}"
@@ -357,4 +364,4 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def _short(note: str) -> str:
     flat = " ".join(note.split())
-    return flat if len(flat) <= NOTE else flat[: NOTE - 1] + "…"
+    return flat if len(flat) <= MAX_NOTE_CHARS else flat[: MAX_NOTE_CHARS - 1] + "…"

@@ -1,6 +1,6 @@
-"""Facts about well-known models: abilities, windows, prices. Everything else gets conservative defaults, or a probe.
+"""Facts about well-known models: abilities, windows, prices. Other models get conservative defaults, or a probe.
 
-Prices are US dollars per million tokens as listed in October 2026, without the surcharge some ask for very long prompts.
+Prices are US dollars per million tokens as listed in October 2026, without surcharges for very long prompts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _change(base: Profile, **changes: Any) -> Profile:
 
 _GPT = _change(_ALL, window=128 * K, max_output=16_384)
 _GPT_OLD = _change(_GPT, json_schema=False, vision=False, max_output=4_096)
-# Models that always think take no temperature and count thoughts in the cap, which has another name for that reason.
+# Models that always think accept no temperature, and their token limit includes thoughts and has another name.
 _GPT_THINKS = _change(
     _ALL,
     reasoning=True,
@@ -48,7 +48,7 @@ _CLAUDE = _change(
 )
 _CLAUDE_SCHEMA = _change(_CLAUDE, json_schema=True)
 _CLAUDE_WIDE = _change(_CLAUDE_SCHEMA, window=M, max_output=128 * K)
-# These think unless told otherwise, so a forced tool and a temperature are refused.
+# These think by default, and then refuse a forced tool and a temperature.
 _CLAUDE_THINKS = _change(_CLAUDE_WIDE, reasoning=True, forced_tool=False, accepts_temperature=False)
 _GEMINI = _change(_ALL, window=1_048_576, max_output=8_192)
 _GEMINI_THINKS = _change(_GEMINI, reasoning=True, replay_reasoning=True, max_output=65_536)
@@ -63,7 +63,7 @@ _DEEPSEEK = _change(
     max_output=64 * K,
 )
 _MISTRAL = _change(_ALL, vision=False, window=128 * K)
-_MISTRAL_SEES = _change(_MISTRAL, vision=True, window=262_144)
+_MISTRAL_VISION = _change(_MISTRAL, vision=True, window=262_144)
 _GROK = _change(_ALL, vision=False, window=256 * K)
 _OPEN = Profile(tool_call=True, parallel_calls=True, window=128 * K)
 _OPEN_THINKS = _change(_OPEN, reasoning=True)
@@ -77,7 +77,7 @@ class Fact(NamedTuple):
     """Input, output, cached input, cache write."""
 
 
-# The first pattern that is found decides: the special before the general.
+# The first pattern that matches decides: the special before the general.
 FACTS = (
     # OpenAI
     Fact(r"gpt-oss", _change(_OPEN_THINKS, window=131_072)),
@@ -157,15 +157,15 @@ FACTS = (
     Fact(r"deepseek-v4-pro", _DEEPSEEK, (1.32, 3.96, 0.044)),
     Fact(r"deepseek-(?:r1|reasoner)", _change(_DEEPSEEK, replay_reasoning=False, window=64 * K)),
     Fact(r"deepseek", _DEEPSEEK),
-    Fact(r"mistral-large-4", _change(_MISTRAL_SEES, window=1_048_576), (1.36, 4.18, 0.14)),
-    Fact(r"mistral-large-2512", _MISTRAL_SEES, (0.5, 1.5, 0.05)),
-    Fact(r"mistral-medium-(?:3-5|latest)", _MISTRAL_SEES, (1.5, 7.5, 0.15)),
-    Fact(r"mistral-small-(?:2603|latest)", _MISTRAL_SEES, (0.15, 0.6, 0.015)),
-    Fact(r"ministral-14b", _MISTRAL_SEES, (0.2, 0.2, 0.02)),
-    Fact(r"ministral-8b", _MISTRAL_SEES, (0.15, 0.15, 0.015)),
+    Fact(r"mistral-large-4", _change(_MISTRAL_VISION, window=1_048_576), (1.36, 4.18, 0.14)),
+    Fact(r"mistral-large-2512", _MISTRAL_VISION, (0.5, 1.5, 0.05)),
+    Fact(r"mistral-medium-(?:3-5|latest)", _MISTRAL_VISION, (1.5, 7.5, 0.15)),
+    Fact(r"mistral-small-(?:2603|latest)", _MISTRAL_VISION, (0.15, 0.6, 0.015)),
+    Fact(r"ministral-14b", _MISTRAL_VISION, (0.2, 0.2, 0.02)),
+    Fact(r"ministral-8b", _MISTRAL_VISION, (0.15, 0.15, 0.015)),
     Fact(r"codestral", _change(_MISTRAL, window=256 * K), (0.3, 0.9, 0.03)),
     Fact(r"magistral", _change(_MISTRAL, reasoning=True)),
-    Fact(r"mistral-(?:large|medium|small)|pixtral", _MISTRAL_SEES),
+    Fact(r"mistral-(?:large|medium|small)|pixtral", _MISTRAL_VISION),
     Fact(r"mi[nsx]\w*tral", _MISTRAL),
     Fact(r"grok-4-1?-?fast-non-reasoning", _change(_GROK, window=2 * M, vision=True), (0.2, 0.5, 0.05)),
     Fact(r"grok-4-1?-?fast", _change(_GROK, window=2 * M, vision=True, reasoning=True), (0.2, 0.5, 0.05)),
@@ -189,7 +189,8 @@ _SERVED = ("json_mode", "json_schema", "grammar", "forced_tool", "streaming")
 
 
 def profile_for(provider: Provider, name: str) -> Profile:
-    """What is known of a model at a provider. An unknown one can do what its server does for all, and nothing else."""
+    """The facts about a model at a provider. An unlisted model has the abilities its server has for all, and no
+    others."""
     profile = _served_profile(provider, name)
     size = parameters_in(name)
     return profile if size is None else msgspec.structs.replace(profile, parameters=size)
@@ -202,9 +203,9 @@ def _served_profile(provider: Provider, name: str) -> Profile:
         return fact or Profile()
     if fact is None:
         return server
-    # The model brings what it learnt, the server what it enforces.
+    # The model decides what it can do, the server what it enforces.
     served = {field: getattr(server, field) for field in _SERVED}
-    if provider.name == "openrouter":  # it passes constraints on to servers that know them
+    if provider.name == "openrouter":  # it passes constraints on to servers that support them
         served |= {"json_schema": fact.json_schema, "forced_tool": fact.forced_tool}
     if not fact.tool_call:
         served["forced_tool"] = False
@@ -213,7 +214,7 @@ def _served_profile(provider: Provider, name: str) -> Profile:
         "system_role": "user" if fact.system_role == "user" else "system",
     }
     if not provider.needs_key:
-        plain["window"] = None  # on one's own machine the server's settings decide, not what the model could do
+        plain["window"] = None  # on the user's own machine the server's settings decide, not the model's maximum
     prices = fact.prices if provider.name == "openrouter" else server.prices
     replay = server.replay_reasoning or fact.replay_reasoning
     return msgspec.structs.replace(fact, **served, **plain, prices=prices, replay_reasoning=replay)
@@ -229,7 +230,7 @@ def _fact(name: str) -> Profile | None:
 
 
 def wants_responses(name: str) -> bool:
-    """OpenAI models whose tools or very existence need the Responses API: the `pro` ones, and all since gpt-5.4."""
+    """Whether an OpenAI model needs the Responses API, for tools or at all: the `pro` ones, and all since gpt-5.4."""
     return bool(
         re.search(
             r"^(?:gpt-5\.(?:[4-9]|\d\d)|gpt-[6-9]|gpt-5[\d.]*-(?:pro|codex)|o\d-pro|o\d.*deep-research|codex)",

@@ -1,4 +1,4 @@
-"""Who serves models: addresses, key variables, and how each one's dialect of a protocol differs."""
+"""The table of providers: addresses, key variables, and how each deviates from the protocol it uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOCAL = Profile(json_mode=True, json_schema=True, prices=FREE)
 
 
 class Provider(Struct, frozen=True, omit_defaults=True):
-    """`adapter` is the module in `treadle._models` that speaks its protocol."""
+    """One provider. `adapter` names the entry of the registry's table for its protocol."""
 
     name: str
     base_url: str
@@ -30,20 +30,20 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     needs_key: bool = True
     key_header: str = "authorization"
     base_env: str = ""
-    """A variable that names another address."""
+    """The variable that can hold another address."""
     adapter: str = "openai"
     serves: Profile | None = None
-    """What the server does for any model it runs (constraints, forced tools, price), when it serves models of others."""
+    """For a server of other companies' models: what it offers for all of them (constraints, forced tools, price)."""
     stream_usage: bool = True
-    """Takes `stream_options`; the others report usage in streams unasked, or never."""
+    """It accepts `stream_options`; other servers report usage in streams without it, or never."""
     seed_name: str = "seed"
     grammar_name: str = ""
-    """The field that takes a grammar."""
+    """The field for a grammar; empty when there is none."""
     required_choice: str = "required"
     call_id_length: int = 0
-    """Call ids must be that many letters and digits."""
+    """Call ids must be this many letters and digits; 0 when any id is accepted."""
     reasoning_field: str = ""
-    """Where a model that thinks wants its thoughts back with every call it made, empty ones too."""
+    """The field in which a reasoning model expects its thoughts back with every call it made, also empty ones."""
     headers: Mapping[str, str] = {}
     aliases: tuple[str, ...] = ()
 
@@ -164,26 +164,23 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def provider_named(name: str) -> Provider:
-    """Look a provider up; case, spaces and underscores do not matter."""
+    """The provider of that name; case, spaces and underscores do not matter."""
     key = name.strip().lower().replace("_", "-").replace(" ", "-")
-    found = PROVIDERS.get(key) or PROVIDERS.get(key.replace("-", ""))
-    if found is None:
+    provider = PROVIDERS.get(key) or PROVIDERS.get(key.replace("-", ""))
+    if provider is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(key, PROVIDERS, n=3)
-        hint = (
-            f"did you mean {' or '.join(near)}?"
-            if near
-            else f"known are: {', '.join(sorted({p.name for p in _TABLE}))}"
-        )
+        close = get_close_matches(key, PROVIDERS, n=3)
+        names = ", ".join(sorted({entry.name for entry in _TABLE}))
+        hint = f"did you mean {' or '.join(close)}?" if close else f"expected one of: {names}."
         raise UnknownModelError(
             f"unknown provider {name!r}; {hint} Any compatible server works with OpenAIModel(name, base_url=...)"
         )
-    return found
+    return provider
 
 
 class Connection(Struct, frozen=True):
-    """Where requests go and what proves who we are. It holds the key: it has no readable form."""
+    """The address and headers of requests. It has the key, so `repr` shows neither."""
 
     base_url: str
     headers: Mapping[str, str]
@@ -198,14 +195,14 @@ class Connection(Struct, frozen=True):
 def connect(
     provider: Provider, base_url: str | None, api_key: str | None, headers: Mapping[str, str] | None
 ) -> Connection:
-    """Settle the address and the key: an argument wins over the environment, the environment over the table."""
+    """Determine the address and the key: an argument wins over the environment, the environment over the table."""
     address = (base_url or _address_from_environment(provider) or provider.base_url).rstrip("/")
     if not address:
-        raise ConfigError(f"{provider.name} has no fixed address: pass base_url=... or set {provider.base_env}")
+        raise ConfigError(f"{provider.name} has no default address: pass base_url=... or set {provider.base_env}")
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
-            f"{address!r} is not an address: base_url needs http:// or https:// and a host, such as http://localhost:8000/v1"
+            f"{address!r} is not a valid base_url: it needs http:// or https:// and a host, like http://localhost:8000/v1"
         )
     local = is_local(parts.hostname)
     key = _key(provider, api_key, local, address)
@@ -215,9 +212,9 @@ def connect(
     extra = {name.lower(): value for name, value in (headers or {}).items()}
     port = f":{parts.port}" if parts.port else ""
     shown = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
-    # A long value, or one under a telling name, is taken for a secret.
-    telling = ("auth", "key", "token", "secret", "cookie")
-    secrets = [value for name, value in extra.items() if len(value) >= 20 or any(word in name for word in telling)]
+    # A long value, or one under such a name, is treated as a secret.
+    secret_names = ("auth", "key", "token", "secret", "cookie")
+    secrets = [value for name, value in extra.items() if len(value) >= 20 or any(part in name for part in secret_names)]
     secrets += [key, parts.password or ""]
     return Connection(address, sent | extra, Origin(provider.name, shown, secrets), key, local)
 
@@ -225,7 +222,7 @@ def connect(
 def _key(provider: Provider, api_key: str | None, local: bool, address: str) -> str:
     if api_key is not None:
         return api_key.strip()
-    # A server on this machine wants none, and the key of a provider is not its business.
+    # A server on this machine needs none, and must not get the key of a provider.
     if local or not provider.key_env:
         return ""
     key = (
@@ -234,7 +231,8 @@ def _key(provider: Provider, api_key: str | None, local: bool, address: str) -> 
     )
     if not key and provider.needs_key:
         raise MissingKeyError(
-            f"{provider.name} needs a key: set {provider.key_env} or pass api_key=... (api_key='' if {address} really wants none)"
+            f"{provider.name} needs a key: set {provider.key_env} or pass api_key=... "
+            f"(api_key='' if {address} needs none)"
         )
     return key
 
@@ -246,7 +244,7 @@ def _address_from_environment(provider: Provider) -> str:
     if provider.name == "azure" and "/openai" not in value:
         value = value.rstrip("/") + "/openai/v1"
     if provider.name == "ollama":
-        # Ollama's own variable is a bare host, and 0.0.0.0 where it listens everywhere.
+        # Ollama's variable is a bare host, and 0.0.0.0 when it listens on all interfaces.
         value = value if "://" in value else f"http://{value}"
         value = value.replace("//0.0.0.0", "//127.0.0.1")
         value = value if urlsplit(value).port else f"{value}:11434"

@@ -1,4 +1,4 @@
-"""Models by name and by role, and models from a line of text."""
+"""Models by name and by role, and models from a name like `provider:model`."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from treadle._models.catalog.providers import PROVIDERS, Provider, provider_name
 from treadle._types.errors import ConfigError, UnknownModelError
 
 ROLES = ("general", "fast", "reasoning")
-_ADAPTERS = {
+_LAZY_IMPORTS = {
     "openai": ("openai.chat", "OpenAIModel"),
     "anthropic": ("anthropic.model", "AnthropicModel"),
     "gemini": ("gemini.model", "GeminiModel"),
     "responses": ("openai.responses", "ResponsesModel"),
     "local": ("local.model", "LocalModel"),
 }
+"""An adapter's name -> its module in `treadle._models` and its class."""
 
 
 class ModelRegistry:
-    """Models under names and roles. The default is the first `general` one, else the first registered."""
+    """Models by name and role. The default is the first one with the role `general`, else the first registered."""
 
     def __init__(self) -> None:
         self._models: dict[str, Model] = {}
         self._roles: dict[str, tuple[str, ...]] = {}
 
     def register(self, name: str, model: Model | str, roles: Iterable[str] | str = ()) -> Model:
-        """Add a model under a name; `roles` says what it is for (`general`, `fast`, `reasoning`, or roles of your own)."""
+        """Add a model under a name; `roles` says what it is for (`general`, `fast`, `reasoning`, or roles of your
+        own)."""
         if name in self._models:
-            raise ConfigError(f"a model named {name!r} is registered already; choose another name")
+            raise ConfigError(f"a model named {name!r} is already registered; choose another name")
         resolved = resolve_model(model)
         self._models[name] = resolved
         self._roles[name] = (roles,) if isinstance(roles, str) else tuple(roles)
@@ -37,7 +39,7 @@ class ModelRegistry:
 
     def get(self, name: str) -> Model:
         if name not in self._models:
-            raise UnknownModelError(f"no model named {name!r} is registered; {_near(name, self._models)}")
+            raise UnknownModelError(f"no model named {name!r} is registered; {_suggestion(name, self._models)}")
         return self._models[name]
 
     def role(self, role: str) -> Model:
@@ -47,7 +49,7 @@ class ModelRegistry:
     @property
     def default(self) -> Model:
         if not self._models:
-            raise ConfigError("no model is registered: registry.register(name, model) adds one")
+            raise ConfigError("no model is registered; add one with registry.register(name, model)")
         general = (self._models[name] for name, roles in self._roles.items() if "general" in roles)
         return next(general, next(iter(self._models.values())))
 
@@ -70,10 +72,12 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     if not isinstance(spec, str):
         if not _is_model(spec):
             raise UnknownModelError(
-                f"{type(spec).__name__} is not a model: pass 'provider:model' or an object with name, profile and stream"
+                f"{type(spec).__name__} is not a model: pass 'provider:model', "
+                "or an object with name, profile, stream and aclose"
             )
         if options:
-            raise ConfigError(f"{', '.join(options)} cannot be set on a model that exists already")
+            names = ", ".join(options)
+            raise ConfigError(f"{names} cannot be set on an existing model: pass it to the model's constructor instead")
         return spec
     provider, name = _split(spec)
     adapter = provider.adapter
@@ -90,7 +94,7 @@ _MEMBERS = ("name", "profile", "stream", "aclose")
 
 
 def _is_model(value: object) -> bool:
-    """What `isinstance` with the protocol would say, at a tenth of its cost: every agent that is made asks."""
+    """The same as `isinstance` with the protocol at a tenth of its cost: this is called for every new agent."""
     return all(hasattr(value, member) for member in _MEMBERS)
 
 
@@ -104,7 +108,8 @@ def _split(spec: str) -> tuple[Provider, str]:
         provider, _, name = text.partition(":")
     else:
         raise UnknownModelError(
-            f"{spec!r} names no provider: write 'provider:model', such as 'openai:{text or 'gpt-5'}' or 'ollama:llama3.2'"
+            f"{spec!r} names no provider: write 'provider:model', "
+            f"such as 'openai:{text or 'gpt-5'}' or 'ollama:llama3.2'"
         )
     if not name.strip():
         raise UnknownModelError(f"{spec!r} names no model: write 'provider:model', such as '{provider.strip()}:gpt-5'")
@@ -114,12 +119,12 @@ def _split(spec: str) -> tuple[Provider, str]:
 def _adapter(name: str) -> Any:
     from importlib import import_module
 
-    module, kind = _ADAPTERS[name]
-    return getattr(import_module(f"treadle._models.{module}"), kind)
+    module, class_name = _LAZY_IMPORTS[name]
+    return getattr(import_module(f"treadle._models.{module}"), class_name)
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), n=3)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(known) or 'none'}"
+    close = get_close_matches(name, list(names), n=3)
+    return f"did you mean {' or '.join(close)}?" if close else f"registered are: {', '.join(names) or 'none'}"

@@ -1,4 +1,4 @@
-"""How many parameters a model has, as far as its name says: `llama-3.2-1b`, `qwen2.5:7b`, `SmolLM2-135M`, `Mixtral-8x7B`."""
+"""The number of parameters that a model's name states: `llama-3.2-1b`, `qwen2.5:7b`, `SmolLM2-135M`, `Mixtral-8x7B`."""
 
 from __future__ import annotations
 

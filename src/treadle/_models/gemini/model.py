@@ -7,16 +7,17 @@ from urllib.parse import quote
 
 from treadle._models.gemini.reader import GeminiReader
 from treadle._models.gemini.wire import API, GeminiWriter
-from treadle._models.transport.adapter import HttpModel
-from treadle._models.transport.wire import encoded
+from treadle._models.http_model import HttpModel
+from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
-MAX_INSTALMENTS = 10
-"""How often the rest of a long reply is asked for before what there is goes to the caller."""
+MAX_CONTINUATIONS = 9
+"""How often the rest of a long reply is requested before the part that is there is returned to the caller."""
 
 
 class GeminiModel(HttpModel):
-    """`GeminiModel("gemini-2.5-flash")`. More of `generationConfig` (a thinking budget, say) comes by `extra_body`."""
+    """`GeminiModel("gemini-2.5-flash")`. More of `generationConfig` (a thinking budget, say) is set with
+    `extra_body`."""
 
     default_provider = "gemini"
 
@@ -29,12 +30,12 @@ class GeminiModel(HttpModel):
         return f"/models/{quote(self._name.removeprefix('models/'))}:{method}"
 
     def _body(self, request: Request, streaming: bool) -> bytes:
-        return self._writer.body(request, encoded(request, self, API))
+        return self._writer.body(request, encoded_messages(request, self, API))
 
     def _reader(self, request: Request) -> GeminiReader:
         return GeminiReader(self._origin, self._profile, self._name)
 
-    def _go_on(self, request: Request, streaming: bool, reader: GeminiReader) -> bytes | None:
-        if not reader.continuation or reader.instalments >= MAX_INSTALMENTS:
+    def _continuation_body(self, request: Request, streaming: bool, reader: GeminiReader) -> bytes | None:
+        if not reader.continuation_token or reader.continuations >= MAX_CONTINUATIONS:
             return None
-        return self._writer.body(request, encoded(request, self, API), reader.go_on())
+        return self._writer.body(request, encoded_messages(request, self, API), reader.start_continuation())

@@ -1,4 +1,4 @@
-"""Gemini's generateContent, incoming."""
+"""Reads responses of Gemini's generateContent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle._models.gemini.wire import API
-from treadle._models.transport.adapter import decode
-from treadle._models.transport.failures import Origin, dropped, inline, unreadable
-from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, encode, priced
+from treadle._models.transport.decoding import decode_payload
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, encode, with_cost
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
@@ -26,19 +26,21 @@ _FINISH: dict[str, Finish] = {
     "LANGUAGE": "filter",
     "IMAGE_SAFETY": "filter",
 }
-_BROKEN = frozenset(("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"))
+_BROKEN_OFF = frozenset(
+    ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
+)
 
 
 class GeminiReader:
-    """A stream is a row of whole answers, each with what is new: one way to read serves both."""
+    """Reads streams and whole responses alike: a stream is a sequence of responses, each with what is new."""
 
     def __init__(self, origin: Origin, profile: Profile, name: str) -> None:
         self.done = False
         self.complete = False
-        """Never said before the end: some models give a reason to finish with every piece."""
-        self.instalments = 1
-        self.continuation = ""
-        """Given when the provider wants to be asked for the rest."""
+        """Never set before the end of a stream: some models give a finish reason with every piece."""
+        self.continuations = 0
+        self.continuation_token = ""
+        """Given when the rest of the reply has to be requested."""
         self._origin = origin
         self._profile = profile
         self._name = name
@@ -56,20 +58,20 @@ class GeminiReader:
 
     def feed(self, payload: bytes) -> Sequence[Delta]:
         out: list[Delta] = []
-        for document in decode(payload, self._origin):
-            for answer in as_list(document) or [document]:
-                self._answer(as_dict(answer), out)
+        for document in decode_payload(payload, self._origin):
+            for response in as_list(document) or [document]:
+                self._response(as_dict(response), out)
         return out
 
-    def _answer(self, answer: dict[str, Any], out: list[Delta]) -> None:
-        if error := answer.get("error"):
-            raise inline(self._origin, error)
-        self._usage = as_dict(answer.get("usageMetadata")) or self._usage
-        self._model = as_text(answer.get("modelVersion")) or self._model
-        self._id = self._id or as_text(answer.get("responseId"))
-        if reason := as_text(as_dict(answer.get("promptFeedback")).get("blockReason")):
+    def _response(self, response: dict[str, Any], out: list[Delta]) -> None:
+        if error := response.get("error"):
+            raise error_in_reply(self._origin, error)
+        self._usage = as_dict(response.get("usageMetadata")) or self._usage
+        self._model = as_text(response.get("modelVersion")) or self._model
+        self._id = self._id or as_text(response.get("responseId"))
+        if reason := as_text(as_dict(response.get("promptFeedback")).get("blockReason")):
             self._blocked = reason
-        candidates = as_list(answer.get("candidates"))
+        candidates = as_list(response.get("candidates"))
         if not candidates:
             return
         self._seen = True
@@ -78,7 +80,7 @@ class GeminiReader:
             self._part(as_dict(part), out)
         if reason := as_text(candidate.get("finishReason")):
             self._finish = reason
-            self.continuation = as_text(candidate.get("continuationToken"))
+            self.continuation_token = as_text(candidate.get("continuationToken"))
 
     def _part(self, part: dict[str, Any], out: list[Delta]) -> None:
         text = as_text(part.get("text"))
@@ -99,20 +101,20 @@ class GeminiReader:
             self._keep(part, text)
 
     def _keep(self, part: dict[str, Any], text: str) -> None:
-        """A part that carries a signature stays as it came; plain text is joined to the text before it."""
+        """Keep a part with a signature as it came; plain text is joined to the text before it."""
         last = self._parts[-1] if self._parts else None
         if last is not None and last.keys() == part.keys() == {"text"}:
             last["text"] += text
         elif text or part.keys() - {"text"}:
             self._parts.append(dict(part))
 
-    def go_on(self) -> str:
-        """Begin the next instalment; returns the token that asks for it."""
-        self._spent += self._counted()
+    def start_continuation(self) -> str:
+        """Get ready to read the next response of the same call; returns the token that requests it."""
+        self._spent += self._usage_of_response()
         self._usage = {}
-        self.instalments += 1
+        self.continuations += 1
         self._finish = ""
-        token, self.continuation = self.continuation, ""
+        token, self.continuation_token = self.continuation_token, ""
         return token
 
     def reply(self) -> Reply:
@@ -121,32 +123,34 @@ class GeminiReader:
         empty = not text and not len(self._calls)
         if not self._finish and not self._blocked:
             if not self._seen:
-                raise unreadable(self._origin, "the reply holds no candidate")
-            raise dropped(self._origin, "the stream ended before the reply was complete")
+                raise bad_reply(self._origin, "the reply has no candidate")
+            raise connection_lost(self._origin, "the stream ended before the reply was complete")
         finish = _FINISH.get(self._finish, "unknown")
         if self._blocked or (finish == "filter" and empty):
-            message = self._origin.say(f"the provider's filter withheld the reply ({self._blocked or self._finish})")
+            message = self._origin.message(
+                f"the provider's filter withheld the reply ({self._blocked or self._finish})"
+            )
             raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
-        if self._finish in _BROKEN:
+        if self._finish in _BROKEN_OFF:
             if empty:
-                raise dropped(self._origin, f"the model broke off ({self._finish})")
+                raise connection_lost(self._origin, f"the model stopped before the reply was complete ({self._finish})")
             finish = "error"
         if len(self._calls) and finish == "stop":
             finish = "calls"
         return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque())
 
     def spent(self) -> Usage:
-        return self._spent + self._counted()
+        return self._spent + self._usage_of_response()
 
     def _opaque(self) -> dict[str, Any] | None:
         if not self._profile.replay_reasoning or not any("thoughtSignature" in part for part in self._parts):
             return None
         return {"api": API, "model": self._name, "parts": self._parts}
 
-    def _counted(self) -> Usage:
-        found = self._usage
-        read = as_count(found.get("promptTokenCount")) + as_count(found.get("toolUsePromptTokenCount"))
-        thought = as_count(found.get("thoughtsTokenCount"))
-        wrote = as_count(found.get("candidatesTokenCount")) + thought
-        cached = min(read, as_count(found.get("cachedContentTokenCount")))
-        return priced(Usage(read, wrote, cached, 0, thought, requests=1), self._profile.prices)
+    def _usage_of_response(self) -> Usage:
+        fields = self._usage
+        read = as_count(fields.get("promptTokenCount")) + as_count(fields.get("toolUsePromptTokenCount"))
+        thought = as_count(fields.get("thoughtsTokenCount"))
+        wrote = as_count(fields.get("candidatesTokenCount")) + thought
+        cached = min(read, as_count(fields.get("cachedContentTokenCount")))
+        return with_cost(Usage(read, wrote, cached, 0, thought, requests=1), self._profile.prices)

@@ -1,4 +1,4 @@
-"""From JSON Schema to the part of it that Gemini reads."""
+"""Converts JSON Schema to the part of it that Gemini supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle._models.transport.wire import as_dict, as_list, encode
 
 MAX_REFERENCES = 32
 MAX_NODES = 5_000
-"""A schema that grows beyond this when its references are written out was made to; the rest of it may be anything."""
+"""A schema that grows beyond this when its references are expanded is hostile; the rest of it allows anything."""
 _COPIED = (
     "title",
     "description",
@@ -27,7 +27,8 @@ _FORMATS = frozenset(("float", "double", "int32", "int64", "date-time", "enum"))
 
 
 def gemini_schema(schema: Any) -> dict[str, Any]:
-    """References are written out, alternatives become `anyOf`, null becomes `nullable`; what has no equal becomes words."""
+    """References are expanded, alternatives become `anyOf`, null becomes `nullable`; what is not supported moves into
+    the description."""
     root = as_dict(schema)
     return _Converter(root).convert(root, frozenset())
 
@@ -38,12 +39,12 @@ class _Converter:
         self._nodes = 0
 
     def convert(self, schema: dict[str, Any], above: frozenset[str]) -> dict[str, Any]:
-        """`above` are the references this schema stands under: one that comes back to itself ends there."""
+        """`above` are the references this schema is inside of: one that leads back to itself ends there."""
         self._nodes += 1
-        schema, met = self._resolved(schema)
-        if self._nodes > MAX_NODES or met & above:
+        schema, followed = self._resolved(schema)
+        if self._nodes > MAX_NODES or followed & above:
             return {}
-        above |= met
+        above |= followed
         written = {key: schema[key] for key in _COPIED if key in schema}
         if written.get("format") not in _FORMATS:
             written.pop("format", None)
@@ -64,13 +65,17 @@ class _Converter:
         return written
 
     def _resolved(self, schema: dict[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
-        """The schema with its reference and its `allOf` written out, and the references met on the way."""
-        met: set[str] = set()
-        while isinstance(reference := schema.get("$ref"), str) and reference not in met and len(met) < MAX_REFERENCES:
-            met.add(reference)
+        """The schema with its reference and its `allOf` expanded, and the references that were followed."""
+        followed: set[str] = set()
+        while (
+            isinstance(reference := schema.get("$ref"), str)
+            and reference not in followed
+            and len(followed) < MAX_REFERENCES
+        ):
+            followed.add(reference)
             schema = {**self._target(reference), **{key: value for key, value in schema.items() if key != "$ref"}}
         for part in as_list(schema.get("allOf")):
-            # Only what is written here or directly referred to: an `allOf` inside an `allOf` is not worth a third loop.
+            # Only one level: an `allOf` inside an `allOf` is too rare to be worth more code.
             inner = as_dict(part)
             inner = self._target(inner["$ref"]) if isinstance(inner.get("$ref"), str) else inner
             properties = as_dict(schema.get("properties")) | as_dict(inner.get("properties"))
@@ -80,7 +85,7 @@ class _Converter:
                 schema["properties"] = properties
             if required:
                 schema["required"] = list(dict.fromkeys(required))
-        return schema, frozenset(met)
+        return schema, frozenset(followed)
 
     def _target(self, reference: str) -> dict[str, Any]:
         target: Any = self._root
@@ -124,5 +129,5 @@ def _enum(schema: dict[str, Any], written: dict[str, Any]) -> None:
         _note(written, f"one of {encode(values).decode()}")
 
 
-def _note(written: dict[str, Any], words: str) -> None:
-    written["description"] = f"{written.get('description', '')} ({words})".strip()
+def _note(written: dict[str, Any], text: str) -> None:
+    written["description"] = f"{written.get('description', '')} ({text})".strip()

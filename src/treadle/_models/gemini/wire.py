@@ -1,4 +1,4 @@
-"""Gemini's generateContent, outgoing."""
+"""Writes requests for Gemini's generateContent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from treadle._types.request import Request, ToolSchema
 
 API = "gemini"
 UNSIGNED = "skip_thought_signature_validator"
-"""What the provider wants in place of a signature on a call that another model made."""
+"""What the provider expects instead of a signature on a call that another model made."""
 
 
 class Part(NamedTuple):
@@ -42,9 +42,9 @@ class GeminiWriter:
         self._config = as_dict(self._extra.pop("generationConfig", None))
         self._signs = bool(re.search(r"gemini-[3-9]", name))
 
-    def body(self, request: Request, known: EncodedMessages[Part], continuation: str = "") -> bytes:
-        """`continuation` takes up a reply the provider gave only in part."""
-        parts = known.update(request.messages, self._message)
+    def body(self, request: Request, encoded: EncodedMessages[Part], continuation: str = "") -> bytes:
+        """The body of a request; `continuation` is the token that requests the rest of a reply."""
+        parts = encoded.update(request.messages, self._message)
         system = b",".join(part.parts for part in parts if part.role == "system")
         settings: dict[str, Any] = dict(self._extra)
         if config := self._settings(request):
@@ -55,7 +55,7 @@ class GeminiWriter:
             settings["continuationToken"] = continuation
         pieces = [encode(settings)[1:-1]] if settings else []
         if request.tools:
-            pieces.append(b'"tools":[{"functionDeclarations":%b}]' % known.encode_tools(request.tools, _tool))
+            pieces.append(b'"tools":[{"functionDeclarations":%b}]' % encoded.encode_tools(request.tools, _tool))
         if system:
             pieces.append(b'"systemInstruction":{"parts":[%b]}' % system)
         pieces.append(b'"contents":[%b]' % _contents([part for part in parts if part.role != "system"]))
@@ -74,7 +74,7 @@ class GeminiWriter:
             config["stopSequences"] = request.stop[:5]
         if request.seed is not None:
             config["seed"] = request.seed
-        # A reply cannot be bound to JSON and be free to call functions at once.
+        # The API does not allow functions together with a JSON format.
         if request.format is not None and request.format.kind != "grammar" and not request.tools and profile.json_mode:
             config["responseMimeType"] = "application/json"
             if request.format.schema is not None and profile.json_schema:
@@ -109,7 +109,7 @@ class GeminiWriter:
         kept = message.opaque or {}
         if kept.get("api") == API and kept.get("model") == self._name:
             parts = as_list(kept.get("parts"))
-            if _says_the_same(parts, message):
+            if _matches(parts, message):
                 return parts
         parts = [{"text": message.text}] if message.text else []
         for number, call in enumerate(message.calls):
@@ -122,7 +122,7 @@ class GeminiWriter:
 
 
 def _contents(parts: Sequence[Part]) -> bytes:
-    """Turns take turns: neighbours of one role are one content."""
+    """The messages as alternating turns: neighbours of one role are merged."""
     turns: list[tuple[str, list[bytes]]] = []
     for role, written in parts:
         if turns and turns[-1][0] == role:
@@ -151,10 +151,11 @@ def _image(part: ImagePart) -> dict[str, Any]:
     return {"inlineData": {"mimeType": mime, "data": data}}
 
 
-def _says_the_same(parts: list[Any], message: AssistantMessage) -> bool:
-    found = [as_dict(part) for part in parts]
-    text = "".join(str(part["text"]) for part in found if "text" in part)
-    ids = [as_dict(part["functionCall"]).get("id") for part in found if "functionCall" in part]
+def _matches(parts: list[Any], message: AssistantMessage) -> bool:
+    """Whether the kept parts still have the text and calls of the message, which may have been shortened since."""
+    kept = [as_dict(part) for part in parts]
+    text = "".join(str(part["text"]) for part in kept if "text" in part)
+    ids = [as_dict(part["functionCall"]).get("id") for part in kept if "functionCall" in part]
     return text == message.text and ids == [call.id for call in message.calls]
 
 

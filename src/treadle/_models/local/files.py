@@ -1,4 +1,4 @@
-"""Small tools for large files: a lock between processes, a progress bar, the room on a disk."""
+"""Helpers for large files: a lock between processes, a progress bar, a check of the free disk space."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from typing import TextIO
 
 from treadle._types.errors import ModelError
 
-HEARTBEAT = 1.0
-STALE = 8.0
-"""A lock nobody has touched for so many seconds was left behind by a dead process."""
-MARGIN = 64 * 1024 * 1024
+HEARTBEAT_SECONDS = 1.0
+STALE_SECONDS = 8.0
+"""A lock that was not touched for so many seconds was left behind by a dead process."""
+SPACE_MARGIN = 64 * 1024 * 1024
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, stale: float = STALE) -> Generator[None]:
+def locked(path: Path, *, stale: float = STALE_SECONDS) -> Generator[None]:
     """Hold `path` as a lock: one process at a time. The lock of a process that died is taken over."""
     token = secrets.token_hex(8)
     _acquire(path, token, stale)
     done = threading.Event()
-    beat = threading.Thread(target=_beat, args=(path, done), name="treadle-lock", daemon=True)
-    beat.start()
+    heartbeat = threading.Thread(target=_keep_touching, args=(path, done), name="treadle-lock", daemon=True)
+    heartbeat.start()
     try:
         yield
     finally:
         done.set()
-        beat.join()
+        heartbeat.join()
         if _token(path) == token:
             path.unlink(missing_ok=True)
 
 
-def _beat(path: Path, done: threading.Event) -> None:
-    while not done.wait(HEARTBEAT):
+def _keep_touching(path: Path, done: threading.Event) -> None:
+    while not done.wait(HEARTBEAT_SECONDS):
         with contextlib.suppress(OSError):
             os.utime(path)
 
@@ -49,12 +49,13 @@ def _acquire(path: Path, token: str, stale: float) -> None:
     since = time.monotonic()
     while not _create(path, token):
         with contextlib.suppress(OSError):
-            # Clocks of two machines differ and laptops sleep: only a lock that stood still while WE looked is dead.
-            now = (_token(path), path.stat().st_mtime)
-            if now != seen:
-                seen, since = now, time.monotonic()
+            # Clocks of two machines differ and laptops sleep: only a lock that did not change while this process
+            # watched it is dead.
+            current = (_token(path), path.stat().st_mtime)
+            if current != seen:
+                seen, since = current, time.monotonic()
             elif time.monotonic() - since > stale:
-                _remove_dead(path, now[0])
+                _remove_dead(path, current[0])
         time.sleep(0.1)
 
 
@@ -62,7 +63,7 @@ def _create(path: Path, token: str) -> bool:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except (FileExistsError, PermissionError):
-        # Windows answers with a permission error while another process deletes the file.
+        # Windows raises a permission error while another process deletes the file.
         if not path.exists() and not os.access(path.parent, os.W_OK):
             raise
         return False
@@ -79,7 +80,7 @@ def _token(path: Path) -> str:
 
 
 def _remove_dead(path: Path, token: str) -> None:
-    # Renaming picks one winner among those who wait; a fresh lock caught by mistake is put back.
+    # Renaming succeeds for only one of the waiting processes; a new lock renamed by mistake is put back.
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     path.rename(aside)
     if _token(aside) != token and not path.exists():
@@ -88,13 +89,13 @@ def _remove_dead(path: Path, token: str) -> None:
         aside.unlink(missing_ok=True)
 
 
-def need_room(folder: Path, size: int) -> None:
-    """A clear error, before anything is written, when `size` bytes will not fit."""
+def require_space(folder: Path, size: int) -> None:
+    """Raise an error when `size` bytes will not fit, before anything is written."""
     free = shutil.disk_usage(folder).free
-    if free < size + MARGIN:
+    if free < size + SPACE_MARGIN:
         raise ModelError(
-            f"{folder} has {megabytes(free)} free and {megabytes(size + MARGIN)} are needed: "
-            "make room, or set TREADLE_CACHE to a folder on a larger disk",
+            f"{folder} has {megabytes(free)} free and {megabytes(size + SPACE_MARGIN)} are needed: "
+            "free some space, or set TREADLE_CACHE to a folder on a larger disk",
             provider="local",
         )
 
@@ -104,7 +105,7 @@ def megabytes(count: float) -> str:
 
 
 class Progress:
-    """A bar on a terminal; elsewhere a line for every tenth."""
+    """A progress bar on a terminal; elsewhere a line for every ten percent."""
 
     def __init__(self, label: str, total: int, *, quiet: bool = False) -> None:
         self._label = label
@@ -118,7 +119,7 @@ class Progress:
         self._first: int | None = None
 
     def at(self, done: int) -> None:
-        """`done` of all bytes are there."""
+        """Report that `done` of all bytes are there."""
         if self._first is None:
             self._first = done
         percent = min(100, done * 100 // self._total)
@@ -145,7 +146,7 @@ class Progress:
     def _write(self, text: str) -> None:
         if self._out is None:
             return
-        # A terminal that went away must not stop a download.
+        # A terminal that was closed must not stop a download.
         with contextlib.suppress(OSError, ValueError):
             self._out.write(text)
             self._out.flush()

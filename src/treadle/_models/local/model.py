@@ -1,4 +1,4 @@
-"""A model on this machine: llama.cpp through its binding, constrained decoding, and rounds that pay only for what is new."""
+"""A model on this machine: llama.cpp with constrained decoding, and prompts of which only the new part is evaluated."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from treadle._models.catalog.known import as_probed
+from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.catalog.sizes import parameters_in
 from treadle._models.local import weights
 from treadle._models.local.gguf import parameters_of
-from treadle._models.local.prompt import NO_GUIDANCE, ExactReader, constraint_of, flat
+from treadle._models.local.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items
 from treadle._models.local.runtime import ORIGIN, Options, Runtime
 from treadle._models.local.shared import load
 from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
-from treadle._models.transport.wire import encode, encoded
+from treadle._models.transport.wire import encode, encoded_messages
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart
@@ -32,16 +32,16 @@ from treadle._types.request import Reply, Request, StreamPart
 T = TypeVar("T")
 MAX_TOKENS = 1024
 TINY = 700_000_000
-"""Bytes. In a smaller file there are less than a billion parameters, however they are packed."""
+"""Bytes. A smaller file has less than a billion parameters, whatever the quantization."""
 
 
 class LocalModel:
-    """A GGUF model by name (fetched on first use) or path. It is loaded at the first request, once per process.
+    """A GGUF model by name (downloaded on first use) or path. It is loaded at the first request, once per process.
 
-    `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the same
-    time (each takes memory for a whole window). `isolated` puts the model into a process of its own: the binding lets no
-    other Python code run while it loads, which a server cannot afford. A model that is known to make native tool calls
-    can be told so with `abilities={"tool_call": True}`.
+    `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the
+    same time (each takes memory for a whole window). `isolated` puts the model into a process of its own: no other
+    Python code of a process can run while the binding loads a model, which a server cannot afford. For a model that
+    makes native tool calls, set `abilities={"tool_call": True}`.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class LocalModel:
             raise ConfigError("LocalModel needs n_ctx >= 256, and slots, threads, batch and max_tokens >= 1")
         self._source = os.fspath(model)
         named = not weights.is_path(self._source)
-        self._name = weights.known(self._source).name if named else Path(self._source).stem
+        self._name = weights.catalogue_entry(self._source).name if named else Path(self._source).stem
         self.address = "" if named else str(Path(self._source).expanduser().resolve())
         size = (
-            weights.known(self._source).size
+            weights.catalogue_entry(self._source).size
             if named
             else os.path.getsize(self.address)
             if os.path.isfile(self.address)
@@ -82,7 +82,9 @@ class LocalModel:
             tiny=size < TINY,
             parameters=parameters_in(self._name) if named else parameters_of(Path(self.address)),
         )
-        self._profile = as_probed(facts, "local", self._name, self.address).with_abilities(dict(abilities or {}))
+        self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
+            dict(abilities or {})
+        )
         self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
         self._temperature = temperature
         self._seed = seed
@@ -106,7 +108,7 @@ class LocalModel:
         return f"LocalModel({self._source!r})"
 
     async def load(self) -> None:
-        """Fetch and load the model now instead of at the first request."""
+        """Download and load the model now instead of at the first request."""
         await self._ready()
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
@@ -124,12 +126,12 @@ class LocalModel:
             job.stopping.set()
 
     async def aclose(self) -> None:
-        """Let go of the loaded model; the last one to do so frees its memory."""
+        """Release the loaded model; its memory is freed when no other model object uses it."""
         self._runtime = None
 
     async def _ready(self) -> Runtime:
         if self._runtime is None or not self._runtime.alive:
-            # Ctrl-C must not wait for a download, but a load that is cut off in the middle would crash the process.
+            # Ctrl-C must not wait for a download, but an interrupted load would crash the process.
             path = await _in_thread(lambda: weights.ensure(self._source), daemon=True)
             options = msgspec.structs.replace(self._options, path=str(path.resolve()))
             await _in_thread(lambda: self._attach(load(options)), daemon=False)
@@ -137,11 +139,11 @@ class LocalModel:
         return self._runtime
 
     def _attach(self, runtime: Runtime) -> None:
-        # Not through the future, which would hold it for as long as the event loop holds the future.
+        # Not through the future, which would keep it alive as long as the event loop keeps the future.
         self._runtime = runtime
 
-    def settled(self, request: Request) -> Request:
-        """The request with this model's own settings where it has none."""
+    def with_defaults(self, request: Request) -> Request:
+        """The request with this model's settings where it has none."""
         return request.replace(
             temperature=self._temperature if request.temperature is None else request.temperature,
             max_tokens=self._max_tokens if request.max_tokens is None else request.max_tokens,
@@ -149,12 +151,12 @@ class LocalModel:
         )
 
     def body(self, request: Request) -> bytes:
-        """The request as a chat, without its format: the runtime gets that as a grammar."""
-        return self._writer.body(request.replace(format=None), encoded(request, self, "local"), True)
+        """The body of a chat request, without the format: the runtime gets that as a grammar."""
+        return self._writer.body(request.replace(format=None), encoded_messages(request, self, "local"), True)
 
 
 class _Job:
-    """One request in a thread of its own: it waits for a slot, decodes, and hands each part over to the event loop."""
+    """One request in a thread of its own: it waits for a slot, decodes, and passes each part to the event loop."""
 
     def __init__(self, model: LocalModel, runtime: Runtime, request: Request) -> None:
         self.parts: asyncio.Queue[StreamPart | Exception] = asyncio.Queue()
@@ -163,32 +165,32 @@ class _Job:
         self._runtime = runtime
         self._profile = model.profile
         self._name = model.name
-        self._request = model.settled(request)
+        self._request = model.with_defaults(request)
         self._owner = owner_of(request)
-        # The engine goes on appending to its list of messages: it is read here, before another thread runs.
+        # The engine keeps appending to its list of messages: read it here, before another thread runs.
         self._body = model.body(self._request)
         self._failure: Exception | None = None
 
     def start(self) -> None:
-        # Never a daemon, which it would be in a daemon's thread: native code that is cut off takes the process down.
+        # Never a daemon, which it would be by default in a daemon thread: interrupted native code crashes the process.
         threading.Thread(target=self._run, name="treadle-local", daemon=False).start()
 
     def _run(self) -> None:
         try:
             reply = self._answer()
         except Exception as error:
-            self._hand_over(error)
+            self._pass_on(error)
         else:
             if reply is not None:
-                self._hand_over(reply)
+                self._pass_on(reply)
 
     def _answer(self) -> Reply | None:
         runtime = self._runtime
-        body = runtime.defuse(self._body)
-        # Tool calls and thoughts in a model's own markup are read by the runtime; all else goes token by token.
+        body = runtime.escape_control_tokens(self._body)
+        # The runtime reads tool calls and thoughts in the model's own markup; other requests are plain completions.
         chat = bool(self._request.tools) or self._profile.reasoning
         prompt = "" if chat else runtime.render(body)
-        slot = runtime.slots.take(self._owner, prompt, self.stopping)
+        slot = runtime.slots.acquire(self._owner, prompt, self.stopping)
         if slot is None:
             return None
         work = (lambda: self._chat(body, slot)) if chat else (lambda: self._complete(prompt, slot))
@@ -200,13 +202,13 @@ class _Job:
             runtime.guided, self._failure = False, None
             return work()
         finally:
-            runtime.slots.give_back(slot)
+            runtime.slots.release(slot)
 
     def _complete(self, prompt: str, slot: Slot) -> Reply | None:
         request = self._request
         segments = slot.split(prompt)
         settings: dict[str, Any] = {
-            "prompt": flat(segments),
+            "prompt": prompt_items(segments),
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "stop": request.stop,
@@ -217,7 +219,7 @@ class _Job:
         }
         if request.seed is not None:
             settings["seed"] = request.seed
-        reader = ExactReader(ORIGIN, self._name, self._profile, request.format, request.max_tokens or MAX_TOKENS)
+        reader = CompletionReader(ORIGIN, self._name, self._profile, request.format, request.max_tokens or MAX_TOKENS)
         slot.segments = segments
         self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
         reply = self._finish(reader, slot)
@@ -234,23 +236,24 @@ class _Job:
         return None if reply is None else msgspec.structs.replace(reply, model=self._name)
 
     def _extra(self, slot: Slot) -> dict[str, Any]:
-        """What both ways of asking have in common. Reports of progress are the only chance to stop while a prompt is read."""
+        """Settings of chats and completions alike. A request can be stopped while its prompt is evaluated only because
+        progress is reported."""
         extra: dict[str, Any] = {"id_slot": slot.id, "cache_prompt": True, "return_progress": True}
         if self._request.format is not None:
             extra.update(constraint_of(self._request.format, guided=self._runtime.guided))
         return extra
 
-    def _on_chunk(self, reader: ExactReader | ChatReader, chunk: bytes) -> bool:
+    def _on_chunk(self, reader: CompletionReader | ChatReader, chunk: bytes) -> bool:
         if self._unwanted():
             return True
         try:
             deltas = reader.feed(chunk)
         except Exception as error:
-            self._failure = error  # the runtime would swallow it
+            self._failure = error  # the runtime would ignore it
             return True
-        return self._request.stream and not all(map(self._hand_over, deltas))
+        return self._request.stream and not all(map(self._pass_on, deltas))
 
-    def _finish(self, reader: ExactReader | ChatReader, slot: Slot) -> Reply | None:
+    def _finish(self, reader: CompletionReader | ChatReader, slot: Slot) -> Reply | None:
         if self._failure is not None:
             raise self._failure
         if self._unwanted():
@@ -260,20 +263,21 @@ class _Job:
         return reply
 
     def _unwanted(self) -> bool:
-        """Whether nobody waits for the reply any more. An interpreter that ends waits for this thread, so it must end, too."""
+        """Whether nothing waits for the reply any more. The interpreter waits for this thread at exit, so it has to
+        end."""
         return self.stopping.is_set() or self._loop.is_closed() or not threading.main_thread().is_alive()
 
-    def _hand_over(self, part: StreamPart | Exception) -> bool:
+    def _pass_on(self, part: StreamPart | Exception) -> bool:
         try:
             self._loop.call_soon_threadsafe(self.parts.put_nowait, part)
-        except RuntimeError:  # the loop is closed: nobody listens any more
+        except RuntimeError:  # the loop is closed: nothing waits for the reply any more
             self.stopping.set()
             return False
         return True
 
 
 async def _in_thread(work: Callable[[], T], *, daemon: bool) -> T:
-    """Like `asyncio.to_thread`, but without the pool that an ending event loop waits for."""
+    """Like `asyncio.to_thread`, but without the thread pool for which a closing event loop waits."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -291,7 +295,7 @@ async def _in_thread(work: Callable[[], T], *, daemon: bool) -> T:
             outcome = (work(), None)
         except BaseException as error:
             outcome = (None, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits for the result
             loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=run, name="treadle-local-load", daemon=daemon).start()
@@ -299,5 +303,5 @@ async def _in_thread(work: Callable[[], T], *, daemon: bool) -> T:
 
 
 def _cpus() -> int:
-    """The processors this process may use."""
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

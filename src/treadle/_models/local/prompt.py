@@ -1,4 +1,4 @@
-"""What goes into llama.cpp and what comes out, when the prompt is sent as tokens and text."""
+"""The format of completions with llama.cpp: constraints and prompts for requests, and a reader of the replies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct, field
 
 from treadle._models.local.slots import Segment
-from treadle._models.transport.failures import Origin, dropped, inline, unreadable
-from treadle._models.transport.wire import ThinkSplitter, encode, priced
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.wire import ThinkSplitter, encode, with_cost
 from treadle._types.errors import ContextOverflowError, RequestRefusedError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, OutputFormat, ReasoningDelta, Reply, TextDelta
@@ -20,21 +20,22 @@ from treadle._types.usage import Usage
 MARKUP = re.compile(
     r"<[|\uff5c][^<>\s]{1,48}[|\uff5c]>|</?s>|<(?:bos|eos|pad|unk)>|<(?:start|end)_of_\w{2,12}>|\[/?[A-Z_]{3,20}\]"
 )
-"""What control tokens look like in the models we know of."""
+"""The form of control tokens in common models."""
 
 _GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
-"""One way to write JSON: small models lose themselves in blank lines. Keywords nobody can enforce are left out."""
+"""Only one way to write JSON, because small models may write blank lines without end. Keywords that cannot be enforced
+are ignored."""
 _LOOK_AROUND = re.compile(r"\(\?[^:]|\\[1-9]|\\k<")
-_ROOM = 128
-"""Tokens a reply needs at least; a prompt that leaves less does not fit."""
-
+MIN_REPLY_TOKENS = 128
+"""A prompt that leaves fewer tokens of the window for the reply does not fit."""
 
 NO_GUIDANCE = "llguidance is not enabled"
-"""What a runtime says that was built without its better constraint engine."""
+"""The error of a runtime that was built without the better one of its constraint engines."""
 
 
 def constraint_of(wanted: OutputFormat, *, guided: bool = True) -> dict[str, Any]:
-    """A format in the words of the runtime's constraint engine; without `guided`, of the simpler one every build has."""
+    """The request fields for a format: for the runtime's better constraint engine, or without `guided` for the simpler
+    one that every build has."""
     if wanted.kind == "grammar":
         return {"grammar": wanted.grammar}
     schema: dict[str, Any] = (
@@ -48,7 +49,7 @@ def constraint_of(wanted: OutputFormat, *, guided: bool = True) -> dict[str, Any
 
 
 def opening_of(wanted: OutputFormat | None) -> str:
-    """The character a reply in this format must begin with, if it is known."""
+    """The character that a reply in this format begins with; empty when it is not certain."""
     if wanted is None or wanted.kind == "grammar":
         return ""
     kind = wanted.schema.get("type") if wanted.kind == "schema" and wanted.schema is not None else "object"
@@ -56,7 +57,7 @@ def opening_of(wanted: OutputFormat | None) -> str:
 
 
 def _enforceable(node: Any, names: bool = False) -> Any:
-    """A schema without what makes the constraint engine give up: patterns that look around, references out of the document."""
+    """A schema without what the constraint engine cannot compile: look-around in patterns, external references."""
     if isinstance(node, list):
         return [_enforceable(item) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
@@ -77,8 +78,8 @@ def _enforceable(node: Any, names: bool = False) -> Any:
     return kept
 
 
-def flat(segments: Sequence[Segment]) -> list[int | str]:
-    """A prompt as the runtime takes it: strings and token numbers mixed."""
+def prompt_items(segments: Sequence[Segment]) -> list[int | str]:
+    """A prompt in the runtime's form: strings and token numbers in one list."""
     prompt: list[int | str] = []
     for segment in segments:
         prompt.extend(segment.tokens or (segment.text,))
@@ -100,7 +101,7 @@ class _Timings(Struct, frozen=True):
     predicted_n: int = 0
 
 
-class _Inside(Struct, frozen=True):
+class _Verbose(Struct, frozen=True):
     tokens: list[int] = []
     stop_type: str = ""
 
@@ -111,27 +112,27 @@ class _Chunk(Struct, frozen=True):
     error: Any = None
     prompt_progress: _Progress | None = None
     timings: _Timings = _Timings()
-    inside: _Inside = field(default=_Inside(), name="__verbose")
+    verbose: _Verbose = field(default=_Verbose(), name="__verbose")
 
 
 _decoder = msgspec.json.Decoder(_Chunk)
 
 
-class ExactReader:
-    """Reads one completion, with the tokens the model really wrote."""
+class CompletionReader:
+    """Reads one completion, including the tokens that the model wrote."""
 
     def __init__(
         self, origin: Origin, name: str, profile: Profile, wanted: OutputFormat | None, max_tokens: int
     ) -> None:
         self.written = ""
         self.tokens: tuple[int, ...] = ()
-        """The tokens of `written`; empty when they do not make up exactly that text."""
+        """The tokens of `written`; empty when they do not add up to exactly that text."""
         self._origin = origin
         self._name = name
         self._opening = opening_of(wanted)
         self._window = profile.window or 0
         self._prices = profile.prices
-        self._room = min(max_tokens, _ROOM)
+        self._reply_tokens = min(max_tokens, MIN_REPLY_TOKENS)
         self._splitter = ThinkSplitter()
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -142,16 +143,16 @@ class ExactReader:
         try:
             chunk = _decoder.decode(payload)
         except msgspec.DecodeError as error:
-            raise unreadable(self._origin, f"the runtime sent something else than a chunk ({error})", payload) from None
+            raise bad_reply(self._origin, f"the runtime sent an invalid chunk ({error})", payload) from None
         if chunk.error:
-            raise inline(self._origin, chunk.error)
+            raise error_in_reply(self._origin, chunk.error)
         if chunk.prompt_progress is not None:
-            self._check_room(chunk.prompt_progress.total)
+            self._check_window(chunk.prompt_progress.total)
             return ()
         if not chunk.choices:
             return ()
         choice = chunk.choices[0]
-        self._collected += chunk.inside.tokens
+        self._collected += chunk.verbose.tokens
         out: list[Delta] = []
         if choice.text:
             self._check_opening(choice.text)
@@ -160,8 +161,8 @@ class ExactReader:
         if choice.finish_reason:
             self._last = chunk
             out += self._splitter.end()
-            # A character that takes several tokens is sent with the last of them alone: then some are missing.
-            if chunk.inside.stop_type == "eos" and len(self._collected) == chunk.timings.predicted_n:
+            # A character of several tokens is sent with the last of them only: then some tokens are missing.
+            if chunk.verbose.stop_type == "eos" and len(self._collected) == chunk.timings.predicted_n:
                 self.tokens = tuple(self._collected[:-1])
         self._text += [delta.text for delta in out if isinstance(delta, TextDelta)]
         self._reasoning += [delta.text for delta in out if isinstance(delta, ReasoningDelta)]
@@ -169,20 +170,25 @@ class ExactReader:
 
     def reply(self) -> Reply:
         if self._last is None:
-            raise dropped(self._origin, "the runtime ended before the reply was complete")
+            raise connection_lost(self._origin, "the runtime ended before the reply was complete")
         timings = self._last.timings
         usage = Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n, requests=1)
-        usage = priced(usage, self._prices)
+        usage = with_cost(usage, self._prices)
         finish = "length" if self._last.choices[0].finish_reason == "length" else "stop"
         return Reply("".join(self._text), (), "".join(self._reasoning), finish, usage, self._name, self._last.id)
 
-    def _check_room(self, prompt: int) -> None:
-        if self._window and prompt + self._room > self._window:
-            text = f"the prompt has {prompt} tokens and the reply needs {self._room}, but the window has {self._window}; use a larger n_ctx"
-            raise ContextOverflowError(self._origin.say(text), provider=self._origin.provider)
+    def _check_window(self, prompt: int) -> None:
+        if self._window and prompt + self._reply_tokens > self._window:
+            text = (
+                f"the prompt has {prompt} tokens and the reply needs {self._reply_tokens}, "
+                f"but the window has {self._window}; use a larger n_ctx"
+            )
+            raise ContextOverflowError(self._origin.message(text), provider=self._origin.provider)
 
     def _check_opening(self, piece: str) -> None:
-        # A schema the constraint engine cannot compile is dropped without a word: then the reply begins as prose does.
+        # A schema that the constraint engine cannot compile is ignored silently: then the reply begins like prose.
         if self._opening and not self.written and not piece.startswith(self._opening):
-            text = "the runtime cannot hold a reply to this JSON schema (is it valid, and can any value satisfy it?)"
-            raise RequestRefusedError(self._origin.say(text), provider=self._origin.provider)
+            text = (
+                "the runtime cannot enforce this JSON schema: check that it is valid and that some value satisfies it"
+            )
+            raise RequestRefusedError(self._origin.message(text), provider=self._origin.provider)

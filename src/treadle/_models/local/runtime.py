@@ -1,4 +1,4 @@
-"""llama.cpp with one loaded model: in this process, or reached at the loopback port it opens."""
+"""llama.cpp with one loaded model: what a runtime offers, and the one in the memory of this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from treadle._models.local.prompt import MARKUP
 from treadle._models.local.slots import Slots
-from treadle._models.transport.failures import Origin, dropped, refused
+from treadle._models.transport.failures import Origin, connection_lost, error_for_status
 from treadle._models.transport.wire import encode
 from treadle._types.errors import MissingExtraError, ModelError
 
@@ -26,7 +26,7 @@ ORIGIN = Origin("local", "this machine")
 CPU_BATCH = 32
 GPU_BATCH = 512
 OnChunk = Callable[[bytes], bool]
-"""Takes each chunk of a reply; True stops the model."""
+"""Called with each chunk of a reply; returning True stops the model."""
 
 
 class Options(Struct, frozen=True):
@@ -36,22 +36,23 @@ class Options(Struct, frozen=True):
     threads: int
     slots: int
     batch: int | None
-    """Tokens evaluated at once; a request can be stopped between two batches."""
+    """How many tokens are evaluated at once; a request can be stopped only between two batches."""
     isolated: bool = False
-    """In a process of its own."""
+    """Whether the model runs in a process of its own."""
 
 
 class Runtime:
-    """One model in memory. It is freed when nobody holds it any more."""
+    """One loaded model. Its memory is freed when nothing refers to it any more."""
 
     def __init__(self, options: Options, address: str, key: str) -> None:
         self.slots = Slots(options.slots)
         self.guided = True
-        """Whether it has the better of two constraint engines; a build from source may lack it."""
-        place = urlsplit(address)
-        self._address = (place.hostname or "127.0.0.1", place.port or 80)
+        """Whether it has the better of two constraint engines, which a build from source may lack."""
+        url = urlsplit(address)
+        self._address = (url.hostname or "127.0.0.1", url.port or 80)
         self._key = key
-        self._controls: dict[str, bool] = {}
+        self._is_control: dict[str, bool] = {}
+        """Texts that look like control tokens -> whether they are."""
         self._broken = False
 
     @property
@@ -59,39 +60,40 @@ class Runtime:
         raise NotImplementedError
 
     def complete(self, body: bytes, on_chunk: OnChunk) -> None:
-        """Run a completion and hand over each chunk."""
+        """Run a completion and pass each chunk to `on_chunk`."""
         raise NotImplementedError
 
     def chat(self, body: bytes, on_chunk: OnChunk) -> None:
-        """The same, with the runtime's own reading of tool calls and thoughts."""
+        """The same for a chat, in which the runtime itself reads tool calls and thoughts."""
         raise NotImplementedError
 
     def close(self) -> None:
         raise NotImplementedError
 
     def render(self, body: bytes) -> str:
-        """The prompt that the model's own chat template makes of a request."""
-        return self._ask("/apply-template", body)["prompt"]
+        """The prompt that the model's chat template makes of a request."""
+        return self._post("/apply-template", body)["prompt"]
 
-    def defuse(self, body: bytes) -> bytes:
-        """`body` with what would become a control token broken up: no message can end its own turn and speak for another."""
+    def escape_control_tokens(self, body: bytes) -> bytes:
+        """`body` with control tokens in its texts broken up: no message can end its own turn and speak for another."""
         text = body.decode()
-        return MARKUP.sub(self._break, text).encode() if MARKUP.search(text) else body
+        return MARKUP.sub(self._escaped, text).encode() if MARKUP.search(text) else body
 
-    def _break(self, found: re.Match[str]) -> str:
-        text = found[0]
-        if text not in self._controls:
+    def _escaped(self, match: re.Match[str]) -> str:
+        text = match[0]
+        if text not in self._is_control:
             content = {"content": text, "add_special": False}
-            whole, pieces = (
-                self._ask("/tokenize", encode({**content, "parse_special": special})) for special in (True, False)
+            special, plain = (
+                self._post("/tokenize", encode({**content, "parse_special": parse})) for parse in (True, False)
             )
-            self._controls[text] = whole != pieces
-        return f"{text[:-1]} {text[-1]}" if self._controls[text] else text
+            self._is_control[text] = special != plain
+        return f"{text[:-1]} {text[-1]}" if self._is_control[text] else text
 
-    def _ask(self, path: str, body: bytes) -> Any:
-        """What the binding's Python face does not offer is asked at the port it opens anyway; only we have the key."""
-        with self._posted(path, body, timeout=60.0) as answer:
-            return msgspec.json.decode(answer.read())
+    def _post(self, path: str, body: bytes) -> Any:
+        """The result of a request to the loopback port, for what the Python binding lacks. Only this process has the
+        key."""
+        with self._posted(path, body, timeout=60.0) as response:
+            return msgspec.json.decode(response.read())
 
     @contextlib.contextmanager
     def _posted(self, path: str, body: bytes, timeout: float | None) -> Generator[http.client.HTTPResponse]:
@@ -99,17 +101,19 @@ class Runtime:
         try:
             with contextlib.closing(http.client.HTTPConnection(*self._address, timeout=timeout)) as connection:
                 connection.request("POST", path, body, headers)
-                answer = connection.getresponse()
-                if answer.status != 200:
-                    raise refused(ORIGIN, answer.status, {}, answer.read())
-                yield answer
+                response = connection.getresponse()
+                if response.status != 200:
+                    raise error_for_status(ORIGIN, response.status, {}, response.read())
+                yield response
         except (OSError, http.client.HTTPException) as error:
             self._broken = True
-            raise dropped(ORIGIN, f"the runtime broke off ({error or type(error).__name__})") from error
+            raise connection_lost(
+                ORIGIN, f"the connection to the runtime was lost ({error or type(error).__name__})"
+            ) from error
 
 
 class InProcess(Runtime):
-    """The model in the memory of this very process; its callbacks come on the thread that asked."""
+    """The model in the memory of this process; callbacks run on the thread of the request."""
 
     def __init__(self, options: Options) -> None:
         key = secrets.token_urlsafe(24)
@@ -130,20 +134,20 @@ class InProcess(Runtime):
         self._server = None
 
     def leak(self) -> None:
-        """Never destroy the server: after a fork its threads are gone, and it would wait for them for ever."""
+        """Keep the server from ever being destroyed: after a fork its threads are gone, and it would wait for them."""
         if self._server is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
             self._server = None
 
     def _running(self) -> Any:
         if self._server is None:
-            raise ModelError("local: the model was closed", provider="local")
+            raise ModelError("local: the model was closed while a request was running", provider="local")
         return self._server
 
 
 def library() -> Any:
-    """The llama.cpp binding, imported when a model is really used."""
-    # Idle OpenMP threads that spin make a busy machine crawl. Has to be said before the library is loaded.
+    """The llama.cpp binding, imported when a model is first used."""
+    # Idle OpenMP threads must not spin, which would slow down a busy machine. To be set before the library is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     try:
@@ -151,11 +155,11 @@ def library() -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError("the local model", "local") from error
     except ImportError as error:
-        raise ModelError(f"local: xllamacpp is installed but does not load: {error}", provider="local") from error
+        raise ModelError(f"local: xllamacpp is installed but cannot be imported: {error}", provider="local") from error
 
 
 def serve(options: Options, key: str) -> Any:
-    """Load the model. The binding holds the interpreter's lock meanwhile: no other Python code runs."""
+    """Load the model. The binding holds the interpreter lock meanwhile: no other Python code runs."""
     _check(options.path)
     params = library().CommonParams()
     params.model.path = options.path
@@ -166,7 +170,7 @@ def serve(options: Options, key: str) -> Any:
     params.warmup = False
     params.verbosity = -1
     params.ctx_shift = False
-    # A slot per conversation is our cache; a second one in the host's memory would only take room.
+    # The slots are the cache of prompts; a second one in the host's memory would only take space.
     params.cache_ram_mib = 0
     params.cache_idle_slots = False
     params.api_keys = [key]
@@ -176,13 +180,13 @@ def serve(options: Options, key: str) -> Any:
     params.endpoint_metrics = True
     try:
         server = library().Server(params)
-        # Any answer will do: a server that is destroyed before its main loop has begun never ends.
+        # Any request will do: a server that is destroyed before its main loop has begun never ends.
         server.handle_metrics()
         return server
     except RuntimeError as error:
         raise ModelError(
-            f"local: {options.path} cannot be loaded: it is damaged, not a model this version of llama.cpp knows, or too large for the "
-            "memory. Delete it to have it fetched again, or use a smaller model, n_ctx or slots",
+            f"local: {options.path} cannot be loaded: it is damaged, not supported by this version of llama.cpp, or "
+            "too large for the memory. Delete it to have it downloaded again, or use a smaller model, n_ctx or slots",
             provider="local",
         ) from error
 
@@ -195,11 +199,11 @@ def _check(path: str) -> None:
         raise ModelError(f"local: cannot read {path}: {error.strerror}", provider="local") from error
     if magic != b"GGUF":
         raise ModelError(
-            f"local: {path} is not a GGUF file; delete it if Treadle fetched it, or name another", provider="local"
+            f"local: {path} is not a GGUF file; delete it if Treadle downloaded it, or name another", provider="local"
         )
 
 
 def _batch() -> int:
-    """Small where evaluating is slow, so that a request stops soon; large where a device would idle."""
+    """Small on a CPU, so that a request stops soon; large for a GPU, which would be idle otherwise."""
     kinds = {str(device["type"].name) for device in library().get_device_info()}
     return CPU_BATCH if all("CPU" in kind or "ACCEL" in kind for kind in kinds) else GPU_BATCH

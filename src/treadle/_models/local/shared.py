@@ -1,4 +1,4 @@
-"""One loaded model per file and options, however many ask for it; a clean end for all of them."""
+"""Loads each model once per process and options, and closes all of them at exit and after a fork."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from treadle._types.errors import ModelError
 
 _loaded: WeakValueDictionary[Options, Runtime] = WeakValueDictionary()
 _lock = threading.Lock()
-_ready = False
+_hooks_registered = False
 _forked = False
 
 
 def load(options: Options) -> Runtime:
-    """The runtime for these options; loads the model unless it is loaded already. Blocks: call it in a thread."""
-    global _ready
+    """The runtime for these options; loads the model unless it is already loaded. Blocks: call it in a thread."""
+    global _hooks_registered
     with _lock:
         if _forked and not options.isolated:
             raise ModelError(
-                "local: this process was forked from one that had loaded a local model, and llama.cpp's threads do not survive that; "
-                "start processes with the 'spawn' method, load the model only in the child, or use isolated=True",
+                "local: this process was forked from one that had loaded a local model, and llama.cpp's threads do not "
+                "survive that; start processes with the 'spawn' method, load the model only in the child, "
+                "or use isolated=True",
                 provider="local",
             )
-        if not _ready:
-            _ready = True
+        if not _hooks_registered:
+            _hooks_registered = True
             atexit.register(_close_all)
             if hasattr(os, "register_at_fork"):
                 os.register_at_fork(after_in_child=_after_fork)
@@ -53,7 +54,8 @@ def _after_fork() -> None:
         runtime.leak()
     if inside:
         _forked = True
-        # At the end of the child, destructors of the native library would wait for threads it does not have: leave before them.
+        # At the child's exit, destructors of the native library would wait for threads that it does not have: exit
+        # before they run.
         with contextlib.suppress(AttributeError, OSError):
             libc = ctypes.CDLL(None)
             libc.on_exit(libc._exit, None)

@@ -1,7 +1,7 @@
-"""Which conversation keeps its evaluated prompt where.
+"""Assigns conversations to the runtime's slots.
 
-The runtime has a few slots; each remembers the tokens of its last exchange, and a request that begins with them pays
-only for what is new. So each conversation keeps to its own slot for as long as it lives.
+Each slot keeps the evaluated tokens of its last exchange, and for a request that begins with them only the rest is
+evaluated. So each conversation keeps its own slot as long as possible.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from treadle._types.request import Request
 
 
 class Segment(NamedTuple):
-    """A piece of a prompt: what the model wrote keeps its tokens, everything else is cut into tokens by the runtime."""
+    """A piece of a prompt: text that the model wrote keeps its tokens, other text is tokenized by the runtime."""
 
     text: str
     tokens: tuple[int, ...] = ()
 
 
 class Conversation:
-    """Stands in the cache the engine hands along with every request of one conversation, and dies with it."""
+    """The identity of a conversation. It lives in the cache that comes with every request of the conversation."""
 
     __slots__ = ("__weakref__",)
 
@@ -31,7 +31,7 @@ _KEY = "local.slot"
 
 
 def owner_of(request: Request) -> Owner:
-    """Whose slot a request belongs to: its conversation's, or its component's when it brings no cache."""
+    """The owner of a request's slot: its conversation, or its component when it has no cache."""
     if request.cache is None:
         return request.component
     return request.cache.slots.setdefault(_KEY, Conversation())
@@ -54,24 +54,25 @@ class Slot:
     def owner(self) -> Owner | None:
         return self._owner() if isinstance(self._owner, ref) else self._owner
 
-    def give_to(self, owner: Owner, stopping: threading.Event) -> None:
+    def assign(self, owner: Owner, stopping: threading.Event) -> None:
         self._owner = ref(owner) if isinstance(owner, Conversation) else owner
         self.busy = True
         self.stopping = stopping
 
     def split(self, prompt: str) -> tuple[Segment, ...]:
-        """`prompt` with the pieces of the last exchange it begins with, so that they become the same tokens again."""
+        """`prompt` split into the segments of the last exchange that it begins with, which keep their tokens, and the
+        rest."""
         kept: list[Segment] = []
-        at = 0
+        position = 0
         for segment in self.segments:
-            if not prompt.startswith(segment.text, at):
+            if not prompt.startswith(segment.text, position):
                 break
             kept.append(segment)
-            at += len(segment.text)
-        return (*kept, Segment(prompt[at:])) if at < len(prompt) else tuple(kept)
+            position += len(segment.text)
+        return (*kept, Segment(prompt[position:])) if position < len(prompt) else tuple(kept)
 
-    def shared(self, prompt: str) -> int:
-        """How many characters of `prompt` the last exchange begins with."""
+    def shared_prefix(self, prompt: str) -> int:
+        """How many characters at the beginning `prompt` has in common with the last exchange."""
         last = "".join(segment.text for segment in self.segments)
         low, high = 0, min(len(last), len(prompt))
         while low < high:
@@ -84,23 +85,23 @@ class Slot:
 
 
 class Slots:
-    """Gives slots to requests, from any thread; a request waits while all are busy."""
+    """Assigns slots to requests, from any thread; a request waits while all are busy."""
 
     def __init__(self, count: int) -> None:
         self._slots = [Slot(number) for number in range(count)]
         self._changed = threading.Condition()
 
-    def take(self, owner: Owner, prompt: str, stopping: threading.Event) -> Slot | None:
+    def acquire(self, owner: Owner, prompt: str, stopping: threading.Event) -> Slot | None:
         """The slot for a request, or None when it was cancelled while it waited."""
         with self._changed:
             while not stopping.is_set():
                 if (slot := self._choose(owner, prompt)) is not None:
-                    slot.give_to(owner, stopping)
+                    slot.assign(owner, stopping)
                     return slot
                 self._changed.wait(0.1)
         return None
 
-    def give_back(self, slot: Slot) -> None:
+    def release(self, slot: Slot) -> None:
         with self._changed:
             slot.busy = False
             self._changed.notify_all()
@@ -111,9 +112,11 @@ class Slots:
             None,
         )
         if own is not None and own.busy and own.stopping.is_set():
-            return None  # it is free in a moment, and has what this request begins with
+            return None  # it will be free soon, and has the beginning of this request's prompt
         free = [slot for slot in self._slots if not slot.busy]
         if own in free or not free:
             return own if own in free else None
-        # A slot whose conversation is over costs nobody anything; else take the one that is cheapest to build up again.
-        return min(free, key=lambda slot: (1, slot.size) if slot.owner is not None else (0, -slot.shared(prompt)))
+        # Prefer a slot whose conversation has ended; else take the one that is cheapest to evaluate again.
+        return min(
+            free, key=lambda slot: (1, slot.size) if slot.owner is not None else (0, -slot.shared_prefix(prompt))
+        )

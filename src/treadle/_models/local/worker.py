@@ -1,4 +1,5 @@
-"""A model in a process of its own: loading it stops nobody, and a crash of native code ends a request, not the program."""
+"""A model in a process of its own: loading it does not block this one, and a crash of native code ends only a
+request."""
 
 from __future__ import annotations
 
@@ -14,21 +15,27 @@ import msgspec
 from msgspec import Struct
 
 from treadle._models.local.runtime import ORIGIN, OnChunk, Options, Runtime, serve
-from treadle._models.transport.failures import dropped
+from treadle._models.transport.failures import connection_lost
 from treadle._types.errors import ModelError, TreadleError
 
 
 class _Order(Struct, frozen=True):
+    """The first line of the worker's input."""
+
     options: Options
     key: str
 
 
 class _Ready(Struct, frozen=True):
+    """The first line of the worker's output."""
+
     address: str = ""
     error: str = ""
 
 
 class Isolated(Runtime):
+    """The model in a worker process, reached at its loopback port."""
+
     def __init__(self, options: Options) -> None:
         key = secrets.token_urlsafe(24)
         self._process = _start()
@@ -72,17 +79,19 @@ class Isolated(Runtime):
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            return _Ready(error="local: the model's process died while it loaded the model; is there enough memory?")
+            return _Ready(
+                error="local: the model's process died while it loaded the model; check that there is enough memory"
+            )
         return msgspec.json.decode(line, type=_Ready)
 
     def _stream(self, path: str, body: bytes, on_chunk: OnChunk) -> None:
-        # Leaving early closes the connection, and that stops the model. No time-out: a process that dies closes it, too.
-        with self._posted(path, body, timeout=None) as answer:
-            for line in answer:
+        # Returning early closes the connection, which stops the model. No time-out: a process that dies closes it too.
+        with self._posted(path, body, timeout=None) as response:
+            for line in response:
                 if line.startswith(b"data: ") and (line.startswith(b"data: [DONE]") or on_chunk(line[6:])):
                     return
         self._broken = True
-        raise dropped(ORIGIN, "the runtime broke off in the middle of a reply")
+        raise connection_lost(ORIGIN, "the runtime closed the connection in the middle of a reply")
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -93,8 +102,8 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def main() -> None:
-    """The other side: load what the first line of input says, then serve until the input ends."""
-    # Ctrl-C reaches the whole group of processes; whether the model is still needed is for the parent to say.
+    """The worker process: load the model that the first line of input names, then serve until the input ends."""
+    # Ctrl-C reaches all processes of the group; the parent decides whether the model is still needed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = sys.stdout.buffer
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=_Order)

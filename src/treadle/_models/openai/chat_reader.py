@@ -1,12 +1,12 @@
-"""Chat completions, incoming: whole replies and streams, with everything servers get wrong."""
+"""Reads chat completions: whole replies and streams, also from servers that deviate from the API."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from treadle._models.transport.adapter import decode
-from treadle._models.transport.failures import ATTEMPT, Origin, dropped, inline, unreadable
+from treadle._models.transport.decoding import decode_payload
+from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import (
     CallList,
     ThinkSplitter,
@@ -16,7 +16,7 @@ from treadle._models.transport.wire import (
     as_text,
     encode,
     is_object,
-    priced,
+    with_cost,
 )
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
@@ -49,7 +49,7 @@ _REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("rea
 
 
 class ChatReader:
-    """A whole reply is read as a stream of one piece: `message` where a stream has `delta`."""
+    """Reads streams and whole replies: a whole reply is a stream of one piece, with `message` in place of `delta`."""
 
     def __init__(self, origin: Origin, profile: Profile) -> None:
         self.done = False
@@ -59,7 +59,7 @@ class ChatReader:
         self._splitter = ThinkSplitter()
         self._calls = CallList()
         self._slots: dict[int, int] = {}
-        """The server's index of a call -> our slot."""
+        """The server's index of a call -> its slot in `_calls`."""
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
@@ -77,41 +77,41 @@ class ChatReader:
             self.done = self.complete = True
             return self._end()
         out: list[Delta] = []
-        for document in decode(payload, self._origin):
+        for document in decode_payload(payload, self._origin):
             self._document(as_dict(document), out)
         return out
 
     def _document(self, document: dict[str, Any], out: list[Delta]) -> None:
         if error := document.get("error"):
-            raise inline(self._origin, error)
+            raise error_in_reply(self._origin, error)
         self._model = as_text(document.get("model")) or self._model
         self._id = as_text(document.get("id")) or self._id
         if usage := as_dict(document.get("usage") or as_dict(document.get("x_groq")).get("usage")):
             self._usage = usage
         self._timings = as_dict(document.get("timings")) or self._timings
-        # More than one choice is never asked for; a server that sends several marks the others with their number.
+        # Only one choice is requested; a server that sends several gives the others an index.
         choices = [as_dict(choice) for choice in as_list(document.get("choices"))]
         choice = next((choice for choice in choices if "message" in choice or not choice.get("index")), None)
         if choice is not None:
             self._choice(choice, out)
         elif not choices and (document.get("message") or document.get("detail")):
-            raise inline(self._origin, document)
+            raise error_in_reply(self._origin, document)
 
     def _choice(self, choice: dict[str, Any], out: list[Delta]) -> None:
         if error := choice.get("error"):
-            raise inline(self._origin, error)
+            raise error_in_reply(self._origin, error)
         self._seen = True
         self.complete = self.complete or "message" in choice
         if delta := as_dict(choice.get("delta")):
-            self._message(delta, out, entire=False)
+            self._message(delta, out, whole=False)
         else:
-            self._message(as_dict(choice.get("message")), out, entire=True)
+            self._message(as_dict(choice.get("message")), out, whole=True)
         if reason := as_text(choice.get("finish_reason")):
             self._finish = reason.lower()
             self.complete = True
             out += self._end()
 
-    def _message(self, message: dict[str, Any], out: list[Delta], *, entire: bool) -> None:
+    def _message(self, message: dict[str, Any], out: list[Delta], *, whole: bool) -> None:
         self._think(message, out)
         content = message.get("content")
         if isinstance(content, str):
@@ -123,9 +123,9 @@ class ChatReader:
         if refusal := as_text(message.get("refusal")):
             self._refusal.append(refusal)
         for fragment in as_list(message.get("tool_calls")):
-            self._fragment(as_dict(fragment), out, entire=entire)
+            self._fragment(as_dict(fragment), out, whole=whole)
         if legacy := message.get("function_call"):
-            self._fragment({"index": 0, "function": legacy}, out, entire=entire)
+            self._fragment({"index": 0, "function": legacy}, out, whole=whole)
 
     def _think(self, message: dict[str, Any], out: list[Delta]) -> None:
         details = [as_dict(detail) for detail in as_list(message.get("reasoning_details"))]
@@ -163,7 +163,7 @@ class ChatReader:
         out += deltas
 
     def _detail(self, detail: dict[str, Any]) -> None:
-        """Gather the pieces of a reasoning detail, which has to go back as a whole."""
+        """Join the pieces of a reasoning detail, which has to be sent back in one piece."""
         last = self._details[-1] if self._details else None
         if last is None or last.get("index") != detail.get("index") or last.get("type") != detail.get("type"):
             self._details.append(dict(detail))
@@ -172,7 +172,7 @@ class ChatReader:
             joined = key in ("text", "summary", "data") and isinstance(value, str) and isinstance(last.get(key), str)
             last[key] = last[key] + value if joined else value
 
-    def _fragment(self, fragment: dict[str, Any], out: list[Delta], *, entire: bool) -> None:
+    def _fragment(self, fragment: dict[str, Any], out: list[Delta], *, whole: bool) -> None:
         calls = self._calls
         function = as_dict(fragment.get("function") or fragment)
         call_id, name = as_text(fragment.get("id")), as_text(function.get("name"))
@@ -180,11 +180,11 @@ class ChatReader:
         arguments = given if isinstance(given, str) else "" if given is None else encode(given).decode()
         index = fragment.get("index")
         slot = self._slots.get(index, -1) if isinstance(index, int) else len(calls) - 1
-        if slot < 0 or entire or self._begins_another(slot, call_id, name, arguments, isinstance(index, int)):
+        if slot < 0 or whole or self._begins_another(slot, call_id, name, arguments, isinstance(index, int)):
             if not (call_id or name or arguments):
                 return
             if len(calls):
-                out += calls.close(len(calls) - 1, for_good=False)
+                out += calls.close(len(calls) - 1, final=False)
             delta = calls.open(call_id, name)
             slot = delta.index
             if isinstance(index, int):
@@ -196,7 +196,7 @@ class ChatReader:
             out.append(calls.add(slot, arguments))
 
     def _begins_another(self, slot: int, call_id: str, name: str, arguments: str, indexed: bool) -> bool:
-        """Whether a fragment that seems to belong to the call in `slot` is the start of a new one.
+        """Whether a fragment that seems to belong to the call in `slot` starts a new one.
 
         Some servers number every call 0, some send no number, some no id, some repeat the name in each fragment.
         """
@@ -207,7 +207,7 @@ class ChatReader:
         return bool(arguments) and is_object(self._calls.arguments(slot))
 
     def _end(self) -> list[Delta]:
-        """The text is complete, and so are the calls unless they were cut off."""
+        """The last deltas: held-back text, and the calls' completion unless they were cut off."""
         out: list[Delta] = []
         self._keep(self._splitter.end(), out)
         if _FINISH.get(self._finish) != "length":
@@ -216,11 +216,11 @@ class ChatReader:
 
     def reply(self) -> Reply:
         if self._finish in _BROKEN_OFF:
-            raise dropped(self._origin, f"the model broke off ({self._finish})")
+            raise connection_lost(self._origin, f"the model stopped before the reply was complete ({self._finish})")
         if not self.complete:
-            raise dropped(self._origin, "the stream ended before the reply was complete")
+            raise connection_lost(self._origin, "the stream ended before the reply was complete")
         if not self._seen:
-            raise unreadable(self._origin, "the reply holds no message")
+            raise bad_reply(self._origin, "the reply has no message")
         usage = self.spent()
         text, reasoning, finish = "".join(self._text), "".join(self._reasoning), self._finished()
         if self._profile.reasoning and not reasoning and "</think>" in text:
@@ -230,7 +230,7 @@ class ChatReader:
         if finish == "refusal" and not text:
             text = "".join(self._refusal)
         if finish == "filter" and not text and not len(self._calls):
-            message = self._origin.say("the provider's content filter withheld the reply")
+            message = self._origin.message("the provider's content filter withheld the reply")
             raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
         return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(reasoning))
 
@@ -238,13 +238,13 @@ class ChatReader:
         return chat_usage(self._usage, self._timings, self._profile)
 
     def _finished(self) -> Finish:
-        """Why the reply ended. What is in it counts for more than what the server says."""
-        said = _FINISH.get(self._finish, "unknown" if self._finish else "stop")
+        """Why the reply ended. Its content counts for more than the reason the server gives."""
+        stated = _FINISH.get(self._finish, "unknown" if self._finish else "stop")
         if self._refusal and not self._text:
             return "refusal"
         if len(self._calls):
-            return said if said in ("length", "filter") else "calls"
-        return "stop" if said == "calls" else said
+            return stated if stated in ("length", "filter") else "calls"
+        return "stop" if stated == "calls" else stated
 
     def _opaque(self, reasoning: str) -> dict[str, Any] | None:
         if not self._profile.replay_reasoning or not (self._details or (reasoning and self._field)):
@@ -253,21 +253,21 @@ class ChatReader:
         return {"api": "openai.chat", "provider": self._origin.provider, "field": self._field, "keep": keep}
 
 
-def chat_usage(found: dict[str, Any], timings: dict[str, Any], profile: Profile) -> Usage:
-    """Usage under all the names it has. `requests` counts this one even when the server says nothing."""
-    if not found:
-        return ATTEMPT
-    read, wrote = as_count(found.get("prompt_tokens")), as_count(found.get("completion_tokens"))
-    prompt, completion = as_dict(found.get("prompt_tokens_details")), as_dict(found.get("completion_tokens_details"))
-    reasoning = as_count(completion.get("reasoning_tokens") or found.get("reasoning_tokens"))
-    # xAI leaves thoughts out of the completion, though they are paid for; the total gives it away.
-    if reasoning and as_count(found.get("total_tokens")) == read + wrote + reasoning:
+def chat_usage(fields: dict[str, Any], timings: dict[str, Any], profile: Profile) -> Usage:
+    """Usage under all the names servers give it. Without any, the request itself is counted."""
+    if not fields:
+        return ONE_REQUEST
+    read, wrote = as_count(fields.get("prompt_tokens")), as_count(fields.get("completion_tokens"))
+    prompt, completion = as_dict(fields.get("prompt_tokens_details")), as_dict(fields.get("completion_tokens_details"))
+    reasoning = as_count(completion.get("reasoning_tokens") or fields.get("reasoning_tokens"))
+    # xAI does not count thoughts as completion tokens, though they are paid for; the total shows it.
+    if reasoning and as_count(fields.get("total_tokens")) == read + wrote + reasoning:
         wrote += reasoning
-    cached = prompt.get("cached_tokens") or found.get("prompt_cache_hit_tokens") or found.get("cached_tokens")
+    cached = prompt.get("cached_tokens") or fields.get("prompt_cache_hit_tokens") or fields.get("cached_tokens")
     cached = as_count(cached or timings.get("cache_n"))
-    stated = found.get("cost")
-    upstream = as_dict(found.get("cost_details")).get("upstream_inference_cost")
-    if found.get("is_byok") and isinstance(stated, (int, float)) and isinstance(upstream, (int, float)):
-        stated += upstream  # with one's own key, the router states only its fee
+    stated = fields.get("cost")
+    upstream = as_dict(fields.get("cost_details")).get("upstream_inference_cost")
+    if fields.get("is_byok") and isinstance(stated, (int, float)) and isinstance(upstream, (int, float)):
+        stated += upstream  # with the user's own key, the router states only its fee
     usage = Usage(read, wrote, min(cached, read), as_count(prompt.get("cache_write_tokens")), reasoning, requests=1)
-    return priced(usage, profile.prices, stated)
+    return with_cost(usage, profile.prices, stated)

@@ -1,4 +1,4 @@
-"""Chat completions, outgoing: how messages, tools and settings are written."""
+"""Writes requests for chat completions."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from treadle._types.request import OutputFormat, Request, ToolSchema
 
 
 class ChatWriter:
-    """Writes request bodies for one model. What never changes is encoded once, here."""
+    """Writes request bodies for one model. What never changes is encoded once, in the constructor."""
 
     def __init__(self, name: str, provider: Provider, profile: Profile, extra: Mapping[str, Any]) -> None:
         self._provider = provider
         self._profile = profile
         self._head = {flag: self._fixed(name, extra, flag) for flag in (False, True)}
 
-    def body(self, request: Request, known: EncodedMessages[bytes], streaming: bool) -> bytes:
-        """The messages come last: while the settings stay, each body begins like the one before."""
+    def body(self, request: Request, encoded: EncodedMessages[bytes], streaming: bool) -> bytes:
+        """The body of a request. Messages come last: while the settings stay, each body begins like the one before."""
         tools = b""
         if request.tools:
-            tools = b',"tools":' + known.encode_tools(request.tools, _tool)
+            tools = b',"tools":' + encoded.encode_tools(request.tools, _tool)
         settings = self._settings(request)
         more = b"," + encode(settings)[1:-1] if settings else b""
-        messages = b",".join(filter(None, known.update(request.messages, self._message)))
+        messages = b",".join(filter(None, encoded.update(request.messages, self._message)))
         return b"%b%b%b,%b]}" % (self._head[streaming], tools, more, b'"messages":[' + messages)
 
     def _fixed(self, name: str, extra: Mapping[str, Any], streaming: bool) -> bytes:
@@ -58,7 +58,7 @@ class ChatWriter:
             settings[profile.token_cap_name] = request.max_tokens
         if request.temperature is not None and profile.accepts_temperature:
             settings["temperature"] = request.temperature
-        # The models that take no temperature take no stop words either.
+        # Models that accept no temperature accept no stop sequences either.
         if request.stop and profile.accepts_temperature:
             settings["stop"] = request.stop
         if request.seed is not None:
@@ -84,7 +84,8 @@ class ChatWriter:
         if wanted.kind == "grammar":
             if not self._provider.grammar_name:
                 raise RequestRefusedError(
-                    f"{self._provider.name} takes no grammar; use a JSON schema", provider=self._provider.name
+                    f"{self._provider.name} does not support grammars; use a JSON schema instead",
+                    provider=self._provider.name,
                 )
             return {self._provider.grammar_name: wanted.grammar}
         if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
@@ -100,7 +101,7 @@ class ChatWriter:
             case SystemMessage(text=text):
                 if self._profile.system_role != "user":
                     return encode({"role": self._profile.system_role, "content": text})
-                # A model without a system role hears it from the user, in the same breath as the question.
+                # For a model without a system role it becomes part of the user's message.
                 following = messages[index + 1] if index + 1 < len(messages) else None
                 return b"" if isinstance(following, UserMessage) else encode({"role": "user", "content": text})
             case UserMessage(content=content):
@@ -129,7 +130,7 @@ class ChatWriter:
         return written
 
     def _thoughts(self, message: AssistantMessage) -> dict[str, Any]:
-        """Earlier thoughts in the form they came in; signed ones only go back to the provider that signed them."""
+        """Earlier thoughts in the form they came in; signed ones are sent only to the provider that signed them."""
         kept = message.opaque or {}
         if kept.get("api") == "openai.chat" and kept.get("provider") == self._provider.name:
             return kept["keep"] or {kept["field"]: message.reasoning}
@@ -173,14 +174,14 @@ def image_url(part: ImagePart) -> str:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether a schema is of the kind that can be enforced to the letter: closed objects, every property required."""
+    """Whether a schema fits OpenAI's strict mode: closed objects, every property required."""
     if isinstance(schema, list):
         return all(map(is_strict, as_list(schema)))
     if not isinstance(schema, dict):
         return True
-    found = as_dict(schema)
-    if found.get("type") == "object" or "properties" in found:
-        properties = as_dict(found.get("properties"))
-        closed = found.get("additionalProperties") is False and set(as_list(found.get("required"))) == set(properties)
+    fields = as_dict(schema)
+    if fields.get("type") == "object" or "properties" in fields:
+        properties = as_dict(fields.get("properties"))
+        closed = fields.get("additionalProperties") is False and set(as_list(fields.get("required"))) == set(properties)
         return closed and all(map(is_strict, properties.values()))
-    return all(is_strict(value) for key, value in found.items() if key not in ("enum", "const", "default", "examples"))
+    return all(is_strict(value) for key, value in fields.items() if key not in ("enum", "const", "default", "examples"))

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, incoming: whole responses and event streams."""
+"""Reads responses of OpenAI's Responses API: whole ones and event streams."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle._models.openai.responses_wire import API
-from treadle._models.transport.adapter import decode
-from treadle._models.transport.failures import ATTEMPT, Origin, dropped, inline, unreadable
-from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, priced
+from treadle._models.transport.decoding import decode_payload
+from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, with_cost
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
@@ -18,7 +18,7 @@ _INCOMPLETE: dict[str, Finish] = {"max_output_tokens": "length", "max_tokens": "
 
 
 class ResponsesReader:
-    """Items are read as they are finished; what streamed into one before is not counted twice."""
+    """Reads items as they are finished, without the parts of them that were streamed before."""
 
     def __init__(self, origin: Origin, profile: Profile, name: str) -> None:
         self.done = False
@@ -31,7 +31,7 @@ class ResponsesReader:
         """The index of an output item -> the slot of its call."""
         self._items: dict[int, dict[str, Any]] = {}
         self._streamed: set[tuple[int, str]] = set()
-        """The items of which a text, refusal, thought or arguments have been seen in pieces."""
+        """The items of which a text, refusal, thought or arguments have been streamed, and which of these."""
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
@@ -42,7 +42,7 @@ class ResponsesReader:
             self.done = True
             return ()
         out: list[Delta] = []
-        for document in decode(payload, self._origin):
+        for document in decode_payload(payload, self._origin):
             self._event(as_dict(document), out)
         return out
 
@@ -50,18 +50,18 @@ class ResponsesReader:
         index, piece = as_count(event.get("output_index")), as_text(event.get("delta"))
         match event.get("type"):
             case "response.output_text.delta":
-                self._say(index, piece, out)
+                self._text_delta(index, piece, out)
             case "response.function_call_arguments.delta":
                 if index in self._slots and piece:
                     self._streamed.add((index, "arguments"))
                     out.append(self._calls.add(self._slots[index], piece))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                self._think(index, piece, out)
+                self._thought_delta(index, piece, out)
             case "response.reasoning_summary_part.added":
                 if (index, "thought") in self._streamed:
-                    self._think(index, "\n\n", out)
+                    self._thought_delta(index, "\n\n", out)
             case "response.refusal.delta":
-                self._refuse(index, piece)
+                self._refusal_delta(index, piece)
             case "response.output_item.added":
                 self._added(index, as_dict(event.get("item")), out)
             case "response.output_item.done":
@@ -69,12 +69,12 @@ class ResponsesReader:
             case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
                 self._end(as_dict(event.get("response")), out)
             case "error":
-                raise inline(self._origin, event.get("error") or event)
+                raise error_in_reply(self._origin, event.get("error") or event)
             case None:
                 if event.get("object") == "response":
                     self._end(event, out)
                 elif error := event.get("error"):
-                    raise inline(self._origin, error)
+                    raise error_in_reply(self._origin, error)
             case _:
                 self._response = as_dict(event.get("response")) or self._response
 
@@ -85,7 +85,7 @@ class ResponsesReader:
             out.append(opened)
 
     def _finished(self, index: int, item: dict[str, Any], out: list[Delta]) -> None:
-        """An item is there as a whole: take from it what has not been streamed."""
+        """Read from a finished item what has not been streamed."""
         self._items[index] = item
         match item.get("type"):
             case "function_call":
@@ -98,32 +98,33 @@ class ResponsesReader:
                 if item.get("status") != "incomplete":
                     out += self._calls.close(slot)
             case "message":
-                said, refused = (index, "text") in self._streamed, (index, "refusal") in self._streamed
-                for part in as_list(item.get("content")):
-                    found = as_dict(part)
-                    if not said:
-                        self._say(index, as_text(found.get("text")), out)
-                    if not refused:
-                        self._refuse(index, as_text(found.get("refusal")))
+                has_text, has_refusal = (index, "text") in self._streamed, (index, "refusal") in self._streamed
+                for part in map(as_dict, as_list(item.get("content"))):
+                    if not has_text:
+                        self._text_delta(index, as_text(part.get("text")), out)
+                    if not has_refusal:
+                        self._refusal_delta(index, as_text(part.get("refusal")))
             case "reasoning" if (index, "thought") not in self._streamed:
                 thoughts = as_list(item.get("summary")) or as_list(item.get("content"))
-                self._think(index, "\n\n".join(as_text(as_dict(thought).get("text")) for thought in thoughts), out)
+                self._thought_delta(
+                    index, "\n\n".join(as_text(as_dict(thought).get("text")) for thought in thoughts), out
+                )
             case _:
                 pass
 
-    def _say(self, index: int, text: str, out: list[Delta]) -> None:
+    def _text_delta(self, index: int, text: str, out: list[Delta]) -> None:
         if text:
             self._streamed.add((index, "text"))
             self._text.append(text)
             out.append(TextDelta(text))
 
-    def _think(self, index: int, text: str, out: list[Delta]) -> None:
+    def _thought_delta(self, index: int, text: str, out: list[Delta]) -> None:
         if text:
             self._streamed.add((index, "thought"))
             self._reasoning.append(text)
             out.append(ReasoningDelta(text))
 
-    def _refuse(self, index: int, text: str) -> None:
+    def _refusal_delta(self, index: int, text: str) -> None:
         if text:
             self._streamed.add((index, "refusal"))
             self._refusal.append(text)
@@ -139,19 +140,19 @@ class ResponsesReader:
         response = self._response
         status = as_text(response.get("status"))
         if error := response.get("error"):
-            raise inline(self._origin, error)
+            raise error_in_reply(self._origin, error)
         if status in ("failed", "cancelled"):
-            raise dropped(self._origin, f"the model broke off ({status})")
+            raise connection_lost(self._origin, f"the model stopped before the reply was complete ({status})")
         if not self.complete:
             if not response and not self._items:
-                raise unreadable(self._origin, "the reply holds no response")
-            raise dropped(self._origin, "the stream ended before the reply was complete")
+                raise bad_reply(self._origin, "the reply has no response")
+            raise connection_lost(self._origin, "the stream ended before the reply was complete")
         text, usage = "".join(self._text), self.spent()
         finish = self._finish(status)
         if finish == "refusal" and not text:
             text = "".join(self._refusal)
         if finish == "filter" and not text and not len(self._calls):
-            message = self._origin.say("the provider's content filter withheld the reply")
+            message = self._origin.message("the provider's content filter withheld the reply")
             raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
         name, reply_id = as_text(response.get("model")), as_text(response.get("id"))
         return Reply(text, self._calls.raw(), "".join(self._reasoning), finish, usage, name, reply_id, self._opaque())
@@ -165,18 +166,17 @@ class ResponsesReader:
 
     def _opaque(self) -> dict[str, Any] | None:
         items = [self._items[index] for index in sorted(self._items)]
-        # A message with a phase, or anything that is not plain speech and calls, has to come back as it was.
+        # A message with a phase, or anything that is not a plain message or call, has to be sent back unchanged.
         plain = all(item.get("type") in ("message", "function_call") and "phase" not in item for item in items)
         return None if plain else {"api": API, "model": self._name, "items": items}
 
     def spent(self) -> Usage:
-        found = as_dict(self._response.get("usage"))
-        if not found:
-            return ATTEMPT
-        read = as_count(found.get("input_tokens"))
-        details, written = as_dict(found.get("input_tokens_details")), as_dict(found.get("output_tokens_details"))
-        cached = min(read, as_count(details.get("cached_tokens")))
-        thought, kept = as_count(written.get("reasoning_tokens")), as_count(details.get("cache_write_tokens"))
-        return priced(
-            Usage(read, as_count(found.get("output_tokens")), cached, kept, thought, requests=1), self._profile.prices
-        )
+        fields = as_dict(self._response.get("usage"))
+        if not fields:
+            return ONE_REQUEST
+        read, wrote = as_count(fields.get("input_tokens")), as_count(fields.get("output_tokens"))
+        input_details = as_dict(fields.get("input_tokens_details"))
+        cached = min(read, as_count(input_details.get("cached_tokens")))
+        cache_writes = as_count(input_details.get("cache_write_tokens"))
+        thought = as_count(as_dict(fields.get("output_tokens_details")).get("reasoning_tokens"))
+        return with_cost(Usage(read, wrote, cached, cache_writes, thought, requests=1), self._profile.prices)

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, outgoing. Nothing is stored at the provider: each request carries the whole conversation."""
+"""Writes requests for OpenAI's Responses API. Nothing is stored there: each request has the whole conversation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
 
 API = "openai.responses"
-LEAST_CAP = 16
-"""The API refuses smaller caps."""
+MIN_OUTPUT_TOKENS = 16
+"""The API refuses a smaller limit."""
 
 
 class ResponsesWriter:
@@ -31,10 +31,10 @@ class ResponsesWriter:
         self._extra = dict(extra)
         self._text = as_dict(self._extra.pop("text", None))
 
-    def body(self, request: Request, known: EncodedMessages[bytes], streaming: bool) -> bytes:
+    def body(self, request: Request, encoded: EncodedMessages[bytes], streaming: bool) -> bytes:
         head = encode({"model": self._name, "stream": streaming, **self._settings(request)})[:-1]
-        tools = b',"tools":' + known.encode_tools(request.tools, _tool) if request.tools else b""
-        items = b",".join(known.update(request.messages, self._message))
+        tools = b',"tools":' + encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        items = b",".join(encoded.update(request.messages, self._message))
         return b'%b%b,"input":[%b]}' % (head, tools, items)
 
     def _settings(self, request: Request) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class ResponsesWriter:
         if request.tools and (choice := self._tool_choice(request.tool_choice)) is not None:
             settings["tool_choice"] = choice
         if request.max_tokens is not None:
-            settings["max_output_tokens"] = max(LEAST_CAP, request.max_tokens)
+            settings["max_output_tokens"] = max(MIN_OUTPUT_TOKENS, request.max_tokens)
         if request.temperature is not None and profile.accepts_temperature:
             settings["temperature"] = request.temperature
         text = dict(self._text)
@@ -92,7 +92,7 @@ class ResponsesWriter:
         kept = message.opaque or {}
         if kept.get("api") == API and kept.get("model") == self._name:
             items = as_list(kept.get("items"))
-            if _says_the_same(items, message):
+            if _matches(items, message):
                 return items
         items: list[Any] = [{"role": "assistant", "content": message.text}] if message.text or not message.calls else []
         for call in message.calls:
@@ -113,20 +113,21 @@ def _content(content: Content) -> Any:
     ]
 
 
-def _says_the_same(items: list[Any], message: AssistantMessage) -> bool:
-    found = [as_dict(item) for item in items]
-    ids = [item.get("call_id") for item in found if item.get("type") == "function_call"]
-    return text_of_items(found) == message.text and ids == [call.id for call in message.calls]
+def _matches(items: list[Any], message: AssistantMessage) -> bool:
+    """Whether the kept items still have the text and calls of the message, which may have been shortened since."""
+    kept = [as_dict(item) for item in items]
+    ids = [item.get("call_id") for item in kept if item.get("type") == "function_call"]
+    return text_of_items(kept) == message.text and ids == [call.id for call in message.calls]
 
 
 def text_of_items(items: Sequence[dict[str, Any]]) -> str:
-    """What the items of a reply say to the user."""
+    """The text that the items of a reply show to the user."""
     parts = [as_dict(part) for item in items if item.get("type") == "message" for part in as_list(item.get("content"))]
     return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "output_text")
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
-    # Without the flag the API would hold every schema to its strict subset.
+    # Without the flag the API would require every schema to fit its strict subset.
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.parameters}
     return {
         "type": "function",

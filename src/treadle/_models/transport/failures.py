@@ -1,4 +1,5 @@
-"""From what a provider or the network did to the error the engine acts on. Keys never pass through here unmasked."""
+"""Turns failures of a provider or the network into the typed errors the engine acts on. Keys are masked in all of
+them."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from treadle._types.errors import (
 from treadle._types.usage import Usage
 
 MAX_MESSAGE = 600
-ATTEMPT = Usage(requests=1)
-"""What every failed attempt is known to have cost: one request."""
+ONE_REQUEST = Usage(requests=1)
+"""The usage of a failed attempt about which nothing else is known."""
 
 # Plain strings, compiled by `re` when first used: most programs never see a failure.
 _OVERFLOW = "|".join(
@@ -31,7 +32,8 @@ _OVERFLOW = "|".join(
         r"exceeds? the maximum number of (?:input )?tokens",
         r"tokens? exceeds? the configured limit",
         r"token count of \d+ exceeds the limit",
-        r"exceed_context_size|model_context_window_exceeded|too_many_prompt_tokens|request_too_large|string_above_max_length",
+        r"exceed_context_size|model_context_window_exceeded|too_many_prompt_tokens",
+        r"request_too_large|string_above_max_length",
         r"exceeded (?:model|max(?:imum)?) (?:token|context)",
         r"maximum (?:context|prompt) length",
         r"(?:maximum|max) (?:model|sequence) length",
@@ -54,19 +56,25 @@ _OVERFLOW = "|".join(
 )
 _REFUSED = r"invalid|authenticat|unauthori[sz]ed|permission|forbidden|not.?found|unsupported|billing|insufficient_quota"
 _FILTERED = r"content.?filter|content.?policy|content management|data_inspection"
-_KEYS = r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi|csk|tgp)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{16,}|(?i:\bbearer\s+)[^\s\"',]+"
+_KEYS = "|".join(
+    (
+        r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi|csk|tgp)[-_][A-Za-z0-9_\-*.]{6,}",
+        r"\bAIza[A-Za-z0-9_\-]{16,}",
+        r"(?i:\bbearer\s+)[^\s\"',]+",
+    )
+)
 _NUMBER = r"\d+(?:\.\d+)?"
 _WAIT_IN_TEXT = rf"(?:(?:try again|retry) (?:in|after)|retryDelay\W+)\s*((?:{_NUMBER}\s*(?:ms|milli|h|m|s)[a-z]*\s*)+)"
 _DURATION = rf"({_NUMBER})\s*(ms|milli|h|m|s)"
 _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def _found(pattern: str, *texts: str) -> bool:
+def _matches(pattern: str, *texts: str) -> bool:
     return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
 
 
 class Origin:
-    """Who is spoken to, fit to be shown: the provider, its address without credentials, and what must be masked."""
+    """The provider and its address for use in messages: without credentials, and with the secrets to mask in them."""
 
     __slots__ = ("_secrets", "address", "provider")
 
@@ -83,64 +91,69 @@ class Origin:
             text = text.replace(secret, "***")
         return re.sub(_KEYS, "***", text)
 
-    def say(self, text: str) -> str:
-        """`text` as a message: masked, in one line, cut, with the provider's name in front."""
+    def message(self, text: str) -> str:
+        """`text` as an error message: masked, on one line, shortened, after the provider's name."""
         text = " ".join(self.redact(text).split())
         return f"{self.provider}: {text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + '...'}"
 
 
-def refused(origin: Origin, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-    """An answer with a status other than 2xx."""
+def error_for_status(origin: Origin, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error for a response with a status other than 2xx."""
     message, code = _describe(body)
     text = f"HTTP {status}: {message or 'no reason given'}"
     if 300 <= status < 400:
-        text = f"HTTP {status}: the server redirects to {headers.get('location', 'nowhere')}; set base_url to the final address"
+        target = headers.get("location", "no address")
+        text = f"HTTP {status}: the server redirects to {target}; set base_url to the final address"
     elif status in (401, 403):
-        text += " (is the key right, and allowed to use this model?)"
+        text += " (check that the key is right and may use this model)"
     elif status == 404:
-        text += f" (asked {origin.address}; check the model's name and base_url)"
-    return _judge(origin, text, message, code, status, _retry_after(headers, message))
+        text += f" (the request went to {origin.address}; check the model's name and base_url)"
+    return _classify(origin, text, message, code, status, _retry_after(headers, message))
 
 
-def inline(origin: Origin, error: Any) -> ModelError:
-    """An error that came inside an answer with status 200, in a stream or a whole body."""
+def error_in_reply(origin: Origin, error: Any) -> ModelError:
+    """The error for one that came inside a response with status 200, in a stream or a whole body."""
     message, code = _describe(msgspec.json.encode({"error": error}))
     status = next((int(word) for word in code.split() if word.isdecimal() and 400 <= int(word) < 600), None)
     text = f"error in the reply: {message or code or 'no reason given'}"
-    return _judge(origin, text, message, code, status, _retry_after({}, message))
+    return _classify(origin, text, message, code, status, _retry_after({}, message))
 
 
-def _judge(origin: Origin, text: str, message: str, code: str, status: int | None, wait: float | None) -> ModelError:
-    shown = origin.say(text)
+def _classify(origin: Origin, text: str, message: str, code: str, status: int | None, wait: float | None) -> ModelError:
+    shown = origin.message(text)
     provider = origin.provider
-    if status == 413 or _found(_OVERFLOW, message, code):
-        return ContextOverflowError(shown, status=status, usage=ATTEMPT, provider=provider)
+    if status == 413 or _matches(_OVERFLOW, message, code):
+        return ContextOverflowError(shown, status=status, usage=ONE_REQUEST, provider=provider)
     if _transient(message, code, status):
-        return TransientModelError(shown, status=status, usage=ATTEMPT, provider=provider, retry_after=wait)
-    if _found(_FILTERED, message, code):
-        return ContentFilteredError(shown, status=status, usage=ATTEMPT, provider=provider)
-    return RequestRefusedError(shown, status=status, usage=ATTEMPT, provider=provider)
+        return TransientModelError(shown, status=status, usage=ONE_REQUEST, provider=provider, retry_after=wait)
+    if _matches(_FILTERED, message, code):
+        return ContentFilteredError(shown, status=status, usage=ONE_REQUEST, provider=provider)
+    return RequestRefusedError(shown, status=status, usage=ONE_REQUEST, provider=provider)
 
 
 def _transient(message: str, code: str, status: int | None) -> bool:
     if status == 429:
-        # An account without credit answers 429 for ever: no pause helps.
+        # An account without credit gets 429 for ever: no pause helps.
         return "insufficient_quota" not in code
     if status is not None:
         return status in (408, 409) or status >= 500
-    # Without a status, what is not clearly our own fault is the upstream's.
-    return not (_found(_REFUSED, code or message) or _found(_FILTERED, code or message))
+    # Without a status, an error that is not clearly the request's fault is taken to be the server's.
+    return not (_matches(_REFUSED, code or message) or _matches(_FILTERED, code or message))
 
 
-def dropped(origin: Origin, what: str, *, retry_after: float | None = None) -> TransientModelError:
-    """The connection failed, fell silent or ended too early: worth another attempt."""
-    return TransientModelError(origin.say(what), usage=ATTEMPT, provider=origin.provider, retry_after=retry_after)
+def connection_lost(origin: Origin, what: str, *, retry_after: float | None = None) -> TransientModelError:
+    """The error for a connection that failed, fell silent or ended too early: worth another attempt."""
+    return TransientModelError(
+        origin.message(what), usage=ONE_REQUEST, provider=origin.provider, retry_after=retry_after
+    )
 
 
-def unreadable(origin: Origin, what: str, body: bytes = b"") -> BadReplyError:
-    """An answer that is not what the protocol says."""
+def bad_reply(origin: Origin, what: str, body: bytes = b"") -> BadReplyError:
+    """The error for a response that breaks the protocol."""
     shown = body[:200].decode("utf-8", "replace").strip()
-    return BadReplyError(origin.say(f"{what}: {shown!r}" if shown else what), usage=ATTEMPT, provider=origin.provider)
+    return BadReplyError(
+        origin.message(f"{what}: {shown!r}" if shown else what), usage=ONE_REQUEST, provider=origin.provider
+    )
 
 
 def _describe(body: bytes) -> tuple[str, str]:
@@ -157,20 +170,20 @@ def _describe(body: bytes) -> tuple[str, str]:
     error: Any = outer.get("error") or outer
     if not isinstance(error, dict):
         return str(error), str(outer.get("code") or "")
-    found = cast("dict[str, Any]", error)
-    message: Any = found.get("message") or found.get("detail") or found.get("error") or outer.get("message") or ""
+    fields = cast("dict[str, Any]", error)
+    message: Any = fields.get("message") or fields.get("detail") or fields.get("error") or outer.get("message") or ""
     if not isinstance(message, str):
         message = msgspec.json.encode(message).decode()
-    # Routers wrap the upstream's own words; that is where an overflow shows.
+    # Routers wrap the message of the provider behind them; an overflow shows only there.
     for extra in ("metadata", "details"):
-        if found.get(extra):
-            message += " " + msgspec.json.encode(found[extra]).decode()[:MAX_MESSAGE]
-    code = " ".join(str(found[key]) for key in ("code", "type", "status") if found.get(key))
+        if fields.get(extra):
+            message += " " + msgspec.json.encode(fields[extra]).decode()[:MAX_MESSAGE]
+    code = " ".join(str(fields[key]) for key in ("code", "type", "status") if fields.get(key))
     return message, code
 
 
 def _retry_after(headers: Mapping[str, str], message: str) -> float | None:
-    """The server's own wish for a pause, in seconds."""
+    """The pause the server asks for, in seconds; None when it asks for none."""
     if wait := _seconds(headers.get("retry-after-ms"), 0.001):
         return wait
     value = headers.get("retry-after")
@@ -193,11 +206,11 @@ def _retry_after(headers: Mapping[str, str], message: str) -> float | None:
     if waits:
         return max(waits)
     if reset := _seconds(headers.get("x-ratelimit-reset")):
-        # A moment in (milli)seconds since 1970, or a distance from now: their sizes tell them apart.
-        moment = reset / 1000 if reset > 1e11 else reset
-        return max(0.0, moment - time.time()) if moment > 1e8 else moment
-    if found := re.search(_WAIT_IN_TEXT, message, re.IGNORECASE):
-        return _duration(found[1])
+        # A timestamp in (milli)seconds since 1970, or a number of seconds from now: their sizes tell them apart.
+        seconds = reset / 1000 if reset > 1e11 else reset
+        return max(0.0, seconds - time.time()) if seconds > 1e8 else seconds
+    if match := re.search(_WAIT_IN_TEXT, message, re.IGNORECASE):
+        return _duration(match[1])
     return None
 
 

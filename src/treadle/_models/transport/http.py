@@ -1,4 +1,4 @@
-"""The one HTTP client under every adapter: a session per event loop, one exchange at a time, failures as typed errors."""
+"""The HTTP client of every adapter: one session per event loop, one request per exchange, failures as typed errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from treadle._models.transport.failures import Origin, dropped, refused, unreadable
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import ModelError
 
-if TYPE_CHECKING:  # aiohttp costs 200 ms to import: only a model that is really called pays
+if TYPE_CHECKING:  # importing aiohttp takes 200 ms: only a program that calls a model over HTTP pays for it
     from aiohttp import ClientResponse, ClientSession
     from yarl import URL
 
@@ -24,19 +24,20 @@ MAX_BODY = 64 * 1024 * 1024
 MAX_ERROR_BODY = 64 * 1024
 ERROR_BODY_WAIT = 10.0
 LARGE_REQUEST = 1024 * 1024
-"""From here on aiohttp wants a body that it can send in pieces."""
-REST = 5.0
-"""Seconds to wait for what follows a complete reply."""
-LINGER = 0.25
-"""Seconds to wait for the end of a stream whose last event has been read: a finished connection can be used again."""
+"""From this size on aiohttp warns unless the body can be sent in pieces."""
+REST_SECONDS = 5.0
+"""How long to wait for what follows a complete reply."""
+END_SECONDS = 0.25
+"""How long to wait for the end of a stream whose last event has been read: a finished connection can be used again."""
 
 
 class Timeouts(Struct, frozen=True):
-    """Seconds. Before the answer begins only `connect` and `total` count: a model may think long before it says a word."""
+    """In seconds. Before the response begins only `connect` and `total` apply: a model may think long before it
+    writes."""
 
     total: float | None = 600.0
     stall: float | None = 180.0
-    """No byte for so long, once the answer has begun, means that the connection is dead."""
+    """Once the response has begun, a connection without a byte for so long is taken to be dead."""
     connect: float = 15.0
 
 
@@ -50,7 +51,7 @@ async def session() -> ClientSession:
     loop = asyncio.get_running_loop()
     entry = _sessions.get(loop)
     if entry is None or entry[0].closed:
-        await _forget_dead_loops()
+        await _close_sessions_of_closed_loops()
         entry = await _open()
         _sessions[loop] = entry
     return entry[0]
@@ -66,23 +67,23 @@ async def aclose() -> None:
 async def _open() -> tuple[ClientSession, AsyncGenerator[None]]:
     from aiohttp import ClientSession, DummyCookieJar, TCPConnector
 
-    # How many requests may be under way is the limiter's business; cookies have no place here.
+    # The limiter decides how many requests run at once; cookies are not wanted.
     client = ClientSession(connector=TCPConnector(limit=0, ttl_dns_cache=60), cookie_jar=DummyCookieJar())
-    keeper = _keep(client)
-    await anext(keeper)
-    return client, keeper
+    closer = _close_with_loop(client)
+    await anext(closer)
+    return client, closer
 
 
-async def _keep(client: ClientSession) -> AsyncGenerator[None]:
-    # A loop that shuts down closes its open async generators, so this one ends just in time to close the session.
+async def _close_with_loop(client: ClientSession) -> AsyncGenerator[None]:
+    # A loop that shuts down closes its open async generators, so this one ends in time to close the session.
     try:
         yield
     finally:
         await client.close()
 
 
-async def _forget_dead_loops() -> None:
-    # A loop that was closed without shutting down leaves its session behind, and the session holds the loop.
+async def _close_sessions_of_closed_loops() -> None:
+    # A loop that was closed without shutting down leaves its session open, and the session keeps the loop alive.
     for loop in [loop for loop in list(_sessions) if loop.is_closed()]:
         await _sessions.pop(loop)[0].close()
 
@@ -97,7 +98,7 @@ def is_local(host: str) -> bool:
 
 
 class Endpoint:
-    """One address with its headers and time-outs, prepared once and used by every request to it."""
+    """An address with its headers and time-outs, prepared once for all requests to it."""
 
     __slots__ = ("_ready", "headers", "origin", "timeouts", "url")
 
@@ -112,7 +113,7 @@ class Endpoint:
         return f"Endpoint({self.origin!r})"
 
     def prepared(self) -> tuple[URL, dict[str, Any]]:
-        """The address and the arguments of a request, in the client's own types."""
+        """The address and the arguments of a request, in aiohttp's types."""
         if self._ready is None:
             from aiohttp import ClientTimeout
             from multidict import CIMultiDict
@@ -131,7 +132,8 @@ class Endpoint:
 
 
 def _proxy(url: URL) -> dict[str, Any]:
-    """The proxy of the environment, looked up once: aiohttp's own way asks for it in a thread on every request."""
+    """The arguments for the environment's proxy, looked up once: aiohttp itself would do so in a thread on every
+    request."""
     from urllib.request import getproxies, proxy_bypass
 
     from yarl import URL
@@ -140,19 +142,18 @@ def _proxy(url: URL) -> dict[str, Any]:
     if not address or is_local(url.host or "") or proxy_bypass(url.host or ""):
         return {}
     proxy = URL(address if "://" in address else f"http://{address}")
-    found: dict[str, Any] = {"proxy": proxy.with_user(None)}
+    arguments: dict[str, Any] = {"proxy": proxy.with_user(None)}
     if proxy.user:
-        found["proxy_headers"] = {
-            "Proxy-Authorization": "Basic " + b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
-        }
-    return found
+        credentials = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
+        arguments["proxy_headers"] = {"Proxy-Authorization": f"Basic {credentials}"}
+    return arguments
 
 
 class Exchange:
-    """One request and its answer: `async with Exchange(endpoint, body) as answer: while payloads := await answer.batch()`.
+    """One request and its response, read in a loop of `batch` inside `async with Exchange(endpoint, body)`.
 
-    A payload is one whole JSON document: the body, or the data of one event when the server streams. What the server
-    sends decides, not what was asked for: some stream always, some never.
+    A payload is one JSON document: the body, or the data of one event when the server streams. What the server sends
+    decides, not what was asked for: some stream always, some never.
     """
 
     __slots__ = ("_body", "_ended", "_endpoint", "_parser", "_response", "_size")
@@ -176,7 +177,7 @@ class Exchange:
             raise self._failure(error) from None
         self._watch(response)
         if not 200 <= response.status < 300:
-            raise await self._refusal(response)
+            raise await self._error_of(response)
         if "event-stream" in response.headers.get("content-type", ""):
             self._parser = SSEParser()
         return self
@@ -188,7 +189,7 @@ class Exchange:
         if response is None or response.closed:
             return
         if kind is None and not response.content.at_eof():
-            await self._linger(response)
+            await self._read_to_end(response)
         if response.content.at_eof():
             response.release()
         else:
@@ -202,11 +203,11 @@ class Exchange:
         parser = self._parser
         try:
             if parser is None:
-                return self._whole(await self._read(response), response)
+                return self._payloads_of(await self._read(response), response)
             while chunk := await response.content.readany():
                 self._size += len(chunk)
                 if self._size > MAX_BODY:
-                    raise unreadable(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
+                    raise bad_reply(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
                 if payloads := parser.feed(chunk):
                     return payloads
         except Exception as error:
@@ -215,17 +216,18 @@ class Exchange:
         return parser.close()
 
     async def rest(self) -> list[bytes]:
-        """`batch` for a reply that is complete already: what still comes (usage, mostly) is worth a short wait and no error."""
+        """`batch` for a reply that is complete already: what still comes (mostly usage) is worth a short wait, not an
+        error."""
         if self._ended:
             return []
         try:
-            async with asyncio.timeout(REST):
+            async with asyncio.timeout(REST_SECONDS):
                 return await self.batch()
         except (TimeoutError, ModelError):
             self._ended = True
             return []
 
-    def _whole(self, body: bytes, response: ClientResponse) -> list[bytes]:
+    def _payloads_of(self, body: bytes, response: ClientResponse) -> list[bytes]:
         self._ended = True
         body = body.strip()
         if body[:1] in (b"{", b"["):
@@ -235,8 +237,9 @@ class Exchange:
             return parser.feed(body) + parser.close()
         origin = self._endpoint.origin
         if not body:
-            raise dropped(origin, "the server sent an empty reply")
-        raise unreadable(origin, f"the reply is {response.headers.get('content-type', 'of no type')}, not JSON", body)
+            raise connection_lost(origin, "the server sent an empty reply")
+        content_type = response.headers.get("content-type", "of no content type")
+        raise bad_reply(origin, f"the reply is {content_type}, not JSON", body)
 
     async def _read(self, response: ClientResponse) -> bytes:
         chunks: list[bytes] = []
@@ -245,38 +248,39 @@ class Exchange:
             chunks.append(chunk)
             size += len(chunk)
             if size > MAX_BODY:
-                raise unreadable(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
+                raise bad_reply(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def _refusal(self, response: ClientResponse) -> ModelError:
+    async def _error_of(self, response: ClientResponse) -> ModelError:
         body = b""
         try:
             async with asyncio.timeout(ERROR_BODY_WAIT):
                 while len(body) < MAX_ERROR_BODY and (chunk := await response.content.readany()):
                     body += chunk
         except Exception:
-            pass  # the status says enough
+            pass  # the status alone is enough for an error
         finally:
             response.close()
-        return refused(self._endpoint.origin, response.status, response.headers, body)
+        return error_for_status(self._endpoint.origin, response.status, response.headers, body)
 
     def _watch(self, response: ClientResponse) -> None:
-        """From the first byte on, silence means that the connection is dead."""
+        """Start the limit for silence, which applies from the first byte on."""
         connection = response.connection
         if connection is not None and connection.protocol is not None:
             connection.protocol.read_timeout = self._endpoint.timeouts.stall
             connection.protocol.start_timeout()
 
-    async def _linger(self, response: ClientResponse) -> None:
+    async def _read_to_end(self, response: ClientResponse) -> None:
         try:
-            async with asyncio.timeout(LINGER):
+            async with asyncio.timeout(END_SECONDS):
                 while await response.content.readany():
                     pass
         except Exception:
-            return  # everything wanted has been read
+            return  # everything that is needed has been read
 
     def _failure(self, error: Exception) -> Exception:
-        """What the network did, as a typed error. The client's own errors hold the request's headers and go no further."""
+        """A network failure as a typed error. aiohttp's own errors contain the request's headers, so they are not
+        passed on."""
         import aiohttp
 
         origin = self._endpoint.origin
@@ -291,19 +295,19 @@ class Exchange:
                 aiohttp.ServerFingerprintMismatch,
             ),
         ):
-            return unreadable(origin, f"no secure connection to {origin.address}: {error}")
+            return bad_reply(origin, f"no secure connection to {origin.address}: {error}")
         if isinstance(error, aiohttp.SocketTimeoutError):
-            return dropped(origin, f"the server fell silent for {timeouts.stall:g} s")
+            return connection_lost(origin, f"the server fell silent for {timeouts.stall:g} s")
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return dropped(origin, f"no connection to {origin.address} within {timeouts.connect:g} s")
+            return connection_lost(origin, f"no connection to {origin.address} within {timeouts.connect:g} s")
         if isinstance(error, asyncio.TimeoutError):
-            return dropped(origin, f"no whole reply within {timeouts.total:g} s")
+            return connection_lost(origin, f"no complete reply within {timeouts.total:g} s")
         if isinstance(error, aiohttp.ClientConnectorError):
-            return dropped(
+            return connection_lost(
                 origin, f"cannot connect to {origin.address}: {error.strerror or error}; is the server running?"
             )
         if isinstance(error, aiohttp.ClientResponseError):
-            return unreadable(origin, f"the server does not speak HTTP as it should: {error.message}")
+            return bad_reply(origin, f"the server broke the HTTP protocol: {error.message}")
         if isinstance(error, (aiohttp.ClientError, OSError)):
-            return dropped(origin, f"the connection was lost: {type(error).__name__}: {error}")
+            return connection_lost(origin, f"the connection was lost: {type(error).__name__}: {error}")
         return error

@@ -1,4 +1,4 @@
-"""One limiter per provider key, shared by every run of the process whatever thread or event loop it is on."""
+"""One limiter per provider key, shared by all runs of the process, in whatever thread or event loop they are."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from collections import deque
 from random import uniform
 from types import TracebackType
 
-MAX_GATE = 60.0
-"""One run's 429 holds the others back no longer than this: limits are often per model, and each run finds out for itself."""
-MAX_KEPT = 1024
-"""A server whose users bring their own keys must not collect limiters for ever: beyond this, the idle ones go."""
+MAX_BACK_OFF = 60.0
+"""One run's 429 delays the others no longer than this: limits are often per model, and each run meets its own."""
+MAX_LIMITERS = 1024
+"""A server whose users bring their own keys must not collect limiters for ever: beyond this, idle ones are dropped."""
 SPREAD = 0.1
-"""Waiters come back spread over this share of the wait, not all in one instant."""
+"""Waiting requests start spread over this share of the wait, not all at the same instant."""
 
 
 class Limiter:
-    """`async with limiter:` around each request. Idle, it costs a microsecond.
+    """`async with limiter:` around each request. When idle it costs a microsecond.
 
-    `cap` bounds the requests under way at once; `back_off` closes the gate for everyone until a moment the server named.
+    `cap` limits how many requests run at once; `back_off` stops all of them for as long as the server asked.
     """
 
-    __slots__ = ("_active", "_gate", "_lock", "_waiters", "cap")
+    __slots__ = ("_active", "_closed_until", "_lock", "_waiters", "cap")
 
     def __init__(self, cap: int | None = None) -> None:
         self.cap = cap
         self._active = 0
-        self._gate = 0.0
+        self._closed_until = 0.0
         self._lock = threading.Lock()
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> None:
-        while self._gate and (wait := self._gate - time.monotonic()) > 0:  # noqa: ASYNC110 - the moment is known, no event comes
+        while self._closed_until and (wait := self._closed_until - time.monotonic()) > 0:  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(wait * uniform(1.0, 1.0 + SPREAD))
         with self._lock:
             if self.cap is None or self._active < self.cap:
@@ -45,10 +45,10 @@ class Limiter:
             await waiter
         except asyncio.CancelledError:
             with self._lock:
-                handed_over = waiter not in self._waiters
-                if not handed_over:
+                has_permit = waiter not in self._waiters
+                if not has_permit:
                     self._waiters.remove(waiter)
-            if handed_over:
+            if has_permit:
                 self._release()
             raise
 
@@ -58,15 +58,15 @@ class Limiter:
         self._release()
 
     def back_off(self, seconds: float) -> None:
-        """Nobody sends anything for so long."""
-        self._gate = max(self._gate, time.monotonic() + min(seconds, MAX_GATE))
+        """Start no request for so many seconds."""
+        self._closed_until = max(self._closed_until, time.monotonic() + min(seconds, MAX_BACK_OFF))
 
     @property
     def idle(self) -> bool:
-        return not self._active and not self._waiters and self._gate <= time.monotonic()
+        return not self._active and not self._waiters and self._closed_until <= time.monotonic()
 
     def _release(self) -> None:
-        """Hand the place to the longest waiting request, or give it back."""
+        """Give the permit to the request that has waited longest, or return it."""
         while True:
             with self._lock:
                 if not self._waiters:
@@ -76,7 +76,7 @@ class Limiter:
             try:
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
             except RuntimeError:
-                continue  # its event loop is closed: the next one in line
+                continue  # its event loop is closed: try the next one
             return
 
 
@@ -90,14 +90,14 @@ _lock = threading.Lock()
 
 
 def limiter_for(address: str, api_key: str, cap: int | None = None) -> Limiter:
-    """The limiter of everyone who uses this key at this address. A `cap` given here holds from now on for all of them."""
+    """The limiter for this key at this address. A `cap` given here applies to all its users from now on."""
     key = (address, hash(api_key))
     with _lock:
         limiter = _limiters.get(key)
         if limiter is None:
-            if len(_limiters) >= MAX_KEPT:
-                for old in [old for old, kept in _limiters.items() if kept.cap is None and kept.idle]:
-                    del _limiters[old]
+            if len(_limiters) >= MAX_LIMITERS:
+                for unused in [name for name, other in _limiters.items() if other.cap is None and other.idle]:
+                    del _limiters[unused]
             limiter = _limiters[key] = Limiter()
         if cap is not None:
             limiter.cap = cap

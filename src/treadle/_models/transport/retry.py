@@ -1,4 +1,4 @@
-"""When a failed model call is worth another attempt, and how long to wait. The engine runs the loop and records each attempt."""
+"""Which failed model calls are tried again, and after what pause. The engine runs the loop and records each attempt."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _random = Random()
 
 
 class RetryPolicy(Struct, frozen=True):
-    """`attempts` counts the first one too."""
+    """How often and after what pauses a failed model call is tried again. `attempts` counts the first one too."""
 
     attempts: int = 3
     base: float = 0.5
-    """The first pause is somewhere between nothing and this many seconds; each further one may be twice as long."""
+    """The first pause is between 0 and this many seconds; the limit doubles with each further one."""
     cap: float = 60.0
-    """No pause of our own is longer."""
+    """The limit of a pause, unless the server asks for a longer one."""
     patience: float = 300.0
-    """The longest pause a server may ask for. One that wants more (a day's quota is used up) will refuse again after any
-    pause a person would sit through: better to fail now, with the reason, and let a fallback model take over."""
+    """The longest pause a server may ask for. When it asks for more (a day's quota is used up), the call fails at once
+    with the reason, so that a fallback model can take over."""
 
     def retryable(self, error: BaseException) -> bool:
         return isinstance(error, TransientModelError) and (error.retry_after or 0.0) <= self.patience
@@ -29,9 +29,9 @@ class RetryPolicy(Struct, frozen=True):
     def delay(self, attempt: int, error: BaseException | None = None, random: Random = _random) -> float:
         """Seconds to wait after attempt number `attempt` (from 1) failed.
 
-        Full jitter: many runs that failed at the same moment must not come back at the same moment.
+        Full jitter: many runs that failed at the same moment must not try again at the same moment.
         """
         # 2 ** 40 seconds are far beyond any cap; a larger power would overflow a float.
         pause = random.uniform(0.0, min(self.cap, self.base * 2.0 ** min(attempt - 1, 40)))
-        wish = error.retry_after if isinstance(error, TransientModelError) else None
-        return max(pause, min(wish or 0.0, self.patience))
+        requested = error.retry_after if isinstance(error, TransientModelError) else None
+        return max(pause, min(requested or 0.0, self.patience))

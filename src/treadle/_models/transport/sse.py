@@ -1,18 +1,19 @@
-"""Server-sent events, as providers really send them: bytes in, whole payloads out."""
+"""A parser of server-sent events: bytes in, payloads out."""
 
 from __future__ import annotations
 
 from treadle._types.errors import BadReplyError
 
 MAX_EVENT = 32 * 1024 * 1024
-"""A line that grows beyond this is an attack or a fault, not an event."""
+"""A line that grows beyond this is an attack or a fault."""
 
 
 class SSEParser:
-    """Cuts a byte stream into the `data` payloads of its events.
+    """Splits a byte stream into the `data` payloads of its events.
 
-    It works on bytes, so a character split between two reads is never seen. Line ends may be LF, CRLF or CR; comments,
-    ids and names are dropped (every provider repeats the event's name inside the payload); several data lines are joined.
+    It works on bytes, so a character split between two reads does not matter. Line ends may be LF, CRLF or CR.
+    Comments, ids and names are dropped (every provider repeats the event's name inside the payload); several data
+    lines are joined.
     """
 
     __slots__ = ("_after_cr", "_data", "_pending", "_size")
@@ -48,7 +49,7 @@ class SSEParser:
         return payloads
 
     def close(self) -> list[bytes]:
-        """What an end without a final blank line leaves behind."""
+        """The payloads that are left when the stream ends without a final blank line."""
         lines = [b"".join(self._pending), b""]
         self._pending.clear()
         return self._read(lines)

@@ -1,4 +1,4 @@
-"""What every adapter needs to write requests and read replies: encode once, gather calls, set reasoning apart, count the cost."""
+"""Helpers of all adapters: messages encoded once, calls collected from fragments, thoughts separated, cost computed."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from treadle._types.usage import Usage
 
 T = TypeVar("T")
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What reading hostile JSON may raise."""
+"""What decoding hostile JSON may raise."""
 _encode = msgspec.json.Encoder().encode
 
 
 def encode(value: Any) -> bytes:
     try:
         return _encode(value)
-    except UnicodeEncodeError:  # half a character, out of a file name or a broken page: no reason to end a run
-        return _encode(whole_characters(value))
+    except UnicodeEncodeError:  # half a surrogate pair, from a file name or a broken page, must not end a run
+        return _encode(replace_surrogates(value))
 
 
-def whole_characters(value: Any) -> Any:
-    """The value with every half of a surrogate pair replaced."""
+def replace_surrogates(value: Any) -> Any:
+    """The value with every half of a surrogate pair replaced by the replacement character."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {whole_characters(key): whole_characters(inner) for key, inner in as_dict(value).items()}
+        return {replace_surrogates(key): replace_surrogates(inner) for key, inner in as_dict(value).items()}
     if isinstance(value, (list, tuple)):
-        return [whole_characters(inner) for inner in cast("list[Any]", value)]
+        return [replace_surrogates(inner) for inner in cast("list[Any]", value)]
     return value
 
 
-# Providers send null, numbers or lists where the documentation says text: read what fits, take the rest for absent.
+# Providers send null, numbers or lists where their documentation says text: a value of the wrong type counts as absent.
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -58,10 +58,10 @@ def as_count(value: Any) -> int:
 
 
 class EncodedMessages(Generic[T]):
-    """The messages of one conversation in an adapter's wire form, each encoded once.
+    """The messages of one conversation in an adapter's wire format, each encoded once.
 
-    As long as the conversation only grows, a request costs what is new in it; after a change in the middle the messages
-    that are still the same objects keep their form.
+    As long as the conversation only grows, only new messages are encoded; after a change in the middle the messages
+    that are still the same objects are reused.
     """
 
     __slots__ = ("_messages", "owner", "parts", "tools")
@@ -73,13 +73,14 @@ class EncodedMessages(Generic[T]):
         self.tools: tuple[object, bytes] | None = None
 
     def update(self, messages: Sequence[Message], write: Callable[[Sequence[Message], int], T]) -> list[T]:
-        """The wire form of `messages`; `write` makes that of the message at an index."""
+        """The wire format of `messages`; `write` encodes the message at an index."""
         old, parts = self._messages, self.parts
         if len(messages) < len(old) or not all(map(is_, old, messages)):
-            known = {id(message): part for message, part in zip(old, parts, strict=True)}
-            # The first two may be written as one (a system prompt without a role of its own): never trust them alone.
+            reusable = {id(message): part for message, part in zip(old, parts, strict=True)}
+            # The first two may be encoded as one (a system prompt for a model without a system role): not reusable
+            # alone.
             parts = self.parts = [
-                known[id(message)] if index > 1 and id(message) in known else write(messages, index)
+                reusable[id(message)] if index > 1 and id(message) in reusable else write(messages, index)
                 for index, message in enumerate(messages)
             ]
             self._messages = list(messages)
@@ -90,23 +91,23 @@ class EncodedMessages(Generic[T]):
         return parts
 
     def encode_tools(self, tools: tuple[Any, ...], write: Callable[[Any], Any]) -> bytes:
-        """The tools as a JSON array, encoded again only when they are another tuple."""
+        """The tools as a JSON array, encoded again only for another tuple."""
         if self.tools is None or self.tools[0] is not tools:
             self.tools = tools, encode([write(tool) for tool in tools])
         return self.tools[1]
 
 
-def encoded(request: Request, owner: object, slot: str) -> EncodedMessages[Any]:
-    """What is already encoded for this conversation and this adapter; another model must not use what `owner` wrote."""
+def encoded_messages(request: Request, owner: object, slot: str) -> EncodedMessages[Any]:
+    """The encoded messages of this conversation for the model `owner`; those of another model are not reused."""
     cache = request.cache or WireCache()
-    found = cache.slots.get(slot)
-    if found is None or found.owner is not owner:
-        found = cache.slots[slot] = EncodedMessages[Any](owner)
-    return found
+    messages = cache.slots.get(slot)
+    if messages is None or messages.owner is not owner:
+        messages = cache.slots[slot] = EncodedMessages[Any](owner)
+    return messages
 
 
 def arguments_of(call: ToolCall) -> str:
-    """A call's arguments as the JSON object every provider wants to see again, whatever the model wrote."""
+    """A call's arguments as a JSON object, which every provider requires, whatever the model wrote."""
     if call.problem:
         return encode({"unreadable_arguments": call.raw}).decode()
     if call.raw and is_object(call.raw):
@@ -124,21 +125,21 @@ def is_object(text: str) -> bool:
 def images_of_results(messages: Sequence[Message], index: int) -> tuple[TextPart | ImagePart, ...]:
     """The images of all results of one reply, when the result at `index` is the last of them.
 
-    Most providers take text only in a result; images follow in the user's name, and not before every call is answered.
+    Most providers take only text in a result; images follow in a user message, after the results of all calls.
     """
     if index + 1 < len(messages) and isinstance(messages[index + 1], ToolMessage):
         return ()
     images: list[TextPart | ImagePart] = []
     while index >= 0 and isinstance(result := messages[index], ToolMessage):
         if not isinstance(result.content, str):
-            found = [part for part in result.content if isinstance(part, ImagePart)]
-            images = [TextPart(f"From {result.name}:"), *found, *images] if found else images
+            own = [part for part in result.content if isinstance(part, ImagePart)]
+            images = [TextPart(f"From {result.name}:"), *own, *images] if own else images
         index -= 1
     return tuple(images)
 
 
 class CallList:
-    """The native calls of one reply, gathered from fragments. Slots count from 0 in the order the calls began."""
+    """The native calls of one reply, collected from fragments. Slots count from 0 in the order the calls began."""
 
     __slots__ = ("_arguments", "_done", "_ids", "_names")
 
@@ -177,8 +178,9 @@ class CallList:
     def arguments(self, slot: int) -> str:
         return "".join(self._arguments[slot])
 
-    def close(self, slot: int, *, for_good: bool = True) -> list[CallDelta]:
-        """The call is complete: say so if its arguments can be read. None at all, for good, are an empty object."""
+    def close(self, slot: int, *, final: bool = True) -> list[CallDelta]:
+        """Report that the call is complete, if its arguments can be read. At the end (`final`) no arguments at all
+        are an empty object; before it, some may still come."""
         if self._done[slot]:
             return []
         text = self.arguments(slot)
@@ -186,7 +188,7 @@ class CallList:
             if not is_object(text):
                 return []
             delta = CallDelta(slot, done=True)
-        elif for_good:
+        elif final:
             self._arguments[slot] = ["{}"]
             delta = CallDelta(slot, arguments="{}", done=True)
         else:
@@ -205,9 +207,9 @@ _TAGS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
 
 
 class ThinkSplitter:
-    """Sets thoughts in tags at the beginning of a text apart from the text, piece by piece.
+    """Separates thoughts in tags at the beginning of a streamed text from the text.
 
-    Only there: further on, a tag is something the model writes about.
+    Only at the beginning: a later tag is something the model writes about.
     """
 
     __slots__ = ("_close", "_held", "_starting", "_thought")
@@ -237,7 +239,7 @@ class ThinkSplitter:
         return out
 
     def end(self) -> list[Delta]:
-        """What was held back in case a tag would follow."""
+        """The text that was held back because it might have been the beginning of a tag."""
         held, self._held = self._held, ""
         if not held or (self._starting and self._thought and not held.strip()):
             return []
@@ -256,8 +258,8 @@ class ThinkSplitter:
             self._held = text
 
     def _think(self, out: list[Delta]) -> None:
-        thought, found, rest = self._held.partition(self._close)
-        if found:
+        thought, closing, rest = self._held.partition(self._close)
+        if closing:
             self._held, self._close = rest, ""
         else:
             kept = _overlap(thought, self._close)
@@ -267,12 +269,12 @@ class ThinkSplitter:
 
 
 def _overlap(text: str, tag: str) -> int:
-    """How many characters at the end of `text` may be the beginning of `tag`."""
+    """How many characters at the end of `text` are a beginning of `tag`."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
 
 
-def priced(usage: Usage, prices: Prices | None, stated: Any = None) -> Usage:
-    """The usage with its cost: the provider's own figure if it states one, else by the table."""
+def with_cost(usage: Usage, prices: Prices | None, stated: Any = None) -> Usage:
+    """The usage with its cost: the provider's own figure if it states one, else computed from the prices."""
     if isinstance(stated, (int, float)) and 0 <= stated < 1e9:
         return msgspec.structs.replace(usage, cost=float(stated))
     if prices is None:

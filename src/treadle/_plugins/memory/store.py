@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._journal.paths import state_folder
+from treadle._types.paths import state_folder
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS memories(

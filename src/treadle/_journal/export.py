@@ -1,0 +1,93 @@
+"""Export and import of runs as JSON lines: to send a run, keep it as a regression test, or move it to another journal.
+
+The first line is a header; every other line is one record: those of the run first, then those of its child runs.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from treadle._journal.base import Journal
+from treadle._journal.upcast import decode_stored
+from treadle._types.errors import JournalError, RunNotFoundError
+from treadle._types.events import SCHEMA, Record
+
+FORMAT = "treadle-run"
+
+
+class _Header(Struct, frozen=True):
+    format: str
+    schema: int
+    run: str
+
+
+class _Line(Struct, frozen=True, omit_defaults=True):
+    run: str
+    seq: int
+    time: float
+    event: msgspec.Raw
+    parent: str = ""
+
+
+async def export_run(journal: Journal, run_id: str, *, salvage: bool = False) -> bytes:
+    """The run and its children as JSON lines; with `salvage` a damaged run up to its first damaged record."""
+    records = await journal.load(run_id, salvage=salvage)
+    for child in await _descendants(journal, run_id):
+        records.extend(await journal.load(child, salvage=salvage))
+    header = msgspec.json.encode(_Header(FORMAT, SCHEMA, run_id))
+    return b"\n".join([header, *(msgspec.json.encode(record) for record in records), b""])
+
+
+async def _descendants(journal: Journal, run_id: str) -> list[str]:
+    descendants: list[str] = []
+    for child in await journal.list(parent=run_id, limit=1_000_000):
+        descendants += [child.run_id, *await _descendants(journal, child.run_id)]
+    return descendants
+
+
+async def import_run(journal: Journal, data: bytes) -> str:
+    """Store an exported run and its children under their own ids, and return the run's id.
+
+    Refused when the journal already has a run with one of these ids.
+    """
+    run_id, logs = _read(data)
+    for run in logs:
+        try:
+            await journal.load(run, after=0)
+        except RunNotFoundError:
+            continue
+        raise JournalError(f"run {run} is already in this journal: delete it first")
+    stored: list[str] = []
+    try:
+        for run, records in logs.items():
+            await journal.append(records)
+            stored.append(run)
+    except BaseException:
+        for run in stored[:1]:  # its children are deleted with it
+            await journal.delete(run)
+        raise
+    return run_id
+
+
+def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
+    header_line, *lines = data.splitlines() or [b""]
+    try:
+        header = msgspec.json.decode(header_line, type=_Header)
+    except msgspec.DecodeError as error:
+        raise JournalError(f"this is not an exported run: {error}") from error
+    if header.format != FORMAT:
+        raise JournalError(f"this is not an exported run: its format is {header.format!r}, expected {FORMAT!r}")
+    logs: dict[str, list[Record]] = {}
+    for number, text in enumerate(lines, 2):
+        if not text.strip():
+            continue
+        try:
+            line = msgspec.json.decode(text, type=_Line)
+            event = decode_stored(bytes(line.event), header.schema)
+        except (msgspec.DecodeError, KeyError) as error:
+            raise JournalError(f"line {number} of the exported run cannot be read: {error}") from error
+        logs.setdefault(line.run, []).append(Record(line.run, line.seq, line.time, event, line.parent))
+    if header.run not in logs:
+        raise JournalError(f"the exported run {header.run} has no records")
+    return header.run, logs

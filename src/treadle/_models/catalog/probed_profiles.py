@@ -1,0 +1,84 @@
+"""Results of probes, kept for later runs: one small file per model and address in the user's state folder."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types.paths import state_folder
+from treadle._types.profile import ABILITIES, Profile
+
+log = logging.getLogger(__name__)
+
+
+class ProbedProfile(Struct, frozen=True, omit_defaults=True):
+    """What a probe found out about a model. No secrets: the address has no credentials."""
+
+    provider: str
+    model: str
+    address: str
+    dialect: Literal["native", "schema", "json"]
+    abilities: dict[str, bool] = {}
+    """Only those that were tried."""
+    window: int | None = None
+    accepts_temperature: bool | None = None
+    probed: float = 0.0
+
+
+def profile_path(provider: str, model: str, address: str) -> Path:
+    """The file for one model; its name tells a person which model it is, the digest makes it unique."""
+    digest = hashlib.sha256(f"{provider}\n{model}\n{address}".encode("utf-8", "replace")).hexdigest()[:12]
+    shown = re.sub(r"[^A-Za-z0-9.]+", "-", f"{provider}-{model}").strip("-.")[:80]
+    return state_folder() / "profiles" / f"{shown}-{digest}.json"
+
+
+def save_probed_profile(profile: ProbedProfile) -> Path:
+    """Store a result; written to another file first, so that a reader never sees half of it."""
+    path = profile_path(profile.provider, profile.model, profile.address)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(profile), indent=2) + b"\n")
+    temporary.replace(path)
+    return path
+
+
+def load_probed_profile(provider: str, model: str, address: str) -> ProbedProfile | None:
+    """The result of an earlier probe. A file that cannot be read is ignored with a warning: a run does not need it."""
+    try:
+        probed = msgspec.json.decode(profile_path(provider, model, address).read_bytes(), type=ProbedProfile)
+    except FileNotFoundError:
+        return None
+    except (
+        OSError,
+        RuntimeError,
+        msgspec.MsgspecError,
+        UnicodeError,
+    ) as error:  # RuntimeError: a user without a home folder
+        log.warning(
+            "the stored profile of %s:%s cannot be used (%s); run treadle doctor to write a new one",
+            provider,
+            model,
+            error,
+        )
+        return None
+    return probed if (probed.provider, probed.model, probed.address) == (provider, model, address) else None
+
+
+def with_probed_facts(profile: Profile, provider: str, model: str, address: str) -> Profile:
+    """The profile, corrected by the result of a probe of this model at this address if there is one."""
+    probed = load_probed_profile(provider, model, address)
+    if probed is None:
+        return profile
+    changes: dict[str, Any] = {name: works for name, works in probed.abilities.items() if name in ABILITIES}
+    if probed.window is not None:
+        changes["window"] = probed.window
+    if probed.accepts_temperature is not None:
+        changes["accepts_temperature"] = probed.accepts_temperature
+    return profile.with_abilities(changes | {"dialect": probed.dialect})

@@ -1,0 +1,164 @@
+"""The base class of all adapters over HTTP: the model's profile, its address and key, and how a request is sent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from treadle._models.catalog.probed_profiles import with_probed_facts
+from treadle._models.catalog.profiles import profile_for
+from treadle._models.catalog.providers import Provider, connect, provider_named
+from treadle._models.transport.failures import ONE_REQUEST, Origin
+from treadle._models.transport.http import Endpoint, Exchange, Timeouts
+from treadle._models.transport.limiter import limiter_for
+from treadle._types.errors import ModelError, TransientModelError
+from treadle._types.profile import Profile
+from treadle._types.request import Delta, Reply, Request, StreamPart
+from treadle._types.usage import Usage
+
+
+class Reader(Protocol):
+    """Reads the payloads of one response."""
+
+    done: bool
+    """Nothing more needs to be read."""
+
+    complete: bool
+    """The reply is complete; only facts about it (usage) may still come."""
+
+    def feed(self, payload: bytes) -> Sequence[Delta]:
+        """The deltas in one payload; raises a typed error if the payload is an error."""
+        ...
+
+    def reply(self) -> Reply:
+        """The whole reply; raises a typed error if the response ended before it was complete."""
+        ...
+
+    def spent(self) -> Usage:
+        """The usage that is known so far."""
+        ...
+
+
+class HttpModel:
+    """A model behind an HTTP API. A subclass writes the request (`_body`) and reads the response (`_reader`).
+
+    The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
+    one is passed. `abilities` overrides the table of models; `timeout` limits a whole exchange, in seconds;
+    `extra_body` is added to every request unchanged; `max_concurrency` applies to every model that uses the same key.
+    """
+
+    path = ""
+    default_provider = ""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        abilities: Mapping[str, Any] | None = None,
+        profile: Profile | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | Timeouts | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        provider: str | Provider = "",
+        max_concurrency: int | None = None,
+    ) -> None:
+        self._provider = (
+            provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
+        )
+        self._connection = connect(self._provider, base_url, api_key, headers)
+        self._origin: Origin = self._connection.origin
+        self._name = name
+        if profile is None:
+            facts = profile_for(self._provider, name)
+            profile = with_probed_facts(facts, self._provider.name, name, self.address)
+        self._profile = profile.with_abilities(dict(abilities or {}))
+        self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
+        self._extra = dict(extra_body or {})
+        self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
+        self._endpoints: dict[bool, Endpoint] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def provider(self) -> str:
+        return self._provider.name
+
+    @property
+    def address(self) -> str:
+        """Where requests go, without credentials."""
+        return self._origin.address
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r}, provider={self.provider!r})"
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        streaming = request.stream and self._profile.streaming
+        reader = self._reader(request)
+        limiter = self._limiter
+        body = self._body(request, streaming)
+        try:
+            while body is not None:
+                async with limiter, Exchange(self._endpoint(streaming), body) as response:
+                    while not reader.done and (
+                        payloads := await (response.rest() if reader.complete else response.batch())
+                    ):
+                        for payload in payloads:
+                            deltas = reader.feed(payload)
+                            if request.stream:
+                                for delta in deltas:
+                                    yield delta
+                body = self._continuation_body(request, streaming, reader)
+            reply = reader.reply()
+        except ModelError as error:
+            if error.usage is ONE_REQUEST:
+                error.usage = reader.spent()
+            if isinstance(error, TransientModelError) and error.status == 429 and error.retry_after:
+                limiter.back_off(error.retry_after)
+            raise
+        yield reply
+
+    async def aclose(self) -> None:
+        """Nothing to do: connections belong to the event loop and close with it; idle ones close by themselves."""
+
+    def _endpoint(self, streaming: bool) -> Endpoint:
+        endpoint = self._endpoints.get(streaming)
+        if endpoint is None:
+            connection = self._connection
+            url = connection.base_url + self._path(streaming)
+            endpoint = self._endpoints[streaming] = Endpoint(url, connection.headers, self._origin, self._timeouts)
+        return endpoint
+
+    def _path(self, streaming: bool) -> str:
+        return self.path
+
+    def _body(self, request: Request, streaming: bool) -> bytes:
+        """The body of a request in this provider's format."""
+        raise NotImplementedError
+
+    def _reader(self, request: Request) -> Reader:
+        """A new reader of this provider's responses."""
+        raise NotImplementedError
+
+    def _continuation_body(self, request: Request, streaming: bool, reader: Any) -> bytes | None:
+        """The next request of the same call, for a provider that returns its reply in several responses; else None."""
+        return None
+
+
+def _timeouts(timeout: float | Timeouts | None, *, patient: bool) -> Timeouts:
+    """A number limits the whole exchange. A `patient` exchange has no limit for silence of its own: a model that
+    thinks, or that reads its prompt on this machine, may be silent for long."""
+    if isinstance(timeout, Timeouts):
+        return timeout
+    usual = Timeouts() if timeout is None else Timeouts(total=timeout)
+    stall = usual.total if patient or usual.stall is None or usual.total is None else min(usual.stall, usual.total)
+    return msgspec.structs.replace(usual, stall=stall)

@@ -1,0 +1,217 @@
+"""Code mode in whole runs: the preset `code`, calls from code, crashes and approvals."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kit import add, fail, go
+from treadle import Agent, Artifact, Budget, ScriptedModel, ToolResponse, tool
+from treadle._journal.memory import MemoryJournal
+from treadle._plugins.guards.approval import Approval
+from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
+
+pytest.importorskip("pydantic_monty")
+TEXT = {"tool_call": False}
+
+
+@tool(effect="pure")
+async def search(query: str, limit: int = 2) -> dict[str, Any]:
+    """Search."""
+    return {"query": query, "hits": [f"{query}-{number}" for number in range(limit)]}
+
+
+SENT: list[str] = []
+
+
+@tool
+async def send_mail(to: str) -> str:
+    """Send a mail."""
+    SENT.append(to)
+    return f"sent to {to}"
+
+
+def code(text: str) -> str:
+    return f"I shall see.\n```python\n{text}\n```"
+
+
+def agent(*replies: str, tools: Any = (search, add, fail, send_mail), **options: Any) -> Agent:
+    return Agent(ScriptedModel(list(replies), abilities=TEXT), list(tools), preset="code", **options)
+
+
+GATHER = "import asyncio\nmore = await asyncio.gather(search('a'), search('b'), search('c'))\n"
+
+
+def test_a_task_from_code_to_answer():
+    made = agent(
+        code("r = search('cats', limit=3)\nprint(r['hits'][0])\nadd(1, b=2)"),
+        code(GATHER + "len(more) + len(r['hits'])"),
+        code("try:\n    fail('x')\nexcept RuntimeError as e:\n    print('failed:', e)"),
+        code("final_answer(f'{len(more)} and {len(r[\"hits\"])}')"),
+    )
+
+    async def main() -> None:
+        run = made.start("q")
+        result = await run
+        assert (result.answer, result.stop_reason) == ("3 and 3", "final_tool")
+        assert [step.observation for step in result.steps[:2]] == ["cats-0\n3", "6"]
+        assert "failed: Tool 'fail' failed: ValueError: x" in result.steps[2].observation
+        inner = [r.event.name for r in run.records if isinstance(r.event, ToolDone) and "." in r.event.call_id]
+        assert inner == ["search", "add", "search", "search", "search", "fail"]
+        assert result.usage.tool_calls == 10
+
+    go(main())
+
+
+def test_calls_that_are_gathered_run_side_by_side():
+    async def main() -> None:
+        together = asyncio.Barrier(3)
+
+        @tool(name="search", effect="pure")
+        async def search_together(query: str) -> str:
+            """Search; each waits until three are under way."""
+            await together.wait()
+            return query
+
+        result = await agent(code(GATHER + "final_answer(','.join(more))"), tools=[search_together]).run("q")
+        assert result.answer == "a,b,c"
+
+    go(main())
+
+
+def test_wrong_arguments_are_errors_of_the_function():
+    calls = ["add(1, 2, 3)", "add(1, a=2)", "add(float('nan'), 1)", "search(query={1: 2})"]
+    result = go(agent(*map(code, calls), "done").run("q"))
+    observations = [step.observation for step in result.steps]
+    assert "add() takes 2 arguments (a, b), not 3" in observations[0]
+    assert "add() got a twice" in observations[1]
+    assert all(step.error for step in result.steps)
+
+
+def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
+    @tool(effect="pure")
+    async def table() -> ToolResponse:
+        """Make a table."""
+        return ToolResponse("made", artifacts=(Artifact("t.csv", "1,2"),))
+
+    @tool(effect="pure")
+    async def pair() -> list[int]:
+        """Give two numbers."""
+        return [1, 2]
+
+    @tool(effect="pure")
+    async def quoted() -> str:
+        """Give a text in quotes."""
+        return '"7"'
+
+    script = code("p = pair()\nfinal_answer(x=[table()[:4], p[1] + 1, quoted()])")
+
+    async def main() -> None:
+        run = agent(script, tools=[table, pair, quoted]).start("q")
+        result = await run
+        assert result.answer.splitlines()[0] == '["made",3,"\\"7\\""]'
+        (python,) = [r.event for r in run.records if isinstance(r.event, ToolDone) and r.event.name == "python"]
+        assert [artifact.name for artifact in python.artifacts] == ["t.csv"]
+
+    go(main())
+
+
+def test_the_tool_stays_when_it_is_offered_already():
+    first = code("x = 1\nx")
+    result = go(Agent(ScriptedModel([first, "done"], abilities=TEXT), [add], preset="code", plugins=[]).run("q"))
+    assert (result.answer, result.steps[0].observation) == ("done", "1")
+
+
+def test_a_reply_without_code_is_the_answer():
+    result = go(agent("Paris").run("Capital of France?"))
+    assert (result.answer, result.iterations) == ("Paris", 1)
+
+
+def test_calls_in_code_are_checked_like_any_other():
+    result = go(agent(code("add('x', 1)"), code("add(1, 2, 3)"), code("add(1, c=2)"), code("nope()"), "done").run("q"))
+    observations = [step.observation for step in result.steps]
+    assert "expected integer" in observations[0]
+    assert "takes 2 arguments" in observations[1]
+    assert "unknown argument 'c'" in observations[2]
+    assert "not defined" in observations[3]
+    assert all(step.error == "exception" for step in result.steps)
+
+
+def test_the_budget_counts_the_calls_inside():
+    many = code("for n in range(10):\n    add(n, n)")
+    result = go(agent(many, "done", budget=Budget(tool_calls=4), on_budget="force_answer").run("q"))
+    assert result.usage.tool_calls <= 4
+    assert "Not run: the budget" in result.steps[0].observation
+
+
+def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
+    SENT.clear()
+    script = code("a = search('cats')\nprint(send_mail('ann'))\nprint(send_mail('bob'))")
+    journal = MemoryJournal()
+    tools = [search, send_mail.replace(approval="ask")]
+
+    async def main() -> None:
+        first = agent(script, tools=tools, plugins=[Approval()], journal=journal)
+        run = first.start("q")
+        assert (await run).stop_reason == "paused"
+        paused = next(r.event for r in reversed(run.records) if isinstance(r.event, Paused))
+        assert [(call.name, call.args) for call in paused.calls] == [("send_mail", {"to": "ann"})]
+        searches = 0
+        result = None
+        for person in ("ann", "bob"):
+            again = agent("all sent", tools=tools, plugins=[Approval()], journal=journal)
+            going = await again.load(run.id)
+            going.approve(going.state.paused.calls[0].id, True)
+            result = await again.launch(going)
+            searches = sum(isinstance(r.event, ToolStarted) and r.event.call.name == "search" for r in going.records)
+            assert SENT[-1] == person
+        assert result is not None
+        assert result.answer == "all sent"
+        assert SENT == ["ann", "bob"]
+        assert searches == 1
+
+    go(main())
+
+
+def cut_at(records: list[Record], name: str, where: Any) -> list[Record]:
+    last = next(index for index, record in enumerate(records) if where(record.event))
+    return [Record(name, r.seq, r.time, r.event) for r in records[: last + 1]]
+
+
+def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
+    SENT.clear()
+    journal = MemoryJournal()
+    replies = [
+        code("hits = search('cats')['hits']\nsend_mail('ann')"),
+        code("print(len(hits))\nsend_mail('bob')"),
+        "done",
+    ]
+
+    async def main() -> None:
+        run = agent(*replies, journal=journal).start("q")
+        await run
+        assert SENT == ["ann", "bob"]
+        records = list(run.records)
+        cases = {
+            # Before the second piece of code runs: the first is run again from the log.
+            "thought": (lambda e: isinstance(e, ThinkDone) and e.iteration == 2, "2\nsent to bob", ["bob"]),
+            # While the second mail is sent: nobody knows whether it was.
+            "sending": (
+                lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0",
+                "outcome of this call is unknown",
+                [],
+            ),
+            # After it was sent, before the code ended: it is not sent again.
+            "sent": (lambda e: isinstance(e, ToolDone) and e.call_id == "call_2_0.0", "2\nsent to bob", []),
+        }
+        for name, (where, says, sent) in cases.items():
+            SENT.clear()
+            await journal.append(cut_at(records, name, where))
+            result = await agent("done", journal=journal).resume(name)
+            assert result.answer == "done"
+            assert says in result.steps[1].observation, name
+            assert sent == SENT, name
+
+    go(main())

@@ -1,0 +1,67 @@
+"""What newcomers read about the code is true: paths exist, the checks before a commit are those of the tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "treadle"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+INTERNALS = sorted((ROOT / "docs" / "internals").glob("*.md"))
+
+
+def paths_in(page: Path) -> list[str]:
+    """Everything in backticks that looks like a file or a folder."""
+    return [
+        text
+        for text in re.findall(r"`([^`\s]+)`", page.read_text("utf-8"))
+        if re.fullmatch(r"[\w./-]+(\.py|\.md|/)", text) and not text.startswith("/") and "NAME" not in text
+    ]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_paths_exist(name: str):
+    paths = paths_in(ROOT / name)
+    assert len(paths) > 10
+    bases = (ROOT, SOURCE, *SOURCE.rglob("*"))
+    assert [path for path in paths if not any((base / path).exists() for base in bases)] == []
+
+
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda page: page.stem)
+def test_paths_of_a_folder_exist(page: Path):
+    folder = SOURCE / f"_{page.stem}"
+    bases = (ROOT, SOURCE, folder, *folder.rglob("*"))
+    assert [path for path in paths_in(page) if not any((base / path).exists() for base in bases)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_tests_that_are_named_exist(page: Path):
+    """As a path in backticks, alone or after `pytest`, with or without the name of a test."""
+    named = re.findall(r"[`\s]((?:tests|benchmarks|scripts|examples|evals)/[\w./-]+)", page.read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path.rstrip(".")).exists()] == []
+
+
+def test_every_folder_of_the_source_has_its_page():
+    folders = {path.name.removeprefix("_") for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {page.stem for page in INTERNALS} - {"index"} == folders
+
+
+def test_the_checks_before_a_commit_are_those_of_the_tests():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
+    commands = [hook["entry"].split() for repo in config["repos"] for hook in repo["hooks"]]
+    assert all(command[0] == ".venv/test/bin/python" for command in commands)
+    modules = [tuple(command[2:4]) for command in commands if command[1] == "-m"]
+    assert [module for module, _ in modules] == ["ruff", "ruff", "basedpyright"]
+    assert all(importlib.util.find_spec(module) for module, _ in modules)
+    assert [command[1] for command in commands if command[1] != "-m"] == ["scripts/gen_reference.py"]
+
+
+def test_the_changelog_has_this_version_and_those_before():
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[-1] == "0.1.0"
+    assert headings == sorted(headings, reverse=True)
