@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from models.loopback import Answer, reply, stream
 from treadle._models.anthropic.model import AnthropicModel
 from treadle._models.gemini.model import GeminiModel
 from treadle._models.http_model import HttpModel
 from treadle._models.openai.chat import OpenAIModel
 from treadle._models.openai.responses import ResponsesModel
-
-from .loopback import Answer, reply, stream
 
 KEY = "contract-key-0815"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 
+from models.contract import model_for
+from models.loopback import Loopback
+from models.recordings import Pair, expected, pairs
+from models.test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 from treadle._models.base import complete
 from treadle._types.errors import ModelError
 from treadle._types.request import Request
-
-from .contract import model_for
-from .loopback import Loopback
-from .recordings import Pair, expected, pairs
-from .test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 
 COLUMNS = (
     "api",

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from models.asking import ASK, BOTH, CALLS, HELLO, SAYINGS, TOOLS, ask, check, exchange, run
+from models.contract import KEY, WIRES, Said, Wire
+from models.loopback import Answer, Loopback, split, stream
 from treadle._models.http_model import HttpModel
 from treadle._types.errors import (
     MissingKeyError,
@@ -17,10 +20,6 @@ from treadle._types.errors import (
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import Prices
 from treadle._types.request import CallDelta, ReasoningDelta, Request, TextDelta, WireCache
-
-from .asking import ASK, BOTH, CALLS, HELLO, SAYINGS, TOOLS, ask, check, exchange, run
-from .contract import KEY, WIRES, Said, Wire
-from .loopback import Answer, Loopback, split, stream
 
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 

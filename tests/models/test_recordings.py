@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
+from models.contract import model_for
+from models.loopback import Answer, Loopback, split
+from models.recordings import Expected, Pair, expected, pairs
 from treadle._models.base import complete
 from treadle._models.http_model import HttpModel
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta
-
-from .contract import model_for
-from .loopback import Answer, Loopback, split
-from .recordings import Expected, Pair, expected, pairs
 
 REQUEST = Request([UserMessage("hi")])
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kit import go
-from models_local.local_kit import SMALL, need_model
+from models.local.local_kit import SMALL, need_model
 from processes import interruptible
 from treadle._models.base import complete
 from treadle._models.local import weights

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Loopback
-from probe.servers import EVERYTHING, Server
 from treadle._cli.main import main
 
 KEY = "sk-very-secret-0123456789abcdef"

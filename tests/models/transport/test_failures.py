@@ -1,6 +1,10 @@
-"""Failures of providers, as the errors the engine acts on."""
+"""Failures of providers and networks as typed errors, with keys masked."""
+
+from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -15,6 +19,8 @@ from treadle._types.errors import (
 )
 
 KEY = "top-secret-4711"
+
+
 ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
 
 
@@ -133,3 +139,15 @@ def test_keys_are_masked_everywhere():
         assert "***" in said
         assert "abc" not in said
         assert KEY not in said
+
+
+def test_a_wish_for_a_moment_is_read():
+    now = datetime.now(UTC)
+    for headers in (
+        {"retry-after": format_datetime(now + timedelta(seconds=90), usegmt=True)},
+        {"x-ratelimit-reset": str(int((now.timestamp() + 90) * 1000))},
+        {"x-ratelimit-reset": str(int(now.timestamp() + 90))},
+    ):
+        error = error_for_status(ORIGIN, 429, headers, b"")
+        assert isinstance(error, TransientModelError)
+        assert error.retry_after == pytest.approx(90, abs=10)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from kit import go
-from models_local.local_kit import SMALL, need_model, shared
+from models.local.local_kit import SMALL, need_model, shared
 from treadle._models.base import Model, complete
 from treadle._models.local import weights
 from treadle._models.local.model import LocalModel
