@@ -159,14 +159,14 @@ def test_one_version():
 PUBLIC = set(
     """Agent AnthropicModel Approval Artifact BadReplyError BaseTool Budget BudgetExhaustedError ConfigError
     ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError GeminiModel
-    Journal JournalError KnowledgeBase LimitError LocalModel MaxIterationsError McpConnection McpTools
+    Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError McpConnection McpTools
     MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel Plugin Prices Profile RepairPolicy
     Reply RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunInfo RunNotFoundError RunResult
-    SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError TemporalSubmitter Tool ToolContext
-    ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError
-    Usage Variant blame builtin create_app evaluation_report fork load_agent load_tasks make_server open_journal
-    plan_diagram presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
-    temporal_worker tool""".split()
+    SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError StructuredResult TemporalSubmitter
+    Tool ToolContext ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError
+    UnknownModelError Usage Variant blame builtin create_app evaluation_report fork load_agent load_tasks
+    make_server open_journal plan_diagram presets react_loop replay resolve_model run_tasks serve serve_mcp
+    structured_llm_call temporal_worker tool""".split()
 )
 
 
@@ -187,7 +187,7 @@ def modules_loaded_by(code: str) -> set[str]:
 
 
 def test_import_is_light():
-    """By what is loaded; the time it takes is in tests/bench."""
+    """By what is loaded; the time it takes is in tests/test_overhead.py."""
     assert len([name for name in modules_loaded_by("import treadle") if name.startswith("treadle")]) <= 3
     loaded = modules_loaded_by("from treadle import Agent, ScriptedModel, tool")
     outside = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names

@@ -24,7 +24,7 @@ from treadle import (
     ToolSpec,
     tool,
 )
-from treadle._types.errors import DuplicateToolError, SchemaError
+from treadle._types.errors import ConfigError, DuplicateToolError, SchemaError
 from treadle._types.events import ToolDone, ToolOutput, ToolSelectionStarted
 from treadle._types.messages import text_of
 from virtual_time import go_virtual
@@ -98,9 +98,14 @@ def test_unknown_arguments_can_be_repaired_by_the_model():
     from treadle import RepairPolicy
 
     model = ScriptedModel([call("add", a=1, b=2, c=3), call("add", a=1, b=2), "done"])
-    result = go(Agent(model, [add], unknown_args="repair", repair=RepairPolicy(max_tool=1)).run("q"))
+    result = go(Agent(model, [add], unknown_args="reject", repair=RepairPolicy(max_tool=1)).run("q"))
     assert [request.component for request in model.requests] == ["loop", "repair", "loop"]
     assert [step.error for step in result.steps] == ["invalid_args", ""]
+
+
+def test_a_value_of_unknown_args_that_did_nothing_is_refused_with_the_alternatives():
+    with pytest.raises(ConfigError, match=r'"repair" was removed.*"reject".*RepairPolicy.*"prune", "schema"'):
+        Agent(ScriptedModel(["done"]), [add], unknown_args="repair")
 
 
 def test_every_failure_is_an_observation():

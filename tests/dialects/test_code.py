@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from dialects.samples import NOW, SEARCH, TOOLS
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.code import CodeDialect, find_code, function_name
-from treadle._types.messages import ToolCall
+from treadle._dialects.registry import show_assistant
+from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -88,3 +91,71 @@ def test_a_decision_is_written_as_code():
     assert CODE.write(Decision("Look.", calls)) == 'Look.\n```python\nx = 1\nprint(a_b(q="it\'s"))\n```'
     assert CODE.write(Decision("hm", answer="Paris")) == "Paris"
     assert CODE.write(Decision("hm")) == "hm"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("```python\nx = 1\n```", "x = 1"),
+        ("Think.\n```py\nx = 1\n```\nThen\n```python\ny = 2\n```", "x = 1\ny = 2"),
+        ("```\nprint(1)\n```", "print(1)"),
+        ("<code>\nprint(2)\n</code>", "print(2)"),
+        ("<think>hm ```python\nno\n```</think>```python\nyes = 1\n```", "yes = 1"),
+        ('```python\nx = 1\n```\n<result tool="python">\n9\n</result>\n```python\nfinal_answer(9)\n```', "x = 1"),
+        ("```python\ntext = '''\n~~~\n'''\n```", "text = '''\n~~~\n'''"),
+        ("```python\nx = 1", "x = 1"),
+        ("Just words", None),
+        ("```json\n{}\n```", None),
+        ("```\nsome shell output\n```", None),
+    ],
+)
+def test_reading_replies(reply: str, expected: str | None):
+    decision = CODE.decode(Reply(text=reply), ())
+    if expected is None:
+        assert decision.answer == reply
+    else:
+        assert [(call.name, call.args) for call in decision.calls] == [("python", {"code": expected})]
+
+
+def test_cut_and_empty_replies_are_problems():
+    assert CODE.decode(Reply(text="```python\nx = [1,", finish="length"), ()).problem
+    assert CODE.decode(Reply(text=""), ()).problem
+    assert "code block" in CODE.reformat("why", Prompts())
+
+
+def test_other_dialects_messages_and_names():
+    native = AssistantMessage("Look.", (ToolCall("1", "my-tool", {"q": "x"}),))
+    assert show_assistant(native, CODE).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
+    assert [function_name(name) for name in ("a-b", "print", "class", "final_answer", "2x")] == [
+        "a_b",
+        "print_",
+        "class_",
+        "final_answer_",
+        "_2x",
+    ]
+    system = CODE.system(
+        "Be kind.",
+        [ToolSchema("a-b", "Does.", {"type": "object", "properties": {}}), ToolSchema("python", "", {})],
+        Prompts(),
+    )
+    assert "- a_b(): Does." in system
+    assert "- python" not in system
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<code>" * 50_000,
+        "```python\n" * 20_000,
+        "`" * 200_000,
+        "```" + "a" * 200_000,
+        "``` " + " " * 200_000,
+        "```a\n~~~\n" * 20_000,
+    ],
+    ids=["tags", "fences", "ticks", "word", "spaces", "mixed"],
+)
+@pytest.mark.no_cover  # its time is measured
+def test_hostile_replies_are_read_soon(text: str):
+    started = time.process_time()
+    CODE.decode(Reply(text=text), ())
+    assert time.process_time() - started < 2  # a hundred times what it takes; quadratic work would take minutes

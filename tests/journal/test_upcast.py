@@ -129,6 +129,15 @@ def test_a_renamed_plugin_finds_its_notes_and_messages_of_version_1_under_its_ne
     assert plain == ev.MessageAdded(UserMessage("no", kind="note"))
 
 
+def test_a_setting_of_version_1_that_is_gone_is_read_as_what_it_did():
+    old = msgspec.json.encode(
+        {"type": "run_started", "question": "q", "settings": {"unknown_args": "repair", "seed": 1}}
+    )
+    started = upcast.decode_stored(old, 1)
+    assert isinstance(started, RunStarted)
+    assert started.settings == {"unknown_args": "reject", "seed": 1}
+
+
 def test_each_version_is_one_step(monkeypatch: pytest.MonkeyPatch):
     for version in range(-3, SCHEMA):
         monkeypatch.setitem(

@@ -90,7 +90,7 @@ class Liar:
 
 @pytest.mark.parametrize("wrong", [None, 3, "read_file", {"name": "x"}, [read_file], Shout, Liar()])
 def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a Tool, a BaseTool object, a function"):
+    with pytest.raises(TypeError, match="a Tool, a BaseTool instance, a function"):
         Toolkit([wrong])
 
 

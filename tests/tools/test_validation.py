@@ -84,8 +84,8 @@ def test_what_the_checker_itself_cannot_take_is_a_message_too() -> None:
     for _ in range(5000):
         deep = [deep]
     check = checker(schema(a={"type": "integer"}))
-    assert "cannot be checked" in check.validate({"a": deep})[0]
-    assert "cannot be checked" in check.validate({"\ud800": 1})[0]
+    assert "cannot be validated" in check.validate({"a": deep})[0]
+    assert "cannot be validated" in check.validate({"\ud800": 1})[0]
     assert checker(schema(o={"oneOf": [{"type": "integer"}, {"type": "number"}]})).validate({"o": 1}) == [
         "argument 'o': expected exactly one of the allowed forms, got integer 1"
     ]
@@ -115,7 +115,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
         (schema(a={"minimum": "1"}), ["properties.a.minimum"]),
         (schema(a={"pattern": "("}), ["properties.a.pattern"]),
         (schema(a={"$ref": "#/$defs/nowhere"}), ["nowhere", '"$defs"']),
-        ({"type": "object", "$schema": "https://example.com/mine"}, ["example.com", "nothing is fetched"]),
+        ({"type": "object", "$schema": "https://example.com/mine"}, ["example.com", "are not fetched"]),
         (schema(a={"default": object()}), ["plain JSON"]),
         (schema(a={"default": {1, 2}}), ["plain JSON"]),
     ],
@@ -140,7 +140,7 @@ def test_nothing_is_fetched_for_a_schema() -> None:
         thread = threading.Thread(target=listen)
         thread.start()
         address = f"http://127.0.0.1:{server.getsockname()[1]}/s.json"
-        with pytest.raises(SchemaError, match="nothing is fetched"):
+        with pytest.raises(SchemaError, match="are not fetched"):
             check_schema(schema(a={"$ref": address}), "remote")
         thread.join()
     assert visits == []
@@ -155,7 +155,7 @@ def test_a_schema_is_compiled_once() -> None:
 
 def test_an_unchecked_schema_that_was_used_is_still_checked_at_registration() -> None:
     parameters = schema(a={"type": "strin"})
-    assert "cannot be checked" in checker(parameters).validate({"a": 1})[0]
+    assert "cannot be validated" in checker(parameters).validate({"a": 1})[0]
     with pytest.raises(SchemaError):
         check_schema(parameters)
 

@@ -63,7 +63,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Overrides every tool's own time-out."""
     max_observation_chars: int = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
-    unknown_args: Literal["prune", "reject", "repair", "schema"] = "reject"
+    unknown_args: Literal["prune", "reject", "schema"] = "reject"
+    """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that the
+    model can act on, `schema` leaves it to the schema's `additionalProperties`."""
     repair: RepairPolicy = RepairPolicy()
     retry: RetryPolicy = RetryPolicy()
     raise_errors: bool = False
@@ -97,6 +99,11 @@ class Settings(Struct, frozen=True, kw_only=True):
                     else f"; known are: {', '.join(sorted(self.__struct_fields__))}"
                 )
                 raise ConfigError(f"unknown setting {name!r}{hint}")
+        if changes.get("unknown_args") == "repair":
+            raise ConfigError(
+                'unknown_args="repair" was removed, because it did the same as "reject"; expected one of: "reject" (add '
+                'repair=RepairPolicy(max_tool=1) to have the model fix the call), "prune", "schema"'
+            )
         plain = {name: getattr(self, name) for name in self.__struct_fields__} | changes
         try:
             settings = msgspec.convert(plain, Settings, from_attributes=True)

@@ -62,6 +62,14 @@ def _context_compacted_1(data: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message_retracted", **retracted}
 
 
+def _run_started_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had `unknown_args="repair"`, which acted as "reject"."""
+    settings = cast("dict[str, Any]", data.get("settings") or {})
+    if settings.get("unknown_args") != "repair":
+        return data
+    return {**data, "settings": {**settings, "unknown_args": "reject"}}
+
+
 def _component_1(data: dict[str, Any]) -> dict[str, Any]:
     component = data.get("component")
     return {**data, "component": _PLUGINS_1[component]} if component in _PLUGINS_1 else data
@@ -70,6 +78,7 @@ def _component_1(data: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[tuple[int, str], Upcaster] = {
     (1, "phase"): _phase_1,
     (1, "context_compacted"): _context_compacted_1,
+    (1, "run_started"): _run_started_1,
     (1, "noted"): _component_1,
     (1, "message_added"): _component_1,
 }

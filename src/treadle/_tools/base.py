@@ -1,4 +1,4 @@
-"""A tool is a value: what the model is told, what is called, and the policy that governs it."""
+"""A tool is a value: the schema that the model is shown, the function that is called, and the policy for calling it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Approval = Literal["allow", "ask", "deny"]
 
 
 class ToolResponse(Struct, frozen=True, omit_defaults=True):
-    """What a tool may return when a plain value is not enough."""
+    """A result with more than a plain value: artifacts, extras for the next tool, an error flag, a final answer."""
 
     observation: Any = ""
     final_answer: bool = False
@@ -32,7 +32,7 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolContext(Protocol):
-    """What a tool learns about the run it serves, when one of its parameters is annotated with this type."""
+    """The run a tool works for; passed to the parameter that is annotated with this type."""
 
     @property
     def run_id(self) -> str: ...
@@ -56,7 +56,10 @@ class ToolContext(Protocol):
 
 
 class Tool(Struct, frozen=True, kw_only=False):
-    """`execute` takes the arguments by name, sync or async; it returns a value, text, a generator of text, or a `ToolResponse`."""
+    """A tool. `execute` takes the arguments by name, sync or async.
+
+    It returns a value, text, a generator of text, or a `ToolResponse`.
+    """
 
     name: str
     description: str
@@ -64,20 +67,20 @@ class Tool(Struct, frozen=True, kw_only=False):
     execute: Callable[..., Any]
     timeout: float | None = 30.0
     effect: Effect = "unsafe"
-    """What may be done about a call that was under way at a crash: `pure` and `idempotent` run again, `unsafe` does not."""
+    """After a crash in the middle of a call: `pure` and `idempotent` tools are run again, `unsafe` ones are not."""
     concurrent: bool = True
-    """May run beside other calls of the same reply."""
+    """May run at the same time as other calls of the same reply."""
     approval: Approval = "allow"
     pinned: bool = False
-    """Survives tool selection."""
+    """Always offered to the model: tool selection never leaves it out."""
     takes_extras: frozenset[str] | None = None
-    """Names of parameters that only extras fill. None: whatever the signature of `execute` accepts, all with `**kwargs`."""
+    """Parameters that only extras fill. None: any parameter of `execute`, and every extra when it takes `**kwargs`."""
     required_extras: frozenset[str] = frozenset()
-    """Those of them without which `execute` cannot be called."""
+    """Those of `takes_extras` that have no default."""
     context_param: str = ""
     """The parameter of `execute` that receives the `ToolContext`."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Turns checked JSON arguments into the Python values the function's annotations ask for."""
+    """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
 
     @property
     def schema(self) -> ToolSchema:
@@ -87,19 +90,22 @@ class Tool(Struct, frozen=True, kw_only=False):
         return msgspec.structs.replace(self, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function itself, so that decorating it takes nothing away."""
+        """Calls `execute`: a decorated function can still be called as before."""
         return self.execute(*args, **kwargs)
 
 
 class ToolOutcome(Struct, frozen=True, omit_defaults=True):
-    """What became of one call: always a value, whatever the tool did."""
+    """The result of one call, successful or not."""
 
     content: Content
     error: str = ""
-    """Empty, or what failed: unknown_tool | invalid_args | timeout | exception | denied | cancelled | unknown_outcome | rejected."""
+    """Empty, or the kind of failure.
+
+    unknown_tool | invalid_args | timeout | exception | denied | cancelled | unknown_outcome | rejected
+    """
     elapsed: float = 0.0
     full: str | None = None
-    """The whole text when `content` was cut."""
+    """The text before `content` was cut; None when it was not."""
     artifacts: tuple[Artifact, ...] = ()
     final: bool = False
     extras: Mapping[str, Any] = {}
@@ -109,11 +115,11 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
 
 
 class Limits(Struct, frozen=True):
-    """The settings that govern every call of a run."""
+    """The settings for every tool call of a run."""
 
     timeout: float | None = None
     """Overrides each tool's own time-out."""
     max_chars: int = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
-    unknown_args: Literal["prune", "reject", "repair", "schema"] = "reject"
-    """`schema` leaves it to the tool's own schema (`additionalProperties`)."""
+    unknown_args: Literal["prune", "reject", "schema"] = "reject"
+    """Arguments that the schema does not name: dropped, refused, or left to the schema's `additionalProperties`."""

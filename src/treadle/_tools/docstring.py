@@ -1,4 +1,4 @@
-"""Reads what a docstring says: the first paragraph, and a text per parameter (Google, NumPy and reST styles)."""
+"""Parses docstrings: the description, and a text for each parameter (Google, NumPy and reST styles)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REST_FIELD = re.compile(r"^:(\w+)(?:\s+([^:]*))?:\s*(.*)$")
 
 
 def parse_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
-    """The description and the text of each parameter.
+    """The first paragraph, and the text of each parameter.
 
     >>> parse_docstring("Adds up.\\n\\nArgs:\\n    a: the first number")
     ('Adds up.', {'a': 'the first number'})
@@ -26,12 +26,12 @@ def parse_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
 
 
 def _description(lines: list[str]) -> str:
-    taken: list[str] = []
+    paragraph: list[str] = []
     for index, line in enumerate(lines):
         if not line.strip() or _REST_FIELD.match(line) or _starts_section(lines, index):
             break
-        taken.append(line.strip())
-    return " ".join(taken)
+        paragraph.append(line.strip())
+    return " ".join(paragraph)
 
 
 def _starts_section(lines: list[str], index: int) -> bool:
@@ -40,18 +40,18 @@ def _starts_section(lines: list[str], index: int) -> bool:
 
 
 def _sections(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for index, line in enumerate(lines):
         if not _HEADING.match(line) or not _starts_section(lines, index):
             continue
         numpy = not line.rstrip().endswith(":")
         body = lines[index + 2 :] if numpy else lines[index + 1 :]
-        found.update(_items(_until_next_section(body, numpy=numpy), _NUMPY_ITEM if numpy else _GOOGLE_ITEM))
-    return found
+        texts.update(_items(_until_next_section(body, numpy=numpy), _NUMPY_ITEM if numpy else _GOOGLE_ITEM))
+    return texts
 
 
 def _until_next_section(lines: list[str], *, numpy: bool) -> list[str]:
-    taken: list[str] = []
+    section: list[str] = []
     for index, line in enumerate(lines):
         if numpy and _starts_section(lines, index):
             break
@@ -59,13 +59,13 @@ def _until_next_section(lines: list[str], *, numpy: bool) -> list[str]:
             break
         if not numpy and _OTHER_HEADING.match(line):
             break
-        taken.append(line)
-    return taken
+        section.append(line)
+    return section
 
 
 def _items(lines: list[str], item: re.Pattern[str]) -> dict[str, str]:
-    """Entries begin at the indent of the first line; what is indented deeper goes on with the entry before."""
-    found: dict[str, list[str]] = {}
+    """Entries start at the indent of the first line; deeper lines continue the entry above."""
+    lines_of: dict[str, list[str]] = {}
     names: list[str] = []
     indent = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
     for line in lines:
@@ -74,26 +74,26 @@ def _items(lines: list[str], item: re.Pattern[str]) -> dict[str, str]:
         if match:
             names = [name.strip() for name in match[1].split(",")]
             first = match[2] if item is _GOOGLE_ITEM else ""
-            found.update({name: [first] for name in names})
+            lines_of.update({name: [first] for name in names})
         elif line.strip():
             for name in names:
-                found[name].append(line.strip())
-    return {name: " ".join(filter(None, texts)) for name, texts in found.items()}
+                lines_of[name].append(line.strip())
+    return {name: " ".join(filter(None, texts)) for name, texts in lines_of.items()}
 
 
 def _rest(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     name = ""
     for line in lines:
         field = _REST_FIELD.match(line.strip())
         if field:
-            words = (field[2] or "").split()
-            is_param = field[1] in ("param", "parameter", "arg", "argument", "key", "keyword") and words
-            name = words[-1].lstrip("*\\") if is_param else ""
+            type_and_name = (field[2] or "").split()
+            is_param = field[1] in ("param", "parameter", "arg", "argument", "key", "keyword") and type_and_name
+            name = type_and_name[-1].lstrip("*\\") if is_param else ""
             if name:
-                found[name] = field[3].strip()
+                texts[name] = field[3].strip()
         elif not line.strip():
             name = ""
         elif name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
-    return found
+            texts[name] = f"{texts[name]} {line.strip()}".strip()
+    return texts

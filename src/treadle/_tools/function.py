@@ -1,4 +1,4 @@
-"""`tool`: makes a `Tool` of any callable."""
+"""`tool`: makes a `Tool` from any callable."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tool(
     description: str | None = None,
     **policy: Any,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a function; its signature and docstring tell the model what it does.
+    """Make a tool from a function; the schema and the descriptions come from its signature and docstring.
 
         @tool
         async def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
@@ -54,9 +54,9 @@ def tool(
                 city: name of the city
             '''
 
-    Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. The function may be sync (it runs
-    in a thread), async, or a generator of text. A parameter annotated `ToolContext` receives the run's context, one annotated
-    `Annotated[T, Extra]` is filled by the extras of the tool before, and `**kwargs` takes all of them.
+    Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. The function may be sync
+    (it runs in a thread), async, or a generator of text. A parameter annotated `ToolContext` gets the run's context,
+    one annotated `Annotated[T, Extra]` is filled by the extras of the previous tool; `**kwargs` takes all of them.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
@@ -68,18 +68,18 @@ def tool(
 def _make(function: Callable[..., Any], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool:
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
-    found = read_signature(function)
-    check_name(name or found.name)
-    if found.described.trusted:
-        trust_schema(found.described.parameters)
+    signature = read_signature(function)
+    check_name(name or signature.name)
+    if signature.described.trusted:
+        trust_schema(signature.described.parameters)
     return Tool(
-        name=name or found.name,
-        description=found.description if description is None else description,
-        parameters=found.described.parameters,
+        name=name or signature.name,
+        description=signature.description if description is None else description,
+        parameters=signature.described.parameters,
         execute=function,
-        takes_extras=found.takes_extras,
-        required_extras=found.required_extras,
-        context_param=found.context_param,
-        convert=found.described.convert,
+        takes_extras=signature.takes_extras,
+        required_extras=signature.required_extras,
+        context_param=signature.context_param,
+        convert=signature.described.convert,
         **policy,
     )

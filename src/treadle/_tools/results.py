@@ -1,4 +1,4 @@
-"""What a tool gave back, as the model gets to see it: text and images, cut to size, never an artifact's content."""
+"""A tool's result as the model sees it: text and images, cut to size, never an artifact's content."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from treadle._types.messages import Content, ImagePart, TextPart
 NO_OUTPUT = "(no output)"
 _MARKER = "\n[... {} characters left out ...]\n"
 _FRAMES = 5
-_ROOM = os.path.dirname(__file__)
+_THIS_FOLDER = os.path.dirname(__file__)
 
 
 def render(
     observation: Any, artifacts: tuple[Artifact, ...], max_chars: int
 ) -> tuple[Content, str | None, tuple[Artifact, ...]]:
-    """The content for the model, the whole text if it was cut, and all artifacts found."""
+    """The content for the model, the uncut text if it was cut, and all artifacts in the result."""
     if isinstance(observation, str) and not artifacts:
         text = clean(to_text(observation))
         return cut(text, max_chars), text if len(text) > max_chars else None, ()
-    found = [_clean_artifact(artifact) for artifact in artifacts]
+    collected = [_clean_artifact(artifact) for artifact in artifacts]
     parts: list[TextPart | ImagePart] = []
     for piece in _pieces(observation):
         if isinstance(piece, Artifact):
             piece = _clean_artifact(piece)
-            found.append(piece)
+            collected.append(piece)
         elif isinstance(piece, ImagePart):
             parts.append(piece)
         else:
             parts.append(TextPart(clean(piece)))
-    labels = [_label(artifact) for artifact in found]
+    labels = [_label(artifact) for artifact in collected]
     if labels:
-        hidden = [
-            TextPart(_without_contents(part.text, found)) if isinstance(part, TextPart) else part for part in parts
+        shown = [
+            TextPart(_without_contents(part.text, collected)) if isinstance(part, TextPart) else part for part in parts
         ]
-        parts = [part for part in hidden if isinstance(part, ImagePart) or part.text]
+        parts = [part for part in shown if isinstance(part, ImagePart) or part.text]
         parts.append(TextPart("\n".join(labels)))
-    return *_cut_parts(parts, max_chars), tuple(found)
+    return *_cut_parts(parts, max_chars), tuple(collected)
 
 
 def clean(text: str) -> str:
@@ -60,20 +60,20 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """At most `limit` characters, the marker included: the beginning, a note of what is left out, the end."""
+    """At most `limit` characters: the beginning, a marker that says how much is left out, the end."""
     if len(text) <= limit:
         return text
-    room = limit - len(_MARKER.format(len(text)))
-    if room <= 0:
+    kept = limit - len(_MARKER.format(len(text)))
+    if kept <= 0:
         return text[: max(limit, 0)]
-    tail = room // 3
-    return text[: room - tail] + _MARKER.format(len(text) - room) + text[len(text) - tail :]
+    tail = kept // 3
+    return text[: kept - tail] + _MARKER.format(len(text) - kept) + text[len(text) - tail :]
 
 
 def to_text(value: Any) -> str:
-    """Any value as text: strings as they are, JSON for what JSON can say, else what `str` or `repr` gives."""
+    """Any value as text: strings as they are, JSON where possible, else `str` or `repr`."""
     if isinstance(value, str):
-        return str.__str__(value)  # an Enum's own would say its member's name
+        return str.__str__(value)  # that of an Enum would be the name of its member
     if value is None:
         return NO_OUTPUT
     if isinstance(value, (bytes, bytearray)):
@@ -86,7 +86,7 @@ def to_text(value: Any) -> str:
     try:
         plain = msgspec.to_builtins(value, enc_hook=to_builtin)
         return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
-    except Exception:  # cycles, odd keys, lone surrogates, hooks of foreign classes
+    except Exception:  # cycles, keys that are no text, lone surrogates, hooks of other classes
         return _repr(value)
 
 
@@ -130,13 +130,13 @@ def _label(artifact: Artifact) -> str:
 def _clean_artifact(artifact: Artifact) -> Artifact:
     name = " ".join(clean(artifact.name).split()) or "unnamed"
     content: Any = artifact.content
-    if isinstance(content, (bytes, bytearray)):  # what one has after drawing a picture
+    if isinstance(content, (bytes, bytearray)):  # tools that draw pictures return these
         return Artifact(name, b64encode(content).decode(), clean(artifact.mime), True, clean(artifact.summary))
     return Artifact(name, clean(content), clean(artifact.mime), artifact.base64, clean(artifact.summary))
 
 
 def _without_contents(text: str, artifacts: list[Artifact]) -> str:
-    """Tools like to return the page as the observation too; the model is to see its name only."""
+    """The text without the artifacts' contents, which some tools repeat in their observation."""
     if text == NO_OUTPUT:
         return ""
     for artifact in artifacts:
@@ -150,22 +150,22 @@ def _without_contents(text: str, artifacts: list[Artifact]) -> str:
 
 def _cut_parts(parts: list[TextPart | ImagePart], limit: int) -> tuple[Content, str | None]:
     texts = [part.text for part in parts if isinstance(part, TextPart)]
-    whole = texts[0] if len(texts) == 1 else "\n".join(texts)
+    text = texts[0] if len(texts) == 1 else "\n".join(texts)
     images = [part for part in parts if isinstance(part, ImagePart)]
-    full = whole if len(whole) > limit else None
+    full = text if len(text) > limit else None
     if not images:
-        return cut(whole, limit), full
+        return cut(text, limit), full
     if full is not None:
-        return (TextPart(cut(whole, limit)), *images), full
+        return (TextPart(cut(text, limit)), *images), full
     return tuple(parts), None
 
 
 def describe_failure(name: str, error: BaseException, detail: str) -> str:
-    """What the model learns of an exception; the text of a `ToolError` always."""
+    """What the model is shown of an exception; the text of a `ToolError` is always shown."""
     leaves = list(_leaves(error))[:_FRAMES]
-    told = [leaf for leaf in leaves if isinstance(leaf, ToolError)]
-    if told:
-        return f"Tool '{name}' failed: {'; '.join(_message(leaf) for leaf in told)}"
+    tool_errors = [leaf for leaf in leaves if isinstance(leaf, ToolError)]
+    if tool_errors:
+        return f"Tool '{name}' failed: {'; '.join(_message(leaf) for leaf in tool_errors)}"
     if detail == "class":
         kinds = ", ".join(dict.fromkeys(type(leaf).__name__ for leaf in leaves))
         return f"Tool '{name}' failed: {kinds}"
@@ -194,8 +194,10 @@ def _described(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """The last frames of the tool's own code, by file name: folders say more about the machine than about the failure."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.dirname(frame.filename) != _ROOM]
+    """The last frames of the tool's own code. File names only: folders would tell about the machine."""
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if os.path.dirname(frame.filename) != _THIS_FOLDER
+    ]
     return "\n".join(
         f"  {os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}"
         for frame in frames[-_FRAMES:]

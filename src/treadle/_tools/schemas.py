@@ -1,7 +1,7 @@
-"""JSON Schema for Python annotations, and the way back: JSON values to what the annotations ask for.
+"""Python annotations as JSON Schema, and JSON values as the Python values that the annotations ask for.
 
-msgspec describes and converts all it knows; an annotation in which a pydantic type occurs is left to pydantic,
-which is there already when such a type exists.
+msgspec does both; an annotation that contains a pydantic type is left to pydantic, which then is installed and imported
+already.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ import msgspec
 from treadle._types.errors import SchemaError
 
 _PLAIN = (str, int, bool, list, dict, None, type(None), Any, Literal, Union, types.UnionType)
-"""JSON already is what these annotations ask for."""
+"""Annotations whose JSON values need no conversion."""
 _MAX_INLINED = 200
-_MAPS = ("properties", "patternProperties")
-_VALUES = ("default", "const", "enum", "examples")
+_NAME_TO_SCHEMA = ("properties", "patternProperties")
+"""Keywords whose values map names to schemas."""
+_PLAIN_VALUES = ("default", "const", "enum", "examples")
+"""Keywords whose values are no schemas."""
 _DATE_TIME = Annotated[datetime, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
 class Described(msgspec.Struct, frozen=True):
-    """What the annotations of some parameters come to."""
+    """The JSON Schema of some parameters, and the conversion of their values."""
 
     parameters: dict[str, Any]
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None
     trusted: bool
-    """Nothing a user wrote by hand is in the schema."""
+    """The schema is all generated: it contains nothing that a user wrote."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -48,22 +50,22 @@ def describe(parameters: list[Parameter]) -> Described:
     properties: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for parameter in parameters:
-        schema, found = _schema_of(parameter)
-        for name, definition in found.items():
+        schema, new_definitions = _schema_of(parameter)
+        for name, definition in new_definitions.items():
             if definitions.setdefault(name, definition) != definition:
-                raise SchemaError(f"parameter {parameter.name!r}: two different types are called {name!r}; rename one")
+                raise SchemaError(f"parameter {parameter.name!r}: two different types are named {name!r}; rename one")
         properties[parameter.name] = schema
-    whole = _tidy({"type": "object", "properties": properties}, definitions)
+    schema = _inline_references({"type": "object", "properties": properties}, definitions)
     required = [parameter.name for parameter in parameters if parameter.required]
     if required:
-        whole["required"] = required
-    whole["additionalProperties"] = False
+        schema["required"] = required
+    schema["additionalProperties"] = False
     annotations = {parameter.name: parameter.annotation for parameter in parameters}
     parts = {name: list(_parts(annotation, set())) for name, annotation in annotations.items()}
     trusted = not any(
-        isinstance(part, msgspec.Meta) or _is_pydantic(part) for found in parts.values() for part in found
+        isinstance(part, msgspec.Meta) or _is_pydantic(part) for group in parts.values() for part in group
     )
-    return Described(whole, _converter(annotations, parts), trusted)
+    return Described(schema, _converter(annotations, parts), trusted)
 
 
 def _schema_of(parameter: Parameter) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -76,12 +78,14 @@ def _schema_of(parameter: Parameter) -> tuple[dict[str, Any], dict[str, Any]]:
             (schema,), definitions = msgspec.json.schema_components(
                 [_with_format(annotation)], schema_hook=_schema_hook, ref_template="#/$defs/{name}"
             )
-    except Exception as error:  # whatever a type's own hooks raise: it cannot be described
+    except Exception as error:  # a type's own hooks may raise anything
         raise SchemaError(_no_schema(parameter, error)) from error
     if parameter.description:
         schema = {**schema, "description": parameter.description}
     if parameter.default is not msgspec.UNSET:
-        with contextlib.suppress(TypeError, ValueError, RecursionError):  # a default works without being shown
+        with contextlib.suppress(
+            TypeError, ValueError, RecursionError
+        ):  # a default that JSON cannot express is not shown, but still used
             schema = {**schema, "default": msgspec.json.decode(msgspec.json.encode(parameter.default))}
     return schema, definitions
 
@@ -90,20 +94,21 @@ def _no_schema(parameter: Parameter, error: Exception) -> str:
     kind = getattr(parameter.annotation, "__name__", str(parameter.annotation))
     reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
     return (
-        f"parameter {parameter.name!r}: {kind} cannot be described as JSON Schema ({reason}). Annotate it with JSON types, a dataclass, "
-        f"TypedDict, Enum or pydantic model; or Annotated[{kind}, Extra] if only another tool fills it"
+        f"parameter {parameter.name!r}: {kind} cannot be described as JSON Schema ({reason}). Annotate it with JSON "
+        f"types, a dataclass, TypedDict, Enum or pydantic model; "
+        f"or use Annotated[{kind}, Extra] if only another tool fills it"
     )
 
 
 def _schema_hook(kind: type[Any]) -> dict[str, Any]:
-    # Whoever annotates with a path has imported it; for all others it would only make our own import slower.
+    # Not imported here: that would make our own import slower, and a path annotation has imported it already.
     if "pathlib" in sys.modules and issubclass(kind, sys.modules["pathlib"].PurePath):
         return {"type": "string"}
     raise NotImplementedError
 
 
 def _with_format(annotation: Any) -> Any:
-    """msgspec names no format for date-times whose zone is open, and a model would write anything."""
+    """The annotation with a format for date-times: msgspec gives none when the time zone is optional."""
     if annotation is datetime:
         return _DATE_TIME
     if get_origin(annotation) in (Union, types.UnionType):
@@ -112,7 +117,7 @@ def _with_format(annotation: Any) -> Any:
 
 
 def _parts(annotation: Any, seen: set[int]) -> Iterator[Any]:
-    """The annotation, everything it is made of, and the metadata on it."""
+    """The annotation, the types inside it, and its metadata."""
     if id(annotation) in seen:
         return
     seen.add(id(annotation))
@@ -134,14 +139,14 @@ def _fields(annotation: Any, seen: set[int]) -> Iterator[Any]:
     if isinstance(annotation, type) and annotation.__module__ != "builtins" and not _is_pydantic(annotation):
         try:
             hints = get_type_hints(annotation, include_extras=True)
-        except Exception:  # a field that cannot be resolved is reported by who describes it
+        except Exception:  # reported later, when the field is described
             return
         for hint in hints.values():
             yield from _parts(hint, seen)
 
 
 def _is_pydantic(part: Any) -> bool:
-    """Told by module names, so that pydantic is never imported for it."""
+    """Decided by module names, so that pydantic is not imported."""
     if "pydantic" not in sys.modules:
         return False
     bases = part.__mro__ if isinstance(part, type) else type(part).__mro__
@@ -152,8 +157,8 @@ def _adapter(annotation: Any) -> Any:
     return sys.modules["pydantic"].TypeAdapter(annotation)
 
 
-def _tidy(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """References inlined where possible, so that the schema still holds inside a larger one; titles, which say nothing, dropped."""
+def _inline_references(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without titles, and without references where possible: it must stay valid inside a larger schema."""
     try:
         return _Inliner(definitions).visit(schema, ())
     except _CannotInline:
@@ -179,10 +184,10 @@ class _Inliner:
         for key, value in cast(dict[str, Any], node).items():
             if key in ("title", "discriminator"):
                 continue
-            if key in _MAPS:
+            if key in _NAME_TO_SCHEMA:
                 clean[key] = {name: self.visit(schema, inside) for name, schema in value.items()}
             else:
-                clean[key] = value if key in _VALUES else self.visit(value, inside)
+                clean[key] = value if key in _PLAIN_VALUES else self.visit(value, inside)
         if "type" not in clean and all(isinstance(option, str) for option in clean.get("enum", [0])):
             clean["type"] = "string"
         return self.resolve(clean, inside)
@@ -204,19 +209,20 @@ class _Inliner:
 def _converter(
     annotations: Mapping[str, Any], parts: Mapping[str, list[Any]]
 ) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """One pass of msgspec for all it knows, one of pydantic for each of its own; None when JSON already is what is asked for."""
+    """Converts JSON arguments with msgspec, and pydantic types with pydantic; None when nothing needs it."""
     adapters = {
-        name: _adapter(annotations[name]) for name, found in parts.items() if any(_is_pydantic(part) for part in found)
+        name: _adapter(annotations[name]) for name, group in parts.items() if any(_is_pydantic(part) for part in group)
     }
     needed = {
         name: annotations[name]
-        for name, found in parts.items()
+        for name, group in parts.items()
         if name not in adapters
-        and not all(part in _PLAIN for part in found if not isinstance(part, (str, msgspec.Meta)))
+        and not all(part in _PLAIN for part in group if not isinstance(part, (str, msgspec.Meta)))
     }
     if not needed and not adapters:
         return None
-    shape: Any = TypedDict("shape", needed, total=False)  # pyright: ignore[reportArgumentType] - made at run time, as its fields are
+    # Built at run time, as its fields are.
+    shape: Any = TypedDict("shape", needed, total=False)  # pyright: ignore[reportArgumentType]
 
     def convert(args: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -234,7 +240,7 @@ def _converter(
 
 
 def _construct(kind: Any, value: Any) -> Any:
-    """A type msgspec does not know: a path, or one whose schema the user wrote."""
+    """For types that msgspec does not know: paths, and types whose schema the user wrote."""
     return kind(value)
 
 

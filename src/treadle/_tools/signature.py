@@ -1,4 +1,4 @@
-"""What a function's signature and docstring say about it as a tool."""
+"""Reads a function's signature and docstring into what a tool needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treadle._types.errors import SchemaError
 
 
 class Extra:
-    """Marks a parameter that only the extras of an earlier tool fill; the model never sees it.
+    """Marks a parameter that is filled by the extras of the previous tool; the model never sees it.
 
     def query(sql: str, connection: Annotated[Connection, Extra]) -> str: ...
     """
@@ -36,20 +36,20 @@ class Signature(Struct, frozen=True):
     context_param: str
 
 
-_known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
+_signatures: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
-    """Everything a `Tool` needs to know of `function`; `SchemaError` names the parameter that stands in the way, and the fix.
+    """The parts of a `Tool` that come from `function`. A `SchemaError` names the parameter at fault, and the fix.
 
-    A plain function is read once: an agent that is made for every request must not pay for it again.
+    A plain function is read only once: agents may be created for every request.
     """
     if not isinstance(function, types.FunctionType):
         return _read(function)
-    found = _known.get(function)
-    if found is None:
-        found = _known[function] = _read(function)
-    return found
+    signature = _signatures.get(function)
+    if signature is None:
+        signature = _signatures[function] = _read(function)
+    return signature
 
 
 def _read(function: Callable[..., Any]) -> Signature:
@@ -69,7 +69,7 @@ def _read(function: Callable[..., Any]) -> Signature:
             if parameter.kind is parameter.VAR_KEYWORD:
                 takes_all = True
                 continue
-            _refuse_what_has_no_name(parameter, target)
+            _require_named(parameter, target)
             annotation = _annotation(parameter, target)
             if _is_context(annotation):
                 context_param = parameter.name
@@ -99,7 +99,7 @@ def context_parameter(function: Callable[..., Any]) -> str:
     """The parameter that asks for the `ToolContext`, or ""."""
     target = _function_of(function)
     for parameter in _signature(function).parameters.values():
-        with contextlib.suppress(SchemaError):  # of no concern here: the schema comes from elsewhere
+        with contextlib.suppress(SchemaError):  # the schema comes from the spec, so other annotations do not matter
             if _is_context(_annotation(parameter, target)):
                 return parameter.name
     return ""
@@ -112,7 +112,7 @@ def _described(parameter: inspect.Parameter, annotation: Any, text: str) -> Para
         inner, *metadata = get_args(annotation)
         text = next((item for item in metadata if isinstance(item, str)), text)
     if parameter.default is None and inner is not Any and type(None) not in (inner, *get_args(inner)):
-        annotation = Optional[annotation]  # noqa: UP045 - built at run time; `x: int = None` is written often and means this
+        annotation = Optional[annotation]  # noqa: UP045 - built at run time; this is what people mean by `x: int = None`
     default = msgspec.UNSET if empty else parameter.default
     return Parameter(parameter.name, annotation, text, required=empty, default=default)
 
@@ -121,19 +121,19 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(function)
     except NameError:
-        # From Python 3.14 on annotations are evaluated here; a name that is missing must not hide the others.
+        # Python 3.14 evaluates annotations here; one name that is missing must not hide the other parameters.
         as_text: Any = {"annotation_format": 4}  # annotationlib.Format.STRING
         return inspect.signature(function, **as_text)
     except (TypeError, ValueError):
-        raise SchemaError("it shows no signature; wrap it in a function with named parameters") from None
+        raise SchemaError("it has no readable signature; wrap it in a function with named parameters") from None
 
 
-def _refuse_what_has_no_name(parameter: inspect.Parameter, target: Any) -> None:
+def _require_named(parameter: inspect.Parameter, target: Any) -> None:
     name = parameter.name
     if parameter.kind is parameter.POSITIONAL_ONLY:
-        raise SchemaError(f"parameter {name!r} is positional-only, but arguments come by name; remove the '/'")
+        raise SchemaError(f"parameter {name!r} is positional-only, but arguments are passed by name; remove the '/'")
     if parameter.kind is parameter.VAR_POSITIONAL:
-        raise SchemaError(f"parameter '*{name}' has no name for its values; take a list instead: {name}: list[str]")
+        raise SchemaError(f"parameter '*{name}' takes values without names; take a list instead: {name}: list[str]")
     unbound = (
         name in ("self", "cls")
         and parameter.annotation is parameter.empty
@@ -141,7 +141,7 @@ def _refuse_what_has_no_name(parameter: inspect.Parameter, target: Any) -> None:
     )
     if unbound:
         raise SchemaError(
-            f"parameter {name!r} shows a method without its object; make the tool from the object: tool(obj.method)"
+            f"parameter {name!r}: this is a method without its object; make the tool from an instance: tool(obj.method)"
         )
 
 
@@ -162,14 +162,16 @@ def _annotation(parameter: inspect.Parameter, target: Any) -> Any:
         return get_type_hints(carrier, namespace, _callers_names(), include_extras=True)["value"]
     except NameError as error:
         if str(annotation).rpartition(".")[2] == "ToolContext":
-            return ToolContext  # imported for the type checker only, as one does
-        message = f"parameter {parameter.name!r}: its annotation {annotation!r} cannot be resolved ({error}); import the type at run time"
-        raise SchemaError(message) from error
+            return ToolContext  # imported under TYPE_CHECKING
+        raise SchemaError(
+            f"parameter {parameter.name!r}: its annotation {annotation!r} cannot be resolved ({error}); "
+            "import the type at run time, not only under TYPE_CHECKING"
+        ) from error
 
 
 def _callers_names() -> dict[str, Any]:
-    """Local names where the tool is made: types defined inside a function are not in its globals."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - inspect.currentframe is the same with more steps
+    """Local names at the place where the tool is made: types defined inside a function are not among its globals."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - faster than inspect.currentframe
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treadle._tools."):
         frame = frame.f_back
     return dict(frame.f_locals)
@@ -187,7 +189,7 @@ def _is_extra(annotation: Any) -> bool:
 
 
 def _function_of(function: Any) -> Any:
-    """The plain function whose globals and docstring count."""
+    """The plain function behind a partial, a method or a callable object: its globals and docstring are used."""
     while isinstance(function, functools.partial):
         function = function.func
     if not inspect.isroutine(function):

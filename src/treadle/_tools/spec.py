@@ -1,4 +1,4 @@
-"""Tools as classes: a `ToolSpec` says what goes in and out, a `BaseTool` does the work."""
+"""Tools as classes: a `ToolSpec` describes inputs and result, a `BaseTool` implements the call."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ToolReturn(Struct, frozen=True):
 
 
 class ToolSpec(Struct, frozen=True, dict=True):
-    """What a tool is called, does, takes and gives.
+    """A tool's name, description, inputs and result.
 
     >>> spec = ToolSpec("read", "Reads a file.", inputs=[ToolParam("path", str)])
     >>> spec.check_inputs({"path": "a.txt"})
@@ -73,15 +73,15 @@ class ToolSpec(Struct, frozen=True, dict=True):
     @cached_property
     def described(self) -> Described:
         names = [param.name for param in self.inputs]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise SchemaError(f"tool {self.name!r}: two inputs are called {twice!r}; rename one")
-        shown = [
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise SchemaError(f"tool {self.name!r}: two inputs are named {repeated!r}; rename one")
+        parameters = [
             Parameter(param.name, self._type(param), param.description, param.needed, param.default)
             for param in self.inputs
             if param.llm
         ]
         try:
-            described = describe(shown)
+            described = describe(parameters)
         except SchemaError as error:
             raise SchemaError(f"tool {self.name!r}: {error}") from error.__cause__
         if described.trusted:
@@ -95,9 +95,9 @@ class ToolSpec(Struct, frozen=True, dict=True):
         return self.described.parameters
 
     def check_inputs(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The declared inputs, checked, defaults filled in. Other names are left out: extras may bring some along.
+        """The declared inputs, validated, with defaults filled in. Other names, such as extras, are left out.
 
-        A `ToolError` says what is missing or wrong; raised inside a tool, it is shown to the model.
+        A `ToolError` says what is missing or wrong; when a tool raises it, the model sees its text.
         """
         given = {param.name: kwargs[param.name] for param in self.inputs if param.name in kwargs}
         plain, problems = self._plain(given)
@@ -112,7 +112,7 @@ class ToolSpec(Struct, frozen=True, dict=True):
         return {**defaults, **given, **(convert(plain) if convert else plain)}
 
     def _plain(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """The model's inputs as JSON again, since they may have been converted already; and what other objects are wrong."""
+        """The model's inputs as JSON (they may have been converted already), and problems with the other inputs."""
         plain: dict[str, Any] = {}
         problems: list[str] = []
         for param in self.inputs:
@@ -138,9 +138,10 @@ class ToolSpec(Struct, frozen=True, dict=True):
         try:
             return _TYPES[param.ptype.strip().lower()]
         except KeyError:
-            known = ", ".join(_TYPES)
+            expected = ", ".join(_TYPES)
             raise SchemaError(
-                f"tool {self.name!r}: parameter {param.name!r} has the type {param.ptype!r}; known names are: {known}"
+                f"tool {self.name!r}: parameter {param.name!r} has the unknown type {param.ptype!r}; "
+                f"expected a Python type or one of: {expected}"
             ) from None
 
 
@@ -151,7 +152,7 @@ def _to_json(value: Any) -> Any:
 
 
 class BaseTool:
-    """A tool as a class: set `spec` (and policy, if the defaults do not fit), implement `__call__`, sync or async.
+    """A tool as a class: set `spec`, change the policy where needed, implement `__call__`, sync or async.
 
         class ReadFile(BaseTool):
             spec = ToolSpec("read_file", "Reads a text file.", inputs=[ToolParam("path", str)])
@@ -159,7 +160,7 @@ class BaseTool:
             def __call__(self, path: str, **extras) -> str:
                 return Path(path).read_text()
 
-    `name` and `description` of the class, where set, go before those of the spec.
+    `name` and `description` of the class, where set, take precedence over those of the spec.
     """
 
     name: str = ""

@@ -1,4 +1,4 @@
-"""The pieces of a generator: shown as they come, kept for the observation, bounded in number and size."""
+"""Output of tools that are generators: shown piece by piece, collected for the observation, limited in size."""
 
 from __future__ import annotations
 
@@ -13,41 +13,51 @@ from treadle._tools.base import ToolContext, ToolResponse
 from treadle._tools.results import clean, to_text
 
 MAX_STREAMED = 10_000_000
-"""Characters kept of one generator; it is stopped there."""
-_AHEAD = 64
-"""Pieces a thread may be ahead of the loop."""
-_TURN = 32
-"""Pieces an async generator may give before others get a turn: one that never waits would stop the clock."""
-
-_CLOSING = 1.0
-"""Seconds a generator gets to clean up."""
+"""A generator that gives more characters than this is stopped."""
+_MAX_QUEUED = 64
+"""Pieces that a thread may send before the event loop has received them."""
+_PIECES_PER_TURN = 32
+"""After so many pieces of an async generator other tasks get a turn: otherwise its time-out would never fire."""
+_CLOSE_SECONDS = 1.0
+"""How long a generator may take to clean up."""
 
 
 class _Stopped(Exception):
-    """Nobody wants any more pieces."""
+    """The stream is closed: no more pieces are wanted."""
 
 
 class Stream:
-    """What one call has put out so far. `add` runs on the loop, `send` in the tool's thread."""
+    """The output of one call so far. `add` runs in the event loop, `send` in the tool's thread."""
 
-    __slots__ = ("_ahead", "_began", "_context", "_loop", "_pieces", "_size", "closed", "response", "started", "used")
+    __slots__ = (
+        "_context",
+        "_loop",
+        "_pieces",
+        "_queue_slots",
+        "_size",
+        "_started_at",
+        "closed",
+        "response",
+        "started",
+        "used",
+    )
 
     def __init__(self, context: ToolContext) -> None:
-        self._began = perf_counter()
+        self._started_at = perf_counter()
         self.started = False
         self.used = False
         self.closed = False
         self.response: ToolResponse | None = None
-        """Yielded or returned by the generator itself: its flags, artifacts and extras count."""
+        """Yielded or returned by the generator itself; its flags, artifacts and extras are used."""
         self._context = context
         self._pieces: list[str] = []
         self._size = 0
-        self._ahead: threading.Semaphore | None = None
+        self._queue_slots: threading.Semaphore | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def seconds(self) -> float:
-        """How long the call has been under way."""
-        return perf_counter() - self._began
+        """How long the call has been running."""
+        return perf_counter() - self._started_at
 
     def text(self) -> str:
         return "".join(self._pieces)
@@ -76,20 +86,20 @@ class Stream:
                 count += 1
                 if self.closed:
                     break
-                if count % _TURN == 0:
+                if count % _PIECES_PER_TURN == 0:
                     await asyncio.sleep(0)
         finally:
             await _aclose(source)
 
     def open_for_thread(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ahead = threading.Semaphore(_AHEAD)
+        self._queue_slots = threading.Semaphore(_MAX_QUEUED)
 
     def send(self, piece: Any) -> None:
-        """Hand a piece to the loop, waiting while it is too far behind."""
+        """Pass a piece to the event loop; waits while too many are queued."""
         assert self._loop is not None
-        assert self._ahead is not None
-        self._ahead.acquire()
+        assert self._queue_slots is not None
+        self._queue_slots.acquire()
         if self.closed:
             raise _Stopped
         self._loop.call_soon_threadsafe(self._receive, piece)
@@ -98,26 +108,26 @@ class Stream:
         try:
             self.add(piece)
         finally:
-            if self._ahead is not None:
-                self._ahead.release()
+            if self._queue_slots is not None:
+                self._queue_slots.release()
 
     def close(self) -> None:
         self.closed = True
-        if self._ahead is not None:
-            self._ahead.release()
+        if self._queue_slots is not None:
+            self._queue_slots.release()
 
 
 async def _aclose(source: AsyncIterator[Any]) -> None:
-    """End a generator, but do not wait for one that will not end."""
+    """Close a generator, but do not wait long for one that does not end."""
     close: Any = getattr(source, "aclose", None)
     if close is not None:
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(_CLOSING):
+            async with asyncio.timeout(_CLOSE_SECONDS):
                 await close()
 
 
 def pump(function: Callable[[], Any], stream: Stream) -> Any:
-    """In a thread: call a sync tool, and if it gives a generator (or a response with one), iterate it right here."""
+    """In a thread: call a sync tool, and iterate the generator that it returns (or puts in its response)."""
     stream.started = True
     value = function()
     source: Any = value.observation if isinstance(value, ToolResponse) else value

@@ -1,7 +1,7 @@
-"""Threads for sync tools: a bounded pool of daemon threads that never holds up the loop or the end of the process.
+"""Threads for sync tools: a bounded pool of daemon threads that never delays the event loop or the end of the process.
 
-A thread cannot be stopped. When its caller gives up, the thread is abandoned: another one takes its place, and it
-ends when its work does.
+A thread cannot be stopped. When its caller gives up, the thread is abandoned: another one replaces it, and it ends when
+its work does.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class _Job:
         try:
             result = self.context.run(self.work), None
         except BaseException as error:
-            # As a value: a future takes no StopIteration, and nothing may end the thread.
+            # As a value: a future refuses StopIteration, and nothing may end the thread.
             result = None, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is waiting
             self.loop.call_soon_threadsafe(self._deliver, result)
 
     def _deliver(self, result: tuple[Any, BaseException | None]) -> None:
@@ -55,16 +55,16 @@ class ToolThreads:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._wanted = 0
-        """Jobs that wait or run and were not abandoned."""
+        self._active = 0
+        """Jobs that wait or run and are not abandoned."""
         self._threads = 0
-        """Threads that serve them."""
+        """Threads for these jobs."""
         self._abandoned = 0
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """`work()` in a thread, with the caller's context variables. Raises what it raises, whatever that is.
 
-        Cancelling abandons the thread if the work has begun, and forgets the work if it has not.
+        Cancelling abandons the thread if the work has started, and drops the work if it has not.
         """
         job = _Job(work)
         self._submit(job)
@@ -73,27 +73,27 @@ class ToolThreads:
         except BaseException:
             self._abandon(job)
             raise
-        if isinstance(error, (GeneratorExit, StopIteration)):  # inside a coroutine these mean something else
+        if isinstance(error, (GeneratorExit, StopIteration)):  # raised in a coroutine, these would end it
             raise RuntimeError(type(error).__name__) from error
         if error is not None:
             raise error
         return value
 
     def _submit(self, job: _Job) -> None:
-        if self._pid != os.getpid():  # a fork took the counters along but not the threads
+        if self._pid != os.getpid():  # a fork copies the counters but not the threads
             self._reset()
         with self._lock:
-            self._wanted += 1
+            self._active += 1
             try:
                 self._grow()
-            except RuntimeError:  # the system gives no more threads
+            except RuntimeError:  # the system refuses to start another thread
                 if not self._threads:
-                    self._wanted -= 1
+                    self._active -= 1
                     raise
         self._jobs.put(job)
 
     def _grow(self) -> None:
-        while self._threads < min(self._wanted, self._size):
+        while self._threads < min(self._active, self._size):
             threading.Thread(target=self._serve, name="treadle-tool", daemon=True).start()
             self._threads += 1
 
@@ -109,15 +109,15 @@ class ToolThreads:
                 if job.state == "abandoned":
                     self._abandoned -= 1
                     return
-                self._wanted -= 1
-            del job  # keep nothing of it alive while waiting
+                self._active -= 1
+            del job  # do not keep its result alive while waiting for the next
 
     def _abandon(self, job: _Job) -> None:
         with self._lock:
             if job.state == "waiting":
-                self._wanted -= 1
+                self._active -= 1
             elif self._abandoned < self._max_abandoned:
-                self._wanted -= 1
+                self._active -= 1
                 self._threads -= 1
                 self._abandoned += 1
             else:

@@ -1,4 +1,4 @@
-"""A set of tools under unique names. Wrapping gives a new one: `filtered`, `prefixed`, `approved`, `+`."""
+"""A set of tools with unique names. `filtered`, `prefixed`, `approved` and `+` give a new one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle._tools.validation import check_name, check_schema
 from treadle._types.errors import ConfigError, DuplicateToolError
 from treadle._types.request import ToolSchema
 
-_ACCEPTED = "a Tool, a BaseTool object, a function, or an object with as_tool() such as an agent"
+_ACCEPTED = "a Tool, a BaseTool instance, a function, or an object with as_tool() such as an agent"
 
 
 class Toolkit:
@@ -29,15 +29,13 @@ class Toolkit:
             self.register(item)
 
     def register(self, item: object) -> Tool:
-        """Add a tool, or what can be made one. Usable as a decorator."""
+        """Add a tool, or anything that can be made one. Can be used as a decorator."""
         tool = _as_tool(item)
         check_name(tool.name)
         check_schema(tool.parameters, tool.name)
         _check_policy(tool)
         if tool.name in self._tools:
-            raise DuplicateToolError(
-                f"there is already a tool {tool.name!r}: rename one, or use toolkit.prefixed('...')"
-            )
+            raise DuplicateToolError(f"two tools are named {tool.name!r}: rename one, or use toolkit.prefixed('...')")
         self._tools[tool.name] = tool
         self._schemas = None
         return tool
@@ -51,22 +49,22 @@ class Toolkit:
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """What the model is told."""
+        """What the model is shown of the tools."""
         if self._schemas is None:
             self._schemas = tuple(tool.schema for tool in self)
         return self._schemas
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
-        """Names that look like `name`, best first."""
-        folded = {known.casefold(): known for known in self._tools}
-        # Comparing is quadratic in the length, and the name may be anything.
+        """The names most similar to `name`, best first."""
+        folded = {tool_name.casefold(): tool_name for tool_name in self._tools}
+        # Comparing is quadratic in the length, and a model may write any name.
         return [folded[match] for match in difflib.get_close_matches(name[:64].casefold(), folded, count, 0.5)]
 
     def filtered(self, keep: Iterable[str] | Callable[[Tool], bool]) -> Toolkit:
         """Only the tools with these names, or those a predicate keeps."""
         if callable(keep):
             return Toolkit(tool for tool in self if keep(tool))
-        names = self._known(keep)
+        names = self._existing(keep)
         return Toolkit(tool for tool in self if tool.name in names)
 
     def prefixed(self, prefix: str) -> Toolkit:
@@ -74,15 +72,16 @@ class Toolkit:
         return Toolkit(tool.replace(name=prefix + tool.name) for tool in self)
 
     def approved(self, policy: Approval, names: Iterable[str] | None = None) -> Toolkit:
-        """The same tools, all or the named ones under this approval policy."""
-        chosen = set(self._tools) if names is None else self._known(names)
+        """The same tools; all of them, or those in `names`, with this approval policy."""
+        chosen = set(self._tools) if names is None else self._existing(names)
         return Toolkit(tool.replace(approval=policy) if tool.name in chosen else tool for tool in self)
 
-    def _known(self, names: Iterable[str]) -> set[str]:
+    def _existing(self, names: Iterable[str]) -> set[str]:
         chosen = {names} if isinstance(names, str) else set(names)
         for name in sorted(chosen - self._tools.keys()):
-            near = ", ".join(self.nearest(name) or self.names[:20])
-            raise ConfigError(f"there is no tool {name!r} in this toolkit; did you mean: {near}?")
+            near = self.nearest(name)
+            hint = f"did you mean: {', '.join(near)}?" if near else f"expected one of: {', '.join(self.names[:20])}"
+            raise ConfigError(f"there is no tool {name!r} in this toolkit; {hint}")
         return chosen
 
     def __add__(self, other: Iterable[object]) -> Toolkit:
@@ -122,21 +121,21 @@ def _as_tool(item: object) -> Tool:
     if isinstance(item, Tool):
         return item
     if isinstance(item, type):
-        raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an object of it")
+        raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an instance of it")
     convert: Any = getattr(item, "as_tool", None)
-    made: Any = convert() if callable(convert) else make_tool(item) if callable(item) else None
-    if not isinstance(made, Tool):
+    tool: Any = convert() if callable(convert) else make_tool(item) if callable(item) else None
+    if not isinstance(tool, Tool):
         raise TypeError(f"a tool must be {_ACCEPTED}, not {type(item).__name__}")
-    return made
+    return tool
 
 
 def _check_policy(tool: Tool) -> None:
-    """A `Tool` written by hand is not checked when it is made."""
+    """The constructor of `Tool` checks nothing."""
     if not callable(tool.execute):
         raise ConfigError(f"tool {tool.name!r}: execute must be a function")
     seconds: Any = tool.timeout
     if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
-        raise ConfigError(f"tool {tool.name!r}: timeout must be seconds above 0, or None for no limit")
+        raise ConfigError(f"tool {tool.name!r}: timeout must be a number of seconds above 0, or None for no limit")
     if tool.effect not in get_args(Effect):
         raise ConfigError(
             f"tool {tool.name!r}: effect must be one of {', '.join(get_args(Effect))}, not {tool.effect!r}"

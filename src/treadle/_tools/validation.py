@@ -1,6 +1,6 @@
-"""Checks arguments against a tool's JSON Schema, and the schema itself before anything relies on it.
+"""Validates arguments against a tool's JSON Schema, and the schema itself when a tool is registered.
 
-jsonschema-rs does the checking. It is imported at the first check, and each schema is compiled once.
+jsonschema-rs does the work. It is imported at the first validation, and each schema is compiled once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_VALUE = 80
 _MAX_ERRORS = 8
-_KEPT = 4096
+_MAX_CHECKERS = 4096
 
 _LIMITS = {
     "minimum": "at least {}",
@@ -41,7 +41,7 @@ _LIMITS = {
 
 
 def check_name(name: str) -> None:
-    """Providers refuse other names than these, so we do it first."""
+    """Raise `ConfigError` for a name that providers would refuse."""
     if _NAME.fullmatch(name):
         return
     suggestion = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64] or "my_tool"
@@ -55,13 +55,14 @@ def cut_middle(text: str, limit: int = _MAX_VALUE) -> str:
 
 
 class Checker:
-    """One schema, ready to check arguments. Use `checker()`: it keeps them."""
+    """Validates arguments against one schema. Get one from `checker()`, which keeps them."""
 
-    __slots__ = ("_validator", "known", "parameters", "trusted")
+    __slots__ = ("_validator", "names", "parameters", "trusted")
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self.parameters = parameters
-        self.known = _known_names(parameters)
+        self.names = _argument_names(parameters)
+        """All argument names there are; None when the schema allows others."""
         self.trusted = False
         self._validator: Validator | None = None
 
@@ -73,10 +74,10 @@ class Checker:
             self._validator = jsonschema_rs.validator_for(schema, offline=True)
         return self._validator
 
-    def validate(self, args: dict[str, Any], settled: Collection[str] = ()) -> list[str]:
-        """What is wrong with the arguments, in words the model can act on; empty when nothing is.
+    def validate(self, args: dict[str, Any], ignored: Collection[str] = ()) -> list[str]:
+        """What is wrong with the arguments, one text for each problem that the model can act on.
 
-        Nothing is said about `settled` ones: what the model wrote for them does not count.
+        Problems with `ignored` arguments are left out: extras replace what the model wrote for them.
 
         >>> checker({"type": "object", "properties": {"count": {"type": "integer"}}}).validate({"count": "three"})
         ['argument \\'count\\': expected integer, got string "three"']
@@ -85,30 +86,30 @@ class Checker:
             validator = self.compile()
             if validator.is_valid(args):
                 return []
-            errors = (error for error in validator.iter_errors(args) if not settled or _argument(error) not in settled)
+            errors = (error for error in validator.iter_errors(args) if not ignored or _argument(error) not in ignored)
             return [_explain(error, args) for error in islice(errors, _MAX_ERRORS)]
         except ValueError as error:
-            return [f"the arguments cannot be checked: {cut_middle(str(error), 200)}"]
+            return [f"the arguments cannot be validated: {cut_middle(str(error), 200)}"]
 
 
 _checkers: dict[int, Checker] = {}
 
 
 def checker(parameters: Mapping[str, Any]) -> Checker:
-    """The checker of this schema object: made once, kept as long as there is room."""
-    kept = _checkers.get(id(parameters))
-    if kept is None:
-        while len(_checkers) >= _KEPT:
+    """The checker of this schema object. The latest few thousand are kept."""
+    existing = _checkers.get(id(parameters))
+    if existing is None:
+        while len(_checkers) >= _MAX_CHECKERS:
             _checkers.pop(next(iter(_checkers)), None)
-        # The checker holds the schema, so its id cannot come to mean another one.
-        kept = _checkers[id(parameters)] = Checker(parameters)
-    return kept
+        # The checker keeps the schema alive, so no other object can get its id.
+        existing = _checkers[id(parameters)] = Checker(parameters)
+    return existing
 
 
 def check_schema(parameters: object, tool: str = "") -> None:
-    """Raise `SchemaError` unless arguments can be checked against this schema. Nothing is ever fetched for it."""
-    kept = _checkers.get(id(parameters))
-    if kept is not None and kept.trusted:
+    """Raise `SchemaError` unless arguments can be validated against this schema. References are never fetched."""
+    existing = _checkers.get(id(parameters))
+    if existing is not None and existing.trusted:
         return
     where = f"tool {tool!r}" if tool else "the tool"
     if not isinstance(parameters, Mapping):
@@ -122,25 +123,25 @@ def check_schema(parameters: object, tool: str = "") -> None:
     try:
         checker(schema).compile()
     except ValueError as error:
-        raise SchemaError(f"{where}: its parameters cannot be checked: {_schema_problem(error)}") from None
+        raise SchemaError(f"{where}: its parameters are not a valid JSON Schema: {_schema_problem(error)}") from None
     trust_schema(schema)
 
 
 def trust_schema(parameters: Mapping[str, Any]) -> None:
-    """A schema we made ourselves needs no check when it is registered: it is compiled when first used."""
+    """Skip the check at registration for a schema that we generated; it is compiled when first used."""
     checker(parameters).trusted = True
 
 
 def unknown_arguments(check: Checker, args: Mapping[str, Any]) -> list[str]:
-    """Names the schema does not speak of; none when the schema itself says what else is allowed."""
-    known = check.known
-    return [] if known is None or args.keys() <= known else [name for name in args if name not in known]
+    """Arguments that the schema does not name; none when the schema allows others."""
+    names = check.names
+    return [] if names is None or args.keys() <= names else [name for name in args if name not in names]
 
 
-def _known_names(parameters: Mapping[str, Any]) -> frozenset[str] | None:
+def _argument_names(parameters: Mapping[str, Any]) -> frozenset[str] | None:
     if "properties" not in parameters or parameters.get("additionalProperties", False) is not False:
         return None
-    if any(word in parameters for word in ("patternProperties", "anyOf", "oneOf", "allOf", "$ref", "if")):
+    if any(keyword in parameters for keyword in ("patternProperties", "anyOf", "oneOf", "allOf", "$ref", "if")):
         return None
     return frozenset(parameters["properties"])
 
@@ -149,7 +150,7 @@ def _schema_problem(error: ValueError) -> str:
     message = cut_middle(str(getattr(error, "message", error)).splitlines()[0], 300)
     path = ".".join(str(step) for step in getattr(error, "instance_path", ()))
     if "Pointer" in message or "Resource" in message or "meta-schema" in message:
-        return f'{message}; define it under "$defs" of the same schema, nothing is fetched from elsewhere'
+        return f'{message}; define it under "$defs" of the same schema: references to other documents are not fetched'
     return (
         f"at {path}: {message}; correct that keyword"
         if path

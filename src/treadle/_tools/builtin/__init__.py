@@ -1,4 +1,4 @@
-"""The tools that come with Treadle, by name. A tool's module is imported when the tool is asked for."""
+"""The built-in tools, by name. A tool's module is imported when the tool is requested."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILTINS = {
     "wikipedia": "Search and read Wikipedia",
     "yahoo_finance": "Prices of shares, funds, indices and currencies",
 }
-"""Name to one line about it."""
+"""A one-line description of each built-in, by name."""
 
 _MODULES = {
     "arxiv": "web.arxiv",
@@ -47,24 +47,24 @@ _MODULES = {
     "wikipedia": "web.wikipedia",
     "yahoo_finance": "web.yahoo_finance",
 }
-"""Where the factory of the same name is."""
+"""The module, below this package, with the factory of each built-in."""
 
 
 def builtin_factory(name: str) -> Callable[..., Tool | list[Tool]]:
-    """What makes the built-in tool `name`."""
+    """The function that makes the built-in tool `name`."""
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def builtin(name: str, **params: Any) -> Tool | list[Tool]:
-    """The built-in tool `name`, or the tools of that family; `params` are the factory's own."""
+    """The built-in tool `name`, or the list of tools that it stands for; `params` go to its factory."""
     if name not in BUILTINS:
         near = get_close_matches(name, BUILTINS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(BUILTINS)}"
-        raise ConfigError(f"no built-in tool is called {name!r}; {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(BUILTINS)}"
+        raise ConfigError(f"there is no built-in tool {name!r}; {hint}")
     factory = builtin_factory(name)
     try:
         inspect.signature(factory).bind(**params)
     except TypeError as error:
-        takes = ", ".join(inspect.signature(factory).parameters)
-        raise ConfigError(f"built-in tool {name!r}: {error}; it takes: {takes}") from None
+        expected = ", ".join(inspect.signature(factory).parameters)
+        raise ConfigError(f"built-in tool {name!r}: {error}; it takes: {expected}") from None
     return factory(**params)

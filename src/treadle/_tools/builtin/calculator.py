@@ -1,4 +1,4 @@
-"""Arithmetic as people and models write it, exact where it can be. Nothing is ever evaluated as code."""
+"""Arithmetic as people and models write it, exact where possible. Nothing is evaluated as code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LENGTH = 1_000
 MAX_DEPTH = 60
 
 _CONSTANTS = {"pi": numbers.PI, "π": numbers.PI, "e": numbers.E}
-_WORD_SIGNS = {"x": "*", "X": "*", "of": "*", "times": "*", "mod": "%", "plus": "+", "minus": "-"}
+_WORD_OPERATORS = {"x": "*", "X": "*", "of": "*", "times": "*", "mod": "%", "plus": "+", "minus": "-"}
 _SPELLINGS = str.maketrans(
     dict.fromkeys("\u00d7\u00b7\u22c5", "*")  # multiplication signs
     | dict.fromkeys("\u00f7\u2215", "/")
@@ -37,8 +37,10 @@ def calculator(*, timeout: float = 5.0) -> Tool:
     return Tool(
         name="calculator",
         description=(
-            "Work out an arithmetic expression and return the number. Operators: + - * / ^ (power) // % (remainder, or percent as in "
-            "'15% of 80' and '200 + 10%'), n!. Constants: pi, e. Functions: " + ", ".join(numbers.FUNCTIONS) + ". "
+            "Work out an arithmetic expression and return the number. Operators: + - * / ^ (power) // % (remainder, or "
+            "percent as in '15% of 80' and '200 + 10%'), n!. Constants: pi, e. Functions: "
+            + ", ".join(numbers.FUNCTIONS)
+            + ". "
             "log is to base 10 (or log(x, base)), ln natural; angles are in radians."
         ),
         parameters=object_schema(
@@ -59,31 +61,33 @@ def calculator(*, timeout: float = 5.0) -> Tool:
 
 
 def calculate(expression: str) -> str:
-    """The value of an expression, without the noise of binary fractions; a `ToolError` says what is wrong with it."""
+    """The value of an expression in decimal, without binary rounding errors; a `ToolError` says what is wrong."""
     if len(expression) > MAX_LENGTH:
-        raise ToolError(f"the expression is longer than {MAX_LENGTH} characters: work it out in parts")
+        raise ToolError(f"the expression is longer than {MAX_LENGTH} characters: calculate it in parts")
     try:
         with localcontext(numbers.CONTEXT):
-            return numbers.show(_Parser(expression).whole())
+            return numbers.show(_Parser(expression).parse())
     except (ZeroDivisionError, DivisionByZero):
         raise ToolError("division by zero") from None
     except (InvalidOperation, ValueError):
-        raise ToolError("not defined for these numbers (like the square root of a negative one)") from None
+        raise ToolError(
+            "the result is not defined for these numbers (for example the square root of a negative number)"
+        ) from None
     except (DecimalException, OverflowError):
         raise ToolError("the result is too large") from None
 
 
 class _Parser:
-    """Recursive descent: sum > product > signed > power > postfix > atom, each a method."""
+    """A recursive descent parser: sum > product > signed > power > postfix > atom, one method each."""
 
     def __init__(self, text: str) -> None:
         self._text = _GROUPS.sub("", text.translate(_SPELLINGS))
         self._depth = 0
         self._joins_commas = True
-        """1,000 is one number, except between the arguments of a function that takes several."""
+        """1,000 is one number, except among the arguments of a function that takes several."""
         self._move(0)
 
-    def whole(self) -> Number:
+    def parse(self) -> Number:
         if self._kind == "end":
             raise ToolError("the expression is empty")
         value = self._sum()
@@ -102,7 +106,7 @@ class _Parser:
         return value
 
     def _product(self) -> tuple[Number, bool]:
-        """The value, and whether it is nothing but a percentage."""
+        """The value, and whether it is just a percentage."""
         value, is_percent = self._signed()
         while True:
             sign = self._token
@@ -125,7 +129,7 @@ class _Parser:
     def _signed(self) -> tuple[Number, bool]:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise ToolError(f"the expression is nested more than {MAX_DEPTH} deep: work it out in parts")
+            raise ToolError(f"the expression is nested more than {MAX_DEPTH} levels deep: calculate it in parts")
         sign = self._token
         if sign in ("-", "+", "√"):
             self._next()
@@ -182,9 +186,9 @@ class _Parser:
 
     def _call(self, name: str) -> Number:
         if name not in numbers.FUNCTIONS:
-            raise ToolError(f"unknown name {name[:40]!r}: there are pi, e and {', '.join(numbers.FUNCTIONS)}")
-        function, fewest, most = numbers.FUNCTIONS[name]
-        outside, self._joins_commas = self._joins_commas, most == 1
+            raise ToolError(f"unknown name {name[:40]!r}; expected pi, e or one of: {', '.join(numbers.FUNCTIONS)}")
+        function, min_args, max_args = numbers.FUNCTIONS[name]
+        outside, self._joins_commas = self._joins_commas, max_args == 1
         self._next()
         self._expect("(")
         values = [self._sum()]
@@ -193,15 +197,15 @@ class _Parser:
             values.append(self._sum())
         self._joins_commas = outside
         self._expect(")")
-        if not fewest <= len(values) <= most:
-            takes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        if not min_args <= len(values) <= max_args:
+            takes = f"{min_args}" if min_args == max_args else f"{min_args} to {max_args}"
             raise ToolError(
                 f"{name} takes {takes} numbers, not {len(values)} (write them without thousands separators)"
             )
         return numbers.finite(function(*values))
 
     def _starts_factor(self) -> bool:
-        """Whether a factor follows without a sign: 2(3 + 4), 2 pi."""
+        """Whether a factor follows without an operator: 2(3 + 4), 2 pi."""
         return self._kind == "name" or self._token in ("(", "√")
 
     def _operand_follows(self) -> bool:
@@ -209,11 +213,11 @@ class _Parser:
         following = _TOKEN.match(self._text, self._end)
         assert following is not None
         word = following["name"]
-        return bool(following["number"] or following["sign"] in ("(", "√") or (word and word not in _WORD_SIGNS))
+        return bool(following["number"] or following["sign"] in ("(", "√") or (word and word not in _WORD_OPERATORS))
 
     def _expect(self, sign: str) -> None:
         if self._token != sign:
-            raise self._unexpected(f", where {sign!r} should be")
+            raise self._unexpected(f"; expected {sign!r}")
         self._next()
 
     def _next(self) -> None:
@@ -225,11 +229,12 @@ class _Parser:
         self._kind: str = match.lastgroup or "end"
         self._token: str = match[self._kind]
         self._end = match.end()
-        if self._kind == "name" and self._token in _WORD_SIGNS:
-            self._kind, self._token = "sign", _WORD_SIGNS[self._token]
+        if self._kind == "name" and self._token in _WORD_OPERATORS:
+            self._kind, self._token = "sign", _WORD_OPERATORS[self._token]
 
-    def _unexpected(self, where: str = "") -> ToolError:
-        found = "the end" if self._kind == "end" else repr(self._token)
+    def _unexpected(self, expected: str = "") -> ToolError:
+        token = "end" if self._kind == "end" else repr(self._token)
         return ToolError(
-            f"cannot read the expression: unexpected {found} at position {self._end}{where}. Example: (2 + 3.5) * sqrt(16)"
+            f"cannot parse the expression: unexpected {token} at position {self._end}{expected}. "
+            "Example: (2 + 3.5) * sqrt(16)"
         )

@@ -1,4 +1,4 @@
-"""Code in Python or JavaScript, in a sandbox."""
+"""Runs Python or JavaScript code in a sandbox."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from treadle._tools.sandbox.bwrap import BwrapSandbox, Language
 from treadle._tools.sandbox.monty import MontySession
 from treadle._types.errors import ConfigError
 
-_ABOUT = {
+_DESCRIPTIONS = {
     "monty": "Python runs in a small interpreter: no files, no network, no classes that inherit, few modules.",
-    "bwrap": "Python is whole CPython with the packages of this installation, without a network; /work is the only folder to write to.",
+    "bwrap": (
+        "Python is whole CPython with the packages of this installation, without a network; "
+        "/work is the only folder to write to."
+    ),
 }
 _MAX_CHARS = 100_000
 
@@ -28,34 +31,41 @@ def code_exec(
     seconds: float = 10.0,
     memory: int = 256 * 1024 * 1024,
 ) -> Tool:
-    """`folder` is what the code sees as /work, with `monty` to read unless it may `write`. JavaScript needs bubblewrap and node."""
-    known = [str(language) for language in languages]
-    if not known or set(known) - {"python", "javascript"} or sandbox not in _ABOUT:
-        raise ConfigError("code_exec runs python and javascript, Python in the sandbox monty or bwrap")
+    """The code sees `folder` as /work, in the sandbox `monty` read-only unless `write` is true.
+
+    JavaScript always runs in bubblewrap, and needs node.
+    """
+    names = [str(language) for language in languages]
+    if not names or set(names) - {"python", "javascript"}:
+        raise ConfigError(f"code_exec: languages must be python, javascript or both, not {names}")
+    if sandbox not in _DESCRIPTIONS:
+        raise ConfigError(f"code_exec: unknown sandbox {sandbox!r}; expected one of: {', '.join(_DESCRIPTIONS)}")
     limits = SandboxLimits(seconds=seconds, memory=memory)
 
-    async def execute(code: str, language: str = known[0]) -> ToolResponse:
+    async def execute(code: str, language: str = names[0]) -> ToolResponse:
         if language == "python" and sandbox == "monty":
             result = await MontySession(limits, folder=folder, write=write).run(code)
         else:
             result = await BwrapSandbox(limits, folder=folder).run(code, cast("Language", language))
         return _response(result)
 
-    about: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "code": {"type": "string", "minLength": 1, "maxLength": _MAX_CHARS, "description": "The whole program."}
     }
-    if len(known) > 1:
-        about["language"] = {
+    if len(names) > 1:
+        properties["language"] = {
             "type": "string",
-            "enum": known,
-            "default": known[0],
+            "enum": names,
+            "default": names[0],
             "description": "What it is written in.",
         }
-    python = f" {_ABOUT[sandbox]}" if "python" in known else ""
+    python = f" {_DESCRIPTIONS[sandbox]}" if "python" in names else ""
     return Tool(
         name="code_exec",
-        description=f"Run {' or '.join(known)} code in a sandbox and see what it prints.{python} Each call starts afresh.",
-        parameters=object_schema(about, ("code",)),
+        description=(
+            f"Run {' or '.join(names)} code in a sandbox and see what it prints.{python} Each call starts afresh."
+        ),
+        parameters=object_schema(properties, ("code",)),
         execute=execute,
         timeout=seconds + 20,
         effect="pure" if not write and not folder else "unsafe",

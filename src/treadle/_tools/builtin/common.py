@@ -1,4 +1,4 @@
-"""What the built-in tools share: schemas, keys, the guarded client, answers of services, texts cut to size."""
+"""Shared by the built-in tools: schemas, API keys, the HTTP client, reading of responses, cutting of texts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 if TYPE_CHECKING:
-    from treadle._tools.guard import Fetched
+    from treadle._tools.builtin.http.client import HttpResponse
 
 T = TypeVar("T")
 
 
 class Hit(Struct, frozen=True, omit_defaults=True):
-    """One thing a search found."""
+    """One search result."""
 
     title: str
     url: str
@@ -45,16 +45,16 @@ QUERY_SCHEMA = object_schema(
 )
 
 
-def find_key(given: str | None, variable: str, service: str, get_it_at: str) -> str:
-    """A service's key: given, or from the environment when the tool is called."""
-    key = given or os.environ.get(variable, "")
-    if not key:
-        raise ToolError(f"{service} needs a key: set {variable} (from {get_it_at})")
-    return key
+def required_setting(value: str | None, variable: str, service: str, get_it_at: str) -> str:
+    """An API key or the like: `value`, or else the environment variable's value at the time of the call."""
+    setting = value or os.environ.get(variable, "")
+    if not setting:
+        raise ToolError(f"{service} cannot be used: set {variable} in the environment (get it at {get_it_at})")
+    return setting
 
 
 def client_for(client: GuardedClient | None, base_url: str, timeout: float) -> GuardedClient:
-    """The client given, or one that may also reach `base_url` itself, which the operator chose, wherever it is."""
+    """`client`, or a new one that may also reach `base_url`, even if that is private: the operator chose it."""
     if client is not None:
         return client
     parts = urlsplit(base_url)
@@ -62,25 +62,25 @@ def client_for(client: GuardedClient | None, base_url: str, timeout: float) -> G
     return GuardedClient(allow_hosts=[f"{parts.hostname}:{port}"] if parts.hostname else [], timeout=timeout)
 
 
-def check_status(answer: Fetched, service: str, variable: str = "", secret: str = "") -> None:
-    """Refuse an answer that is not a success, in words that say what to do; `secret` is kept out of them."""
-    if answer.status < 300:
+def check_status(response: HttpResponse, service: str, variable: str = "", secret: str = "") -> None:
+    """Raise `ToolError` unless the request succeeded; its text says what to do and never contains `secret`."""
+    if response.status < 300:
         return
-    if answer.status in (401, 403) and variable:
-        raise ToolError(f"{service} refused the key (HTTP {answer.status}): check {variable}")
-    if answer.status == 429:
-        raise ToolError(f"{service} says too many requests: wait before asking again")
-    said = plain(answer.text[:5_000])
+    if response.status in (401, 403) and variable:
+        raise ToolError(f"{service} refused the API key (HTTP {response.status}): check {variable}")
+    if response.status == 429:
+        raise ToolError(f"{service} refused the request: too many requests; wait before trying again")
+    text = plain(response.text[:5_000])
     raise ToolError(
-        f"{service} answered HTTP {answer.status}: {clip(said.replace(secret, '***') if secret else said, 300)}"
+        f"{service} answered HTTP {response.status}: {clip(text.replace(secret, '***') if secret else text, 300)}"
     )
 
 
-def read_as(answer: Fetched, shape: type[T], service: str, variable: str = "", secret: str = "") -> T:
-    """The JSON body of a successful answer."""
-    check_status(answer, service, variable, secret)
+def read_as(response: HttpResponse, shape: type[T], service: str, variable: str = "", secret: str = "") -> T:
+    """The JSON body of a successful response, as `shape`."""
+    check_status(response, service, variable, secret)
     try:
-        return answer.json(shape)
+        return response.json(shape)
     except ToolError as error:
         raise ToolError(f"{service}: {error}") from None
 

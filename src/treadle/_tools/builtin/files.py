@@ -1,4 +1,4 @@
-"""Files in one work folder: list, read, write, search."""
+"""Tools for the files in one work folder: list, read, write, search."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import base64
 import mimetypes
 import os
 import time
+from contextlib import suppress
 from fnmatch import fnmatch
 
 from msgspec import Struct
 
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import clip, object_schema
-from treadle._tools.builtin.workfolder import Entry, WorkFolder, split_path
-from treadle._tools.guard import decode_text
+from treadle._tools.builtin.reading.charset import decode_text
+from treadle._tools.builtin.workfolder import Entry, NoSuchFileError, WorkFolder, split_path
 from treadle._types.errors import ToolError
 from treadle._types.events import Artifact
 
@@ -34,7 +35,7 @@ class FileText(Struct, frozen=True, omit_defaults=True):
     lines: int
     """How many lines the whole file has."""
     next_line: int = 0
-    """Where to go on reading; 0 at the end."""
+    """The line to continue reading from; 0 at the end."""
 
 
 class Written(Struct, frozen=True):
@@ -55,23 +56,18 @@ class Matches(Struct, frozen=True, omit_defaults=True):
     """A limit was reached before everything was searched."""
 
 
-def files(
-    folder: str | os.PathLike[str],
-    *,
-    write: bool = True,
-    max_chars: int = 8_000,
-    max_bytes: int = 2_000_000,
-    max_entries: int = 200,
-    timeout: float = 15.0,
-) -> list[Tool]:
-    """Tools over `folder`, which is made when it is not there; without `write` nothing can be changed."""
-    desk = _Desk(WorkFolder(folder), max_chars, max_bytes, max_entries, timeout * 0.8)
-    listing = {"path": {**_PATH, "default": "", "description": "Folder to list; empty for the work folder itself"}}
-    reading = {
+_LIST_SCHEMA = object_schema(
+    {"path": {**_PATH, "default": "", "description": "Folder to list; empty for the work folder itself"}}
+)
+_READ_SCHEMA = object_schema(
+    {
         "path": _PATH,
         "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "First line to read"},
-    }
-    searching = {
+    },
+    ("path",),
+)
+_SEARCH_SCHEMA = object_schema(
+    {
         "text": {
             "type": "string",
             "default": "",
@@ -85,59 +81,66 @@ def files(
             "description": "Only files whose name fits, like *.md",
         },
     }
+)
+_WRITE_SCHEMA = object_schema(
+    {
+        "path": _PATH,
+        "content": {"type": "string", "description": "The whole text to write"},
+        "append": {
+            "type": "boolean",
+            "default": False,
+            "description": "Add to the end instead of replacing the file",
+        },
+    },
+    ("path", "content"),
+)
+
+
+def files(
+    folder: str | os.PathLike[str],
+    *,
+    write: bool = True,
+    max_chars: int = 8_000,
+    max_bytes: int = 2_000_000,
+    max_entries: int = 200,
+    timeout: float = 15.0,
+) -> list[Tool]:
+    """Tools for the files in `folder`, which is created if missing; without `write` nothing can be changed."""
+    access = _FileAccess(WorkFolder(folder), max_chars, max_bytes, max_entries, timeout * 0.8)
     tools = [
         Tool(
             "list_files",
             "List the files and folders in the work folder.",
-            object_schema(listing),
-            desk.list,
+            _LIST_SCHEMA,
+            access.list,
             timeout,
             "pure",
         ),
         Tool(
             "read_file",
             "Read a text file in the work folder; long files come in parts.",
-            object_schema(reading, ("path",)),
-            desk.read,
+            _READ_SCHEMA,
+            access.read,
             timeout,
             "pure",
         ),
         Tool(
             "search_files",
             "Find text (any case) or file names in the work folder.",
-            object_schema(searching),
-            desk.search,
+            _SEARCH_SCHEMA,
+            access.search,
             timeout,
             "pure",
         ),
     ]
     if write:
-        writing = {
-            "path": _PATH,
-            "content": {"type": "string", "description": "The whole text to write"},
-            "append": {
-                "type": "boolean",
-                "default": False,
-                "description": "Add to the end instead of replacing the file",
-            },
-        }
-        schema = object_schema(writing, ("path", "content"))
-        tools.append(
-            Tool(
-                "write_file",
-                "Write a text file in the work folder.",
-                schema,
-                desk.write,
-                timeout,
-                "unsafe",
-                concurrent=False,
-            )
-        )
+        description = "Write a text file in the work folder."
+        tools.append(Tool("write_file", description, _WRITE_SCHEMA, access.write, timeout, "unsafe", concurrent=False))
     return tools
 
 
-class _Desk:
-    """What the tools do, with their limits."""
+class _FileAccess:
+    """The functions of the tools, with their limits."""
 
     def __init__(
         self, folder: WorkFolder, max_chars: int, max_bytes: int, max_entries: int, max_seconds: float
@@ -157,18 +160,18 @@ class _Desk:
         parts = split_path(path)
         data = self._folder.read(parts, self._max_bytes)
         name = "/".join(parts)
-        whole = decode_text(data)
-        if "\0" in whole[:8192]:
-            return _binary(name, data)
-        lines = whole.splitlines(keepends=True)
+        content = decode_text(data)
+        if "\0" in content[:8192]:
+            return _as_artifact(name, data)
+        lines = content.splitlines(keepends=True)
         if start_line > max(len(lines), 1):
-            raise ToolError(f"{name} has {len(lines)} lines only")
-        taken, size = 0, 0
+            raise ToolError(f"{name} has only {len(lines)} lines")
+        count, size = 0, 0
         for line in lines[start_line - 1 :]:
-            if taken and size + len(line) > self._max_chars:
+            if count and size + len(line) > self._max_chars:
                 break
-            taken, size = taken + 1, size + len(line)
-        end = start_line - 1 + taken
+            count, size = count + 1, size + len(line)
+        end = start_line - 1 + count
         text = clip("".join(lines[start_line - 1 : end]), self._max_chars)
         return FileText(name, text, len(lines), end + 1 if end < len(lines) else 0)
 
@@ -176,11 +179,8 @@ class _Desk:
         parts = split_path(path)
         data = content.encode("utf-8", "surrogatepass")
         if append:
-            try:
+            with suppress(NoSuchFileError):
                 data = self._folder.read(parts, self._max_bytes) + data
-            except ToolError as error:
-                if not str(error).startswith("there is no"):
-                    raise
         if len(data) > self._max_bytes:
             raise ToolError(f"the file would be larger than {self._max_bytes} bytes")
         created = self._folder.write(parts, data)
@@ -190,31 +190,31 @@ class _Desk:
         return ToolResponse(observation=Written(name, len(data), created), artifacts=(artifact,))
 
     def search(self, text: str = "", name: str = "*") -> Matches:
-        wanted, deadline = text.casefold(), time.monotonic() + self._max_seconds
-        found: list[Match] = []
+        folded, deadline = text.casefold(), time.monotonic() + self._max_seconds
+        matches: list[Match] = []
         for parts, entry in self._folder.walk((), _SKIPPED.__contains__):
             path = "/".join(parts)
-            if len(found) >= self._max_entries or time.monotonic() > deadline:
-                return Matches(tuple(found[: self._max_entries]), incomplete=True)
+            if len(matches) >= self._max_entries or time.monotonic() > deadline:
+                return Matches(tuple(matches[: self._max_entries]), incomplete=True)
             if not (fnmatch(entry.name, name) or fnmatch(path, name)):
                 continue
-            found.extend(self._lines(parts, path, wanted) if wanted else [Match(path)])
-        return Matches(tuple(found[: self._max_entries]), incomplete=len(found) > self._max_entries)
+            matches.extend(self._matching_lines(parts, path, folded) if folded else [Match(path)])
+        return Matches(tuple(matches[: self._max_entries]), incomplete=len(matches) > self._max_entries)
 
-    def _lines(self, parts: tuple[str, ...], path: str, wanted: str) -> list[Match]:
+    def _matching_lines(self, parts: tuple[str, ...], path: str, folded: str) -> list[Match]:
         try:
             data = self._folder.read(parts, self._max_bytes)
         except ToolError:
             return []
-        whole = decode_text(data)
-        if "\0" in whole[:8192]:
+        content = decode_text(data)
+        if "\0" in content[:8192]:
             return []
-        hits = ((number, line) for number, line in enumerate(whole.splitlines(), 1) if wanted in line.casefold())
-        return [Match(path, number, clip(line.strip(), 200)) for number, line in hits]
+        lines = ((number, line) for number, line in enumerate(content.splitlines(), 1) if folded in line.casefold())
+        return [Match(path, number, clip(line.strip(), 200)) for number, line in lines]
 
 
-def _binary(name: str, data: bytes) -> ToolResponse:
+def _as_artifact(name: str, data: bytes) -> ToolResponse:
     mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    said = f"{mime}, {len(data)} bytes"
-    artifact = Artifact(name=name, content=base64.b64encode(data).decode(), mime=mime, base64=True, summary=said)
-    return ToolResponse(observation=f"{name} is no text: {said}", artifacts=(artifact,))
+    size = f"{mime}, {len(data)} bytes"
+    artifact = Artifact(name=name, content=base64.b64encode(data).decode(), mime=mime, base64=True, summary=size)
+    return ToolResponse(observation=f"{name} is not a text file: {size}", artifacts=(artifact,))

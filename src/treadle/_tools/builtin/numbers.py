@@ -1,7 +1,7 @@
-"""Numbers for the calculator, and what can be done with them.
+"""The calculator's numbers and functions.
 
-They are fractions as long as they stay small, so 0.1 + 0.2 is 0.3; beyond that, and for roots and the like, they are
-decimals of 50 digits. Every value is bounded, so no expression takes long or much memory.
+Numbers are fractions as long as these stay small, so 0.1 + 0.2 is 0.3; larger ones, roots and the like are decimals of
+50 digits. Every value is bounded, so no expression takes long or much memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Number = Fraction | Decimal
 Function = Callable[..., Number]
 
 MAX_BITS = 4_096
-"""A fraction with more bits than this above or below the line becomes a decimal."""
+"""A fraction whose numerator or denominator has more bits than this becomes a decimal."""
 
 CONTEXT = Context(prec=50, Emax=9_999, Emin=-9_999, traps=[DivisionByZero, InvalidOperation, Overflow])
 PI = Decimal("3.14159265358979323846264338327950288419716939937511")
@@ -99,7 +99,7 @@ def floor_divide(left: Number, right: Number) -> Number:
 
 
 def modulo(left: Number, right: Number) -> Number:
-    """What is left after whole parts, with the sign of the right side."""
+    """The remainder, with the sign of the right side."""
     return subtract(left, multiply(right, floor_divide(left, right)))
 
 
@@ -125,17 +125,17 @@ def square_root(value: Number) -> Number:
     return decimal(value).sqrt()
 
 
-def _integer(value: Number, least: int, most: int, what: str) -> int:
-    if isinstance(value, Decimal) or value.denominator != 1 or not least <= value <= most:
-        raise ToolError(f"{what} needs a whole number from {least} to {most}")
+def _integer(value: Number, lowest: int, highest: int, what: str) -> int:
+    if isinstance(value, Decimal) or value.denominator != 1 or not lowest <= value <= highest:
+        raise ToolError(f"{what} needs a whole number from {lowest} to {highest}")
     return int(value)
 
 
 def _cube_root(value: Number) -> Number:
-    given = decimal(value)
-    size = CONTEXT.power(abs(given), Decimal(1) / 3)
+    radicand = decimal(value)
+    size = CONTEXT.power(abs(radicand), Decimal(1) / 3)
     nearest = size.to_integral_value()
-    return (nearest if nearest**3 == abs(given) else size).copy_sign(given)
+    return (nearest if nearest**3 == abs(radicand) else size).copy_sign(radicand)
 
 
 def _log(value: Number, base: Number = Fraction(10)) -> Number:
@@ -148,17 +148,17 @@ def _log(value: Number, base: Number = Fraction(10)) -> Number:
 
 def _float(function: Callable[[float], float]) -> Function:
     def apply(value: Number) -> Number:
-        given = float(value)
-        result = function(given)
-        if abs(result) < 1e-15 < abs(given):
-            result = 0.0  # sin(pi): the noise of a rounded argument
+        argument = float(value)
+        result = function(argument)
+        if abs(result) < 1e-15 < abs(argument):
+            result = 0.0  # sin(pi): the error of a rounded argument
         return Decimal(f"{result:.15g}")
 
     return apply
 
 
 def _round(value: Number, digits: Number = Fraction(0)) -> Number:
-    """Halves go away from zero, as taught in school."""
+    """Halves are rounded away from zero, as taught in school."""
     scale = Fraction(10) ** _integer(digits, -30, 30, "the number of digits")
     size = multiply(abs(value), scale)
     rounded = divide(_to_whole(math.floor)(add(size, Fraction(1, 2))), scale)
@@ -166,7 +166,7 @@ def _round(value: Number, digits: Number = Fraction(0)) -> Number:
 
 
 def _to_whole(how: Callable[[Number], int]) -> Callable[[Number], Number]:
-    """A decimal beyond its digits is whole already."""
+    """Rounds to an integer; a decimal larger than its precision is one already."""
     return lambda value: value if isinstance(value, Decimal) and value.adjusted() > 50 else Fraction(how(value))
 
 
@@ -227,9 +227,9 @@ def _integers(fold: Callable[..., int], name: str) -> Function:
     return apply
 
 
-MANY = 500
+MAX_ARGUMENTS = 500
 FUNCTIONS: dict[str, tuple[Function, int, int]] = {
-    # name: (function, fewest arguments, most arguments)
+    # name: (function, minimum number of arguments, maximum)
     "abs": (_absolute, 1, 1),
     "acos": (_float(math.acos), 1, 1),
     "asin": (_float(math.asin), 1, 1),
@@ -249,9 +249,9 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "log": (_log, 1, 2),
     "log10": (_log, 1, 1),
     "log2": (_binary_log, 1, 1),
-    "max": (_greatest, 1, MANY),
-    "mean": (_mean, 1, MANY),
-    "min": (_least, 1, MANY),
+    "max": (_greatest, 1, MAX_ARGUMENTS),
+    "mean": (_mean, 1, MAX_ARGUMENTS),
+    "min": (_least, 1, MAX_ARGUMENTS),
     "perm": (_choose(math.perm, "perm"), 2, 2),
     "pow": (power, 2, 2),
     "radians": (_radians, 1, 1),
@@ -259,7 +259,7 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "sin": (_float(math.sin), 1, 1),
     "sinh": (_float(math.sinh), 1, 1),
     "sqrt": (square_root, 1, 1),
-    "sum": (_total, 1, MANY),
+    "sum": (_total, 1, MAX_ARGUMENTS),
     "tan": (_float(math.tan), 1, 1),
     "tanh": (_float(math.tanh), 1, 1),
     "trunc": (_to_whole(math.trunc), 1, 1),

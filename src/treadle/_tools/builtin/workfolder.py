@@ -1,7 +1,7 @@
 """A folder that file tools cannot leave: no `..`, no absolute paths, no links, no devices.
 
 Where the system can open files relative to an open folder, every step of a path is opened without following links, so
-nothing can be swapped in between. Elsewhere (Windows) each step is checked, and checked again on the opened file.
+nothing can be replaced in between. Elsewhere (Windows) each step is checked, and checked again on the opened file.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from msgspec import Struct
 
 from treadle._types.errors import ToolError
 
-_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)", re.I)
+_DEVICE_NAME = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)", re.I)
 _NO_FOLLOW = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
+_OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
 
 Parts = tuple[str, ...]
+
+
+class NoSuchFileError(ToolError):
+    """There is nothing at the path."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):
@@ -40,9 +44,9 @@ class Entry(Struct, frozen=True, omit_defaults=True):
 
 
 def split_path(path: str) -> Parts:
-    """The steps of a relative path, by the strictest rules of all systems; () is the folder itself."""
+    """The parts of a relative path, by rules that hold on every system; () is the folder itself."""
     if len(path) > 1_000 or any(ord(char) < 32 or ord(char) == 127 for char in path):
-        raise ToolError("the path is too long or has control characters in it")
+        raise ToolError("the path is too long or contains control characters")
     path = path.replace("\\", "/")
     if path.startswith("/") or ":" in path:
         raise ToolError(f"refused: {path!r} is not relative to the work folder; write it like notes/today.txt")
@@ -52,15 +56,15 @@ def split_path(path: str) -> Parts:
             raise ToolError("refused: '..' would leave the work folder")
         if (
             part != part.rstrip(" .")
-            or _DEVICE.fullmatch(part.partition(".")[0].rstrip())
+            or _DEVICE_NAME.fullmatch(part.partition(".")[0].rstrip())
             or len(part.encode("utf-8", "replace")) > 250
         ):
-            raise ToolError(f"refused: {part[:60]!r} is not a name every system accepts")
+            raise ToolError(f"refused: {part[:60]!r} is not a file name that every system accepts")
     return parts
 
 
 class WorkFolder:
-    """Paths come in as `Parts`; everything that cannot be done is a `ToolError`."""
+    """Reads and writes below one folder. Paths are `Parts`; every failure is a `ToolError`."""
 
     def __init__(self, root: str | os.PathLike[str], *, handles: bool = HAS_FOLDER_HANDLES) -> None:
         Path(root).mkdir(parents=True, exist_ok=True)
@@ -68,28 +72,30 @@ class WorkFolder:
         self._handles = handles
 
     def entries(self, parts: Parts) -> list[Entry]:
-        """What a folder holds, sorted by name."""
-        with _explained(parts), self._folder(parts) as folder, os.scandir(folder.target) as found:
-            return sorted((_entry(item) for item in found), key=lambda entry: entry.name)
+        """The entries of a folder, sorted by name."""
+        with _explain_errors(parts), self._folder(parts) as folder, os.scandir(folder.target) as items:
+            return sorted((_entry(item) for item in items), key=lambda entry: entry.name)
 
     def walk(self, parts: Parts, skip: Callable[[str], bool]) -> Iterator[tuple[Parts, Entry]]:
         """Every file below a folder, depth first; folders that `skip` names are left out."""
         pending = [parts]
         while pending:
             here = pending.pop()
-            with suppress(ToolError):  # a folder that went away or may not be read
-                found = self.entries(here)
+            with suppress(ToolError):  # a folder that was removed or may not be read
+                entries = self.entries(here)
                 pending.extend(
-                    (*here, entry.name) for entry in reversed(found) if entry.kind == "folder" and not skip(entry.name)
+                    (*here, entry.name)
+                    for entry in reversed(entries)
+                    if entry.kind == "folder" and not skip(entry.name)
                 )
-                yield from (((*here, entry.name), entry) for entry in found if entry.kind == "file")
+                yield from (((*here, entry.name), entry) for entry in entries if entry.kind == "file")
 
     def read(self, parts: Parts, limit: int) -> bytes:
         """A file's bytes; one larger than `limit` is refused."""
         if not parts:
-            raise ToolError("give the path of a file")
+            raise ToolError("the path is empty: give the path of a file")
         with (
-            _explained(parts),
+            _explain_errors(parts),
             self._folder(parts[:-1]) as folder,
             os.fdopen(folder.open(parts[-1], os.O_RDONLY), "rb") as file,
         ):
@@ -101,8 +107,8 @@ class WorkFolder:
     def write(self, parts: Parts, data: bytes) -> bool:
         """Replace or create a file in one step, with the folders it needs; True when it is new."""
         if not parts:
-            raise ToolError("give the path of a file")
-        with _explained(parts), self._folder(parts[:-1], create=True) as folder:
+            raise ToolError("the path is empty: give the path of a file")
+        with _explain_errors(parts), self._folder(parts[:-1], create=True) as folder:
             before = folder.regular(parts[-1])
             draft = f".{secrets.token_hex(8)}.tmp"
             try:
@@ -137,7 +143,7 @@ class WorkFolder:
 
 
 class _Handle:
-    """An open folder: names are looked up in it, wherever its path may lead by now."""
+    """An open folder: names are looked up in it even if its path has changed since."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -146,7 +152,7 @@ class _Handle:
         if create:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=self.target)
-        return _Handle(os.open(name, _FOLDER, dir_fd=self.target))
+        return _Handle(os.open(name, _OPEN_FOLDER, dir_fd=self.target))
 
     def open(self, name: str, flags: int) -> int:
         return _only_regular(os.open(name, flags | _NO_FOLLOW, 0o644, dir_fd=self.target))
@@ -187,7 +193,7 @@ class _Checked:
         handle = _only_regular(os.open(path, flags | _NO_FOLLOW, 0o644))
         try:
             if not os.path.samestat(os.fstat(handle), self._unlinked(path)):
-                raise OSError(errno.ELOOP, "swapped while it was opened")
+                raise OSError(errno.ELOOP, "replaced while it was opened")
         except BaseException:
             os.close(handle)
             raise
@@ -206,15 +212,15 @@ class _Checked:
         os.remove(os.path.join(self.target, name))
 
     def _unlinked(self, path: str) -> os.stat_result:
-        """The state of a path that is no link of any kind and lies where its name says."""
-        found = os.lstat(path)
-        reparse = getattr(found, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
-        if stat.S_ISLNK(found.st_mode) or reparse:
+        """The status of a path that is not a link and lies inside the root."""
+        status = os.lstat(path)
+        reparse = getattr(status, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
+        if stat.S_ISLNK(status.st_mode) or reparse:
             raise OSError(errno.ELOOP, "a link")
         real = os.path.normcase(os.path.realpath(path))
         if os.path.commonpath([real, os.path.normcase(self._root)]) != os.path.normcase(self._root):
             raise OSError(errno.ELOOP, "outside")
-        return found
+        return status
 
 
 def _entry(item: os.DirEntry[str]) -> Entry:
@@ -241,24 +247,24 @@ def _check_regular(state: os.stat_result) -> os.stat_result:
     if stat.S_ISDIR(state.st_mode):
         raise IsADirectoryError(errno.EISDIR, "a folder")
     if not stat.S_ISREG(state.st_mode):
-        raise OSError(errno.EINVAL, "not a plain file")
+        raise OSError(errno.EINVAL, "not a regular file")
     return state
 
 
 @contextmanager
-def _explained(parts: Parts) -> Generator[None]:
-    """System errors as words for the model, without the folder's place on the machine."""
+def _explain_errors(parts: Parts) -> Generator[None]:
+    """System errors as `ToolError`s for the model, without the folder's path on this machine."""
     name = "/".join(parts) or "the work folder"
     try:
         yield
     except FileNotFoundError:
-        raise ToolError(f"there is no {name}") from None
+        raise NoSuchFileError(f"there is no file or folder {name}") from None
     except IsADirectoryError:
-        raise ToolError(f"{name} is a folder") from None
+        raise ToolError(f"{name} is a folder, not a file") from None
     except NotADirectoryError:
-        raise ToolError(f"{name}: a part of the path is no folder (links are not followed)") from None
+        raise ToolError(f"{name}: a part of the path is not a folder (links are not followed)") from None
     except PermissionError:
         raise ToolError(f"no permission for {name}") from None
     except OSError as error:
-        why = "links are not followed" if error.errno == errno.ELOOP else error.strerror or "it cannot be opened"
-        raise ToolError(f"refused: {name}: {why}") from None
+        reason = "links are not followed" if error.errno == errno.ELOOP else error.strerror or "it cannot be opened"
+        raise ToolError(f"refused: {name}: {reason}") from None

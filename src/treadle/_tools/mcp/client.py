@@ -1,4 +1,4 @@
-"""Tools of MCP servers, on the official SDK. It is imported when a connection is first used.
+"""Tools of MCP servers, through the official SDK, which is imported when a connection is first used.
 
 server = McpConnection("files", command="npx", args=["-y", "@modelcontextprotocol/server-filesystem", "."])
 agent = Agent(model, plugins=[McpTools(server)])        # or: Agent(model, await server.tools())
@@ -20,8 +20,8 @@ from weakref import WeakKeyDictionary
 from treadle._models.base import Model, complete
 from treadle._tools.base import Approval, Effect, Tool, ToolContext, ToolResponse
 from treadle._tools.mcp.content import to_response
-from treadle._tools.mcp.link import Link, LinkLostError, Work, describe
-from treadle._tools.mcp.open import Elicitation, Endpoint, Sampling, Transport, open_client
+from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
+from treadle._tools.mcp.transport import Elicitation, Endpoint, Sampling, Transport, open_client
 from treadle._tools.validation import check_schema
 from treadle._types.errors import MissingExtraError, SchemaError, ToolError
 from treadle._types.messages import Message
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("treadle")
 
-_CONTEXT = "treadle_context"
+_CONTEXT_PARAM = "treadle_context"
 _BACK_OFF = (0.0, 0.3, 1.0, 2.0)
 """Seconds before each attempt to connect."""
 _MAX_PAGES = 100
 
 
-class _Home:
-    """What a connection has in one event loop."""
+class _LoopState:
+    """The state of a connection in one event loop."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.link: Link | None = None
+        self.session: Session | None = None
         self.listed: tuple[RemoteTool, ...] = ()
 
 
 class McpConnection:
-    """One MCP server. It is reached when first used, and again when it is used after it died."""
+    """One MCP server. It is connected when first used, and again when used after the connection was lost."""
 
     def __init__(
         self,
@@ -79,46 +79,46 @@ class McpConnection:
             headers=dict(headers or {}),
         )
         self._opener = partial(open_client, self.endpoint, elicitation, sampling)
-        self._homes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Home] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopState] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"McpConnection({self.name!r})"
 
     @property
-    def _home(self) -> _Home:
-        return self._homes.setdefault(asyncio.get_running_loop(), _Home())
+    def _state(self) -> _LoopState:
+        return self._states.setdefault(asyncio.get_running_loop(), _LoopState())
 
     @property
     def changed(self) -> bool:
-        """The server said that its tools changed, or it is a new one since they were listed."""
-        link = self._home.link
-        return link is not None and not link.dead and link.changed
+        """The server announced a change to its tools, or was reconnected since they were listed."""
+        session = self._state.session
+        return session is not None and not session.closed and session.tools_changed
 
     async def tools(self, *, only: Collection[str] = (), approval: Approval = "allow") -> list[Tool]:
-        """Its tools under their own names, made safe for providers. One whose schema cannot be checked is left out."""
+        """Its tools, with names that providers accept. Tools whose schema is invalid are left out."""
         return [
-            made
+            tool
             for remote in await self.listed()
             if (not only or remote.name in only)
-            and (made := self.as_tool(remote, safe_name(remote.name), approval)) is not None
+            and (tool := self.as_tool(remote, safe_name(remote.name), approval)) is not None
         ]
 
     async def listed(self) -> tuple[RemoteTool, ...]:
-        """What the server offers now: asked again only after a change."""
-        home = self._home
-        link = await self._open()
-        if link.changed:
-            link.changed = False
+        """The tools the server offers now; listed again only after a change."""
+        state = self._state
+        session = await self._open()
+        if session.tools_changed:
+            session.tools_changed = False
             try:
                 async with asyncio.timeout(self.timeout):
-                    home.listed = await link.ask(_list)
+                    state.listed = await session.ask(_list_tools)
             except Exception as error:
-                link.changed = True
+                session.tools_changed = True
                 raise ToolError(f"the MCP server {self.name!r} did not list its tools: {describe(error)}") from None
-        return home.listed
+        return state.listed
 
     def as_tool(self, remote: RemoteTool, name: str, approval: Approval = "allow") -> Tool | None:
-        """A tool that calls it, under the given name."""
+        """A tool named `name` that calls the remote one; None when the remote schema is invalid."""
         hints = remote.annotations
         effect: Effect = "unsafe"
         if hints is not None and (hints.read_only_hint or hints.idempotent_hint):
@@ -126,7 +126,7 @@ class McpConnection:
         try:
             check_schema(remote.input_schema, name)
         except SchemaError as error:
-            logger.warning("MCP server %s: a tool is left out: %s", self.name, error)
+            logger.warning("MCP server %s: skipped a tool: %s", self.name, error)
             return None
         return self.tool(
             remote.name, name, remote.description or remote.title or "", remote.input_schema, effect, approval
@@ -142,14 +142,21 @@ class McpConnection:
         approval: Approval = "allow",
     ) -> Tool:
         return Tool(
-            name, description, parameters, RemoteCall(self, original, effect), timeout=self.timeout, effect=effect, approval=approval,
-            takes_extras=frozenset(), context_param=_CONTEXT,
-        )  # fmt: skip
+            name,
+            description,
+            parameters,
+            RemoteCall(self, original, effect),
+            timeout=self.timeout,
+            effect=effect,
+            approval=approval,
+            takes_extras=frozenset(),
+            context_param=_CONTEXT_PARAM,
+        )
 
     async def call(
         self, name: str, args: dict[str, Any], context: ToolContext | None = None, effect: Effect = "unsafe"
     ) -> ToolResponse:
-        """Call a tool of the server. What the server's tool reports as an error is a response; `ToolError` is for all else."""
+        """Call a tool of the server. An error that the tool reports is a response; everything else is a `ToolError`."""
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             if context is not None:
@@ -159,22 +166,22 @@ class McpConnection:
         async def work(client: Client) -> Any:
             return await client.call_tool(name, args, progress_callback=on_progress)
 
-        return to_response(await self._ask(work, again=effect != "unsafe"))
+        return to_response(await self._ask(work, may_repeat=effect != "unsafe"))
 
     async def close(self) -> None:
-        """End the connection of this event loop. It is opened again when used."""
-        if (link := self._home.link) is not None:
-            await link.close()
+        """Close the connection of this event loop. It is opened again when used."""
+        if (session := self._state.session) is not None:
+            await session.close()
 
-    async def _ask(self, work: Work, *, again: bool) -> Any:
-        """What the server says; a request that cannot do harm twice, or was never sent, is sent again to a new server."""
+    async def _ask(self, work: Work, *, may_repeat: bool) -> Any:
+        """The server's answer. A lost request is sent again if the server never got it or it may be repeated."""
         for last in (False, True):
-            link = await self._open()
+            session = await self._open()
             try:
-                return await link.ask(work)
-            except LinkLostError as lost:
-                if last or (lost.sent and not again):
-                    unknown = "; whether the call took effect is not known" if lost.sent and not again else ""
+                return await session.ask(work)
+            except SessionLostError as lost:
+                if last or (lost.sent and not may_repeat):
+                    unknown = "; it is unknown whether the call took effect" if lost.sent and not may_repeat else ""
                     raise ToolError(
                         f"the connection to the MCP server {self.name!r} was lost ({lost}){unknown}"
                     ) from None
@@ -182,59 +189,59 @@ class McpConnection:
                 raise ToolError(f"the MCP server {self.name!r} refused the call: {describe(error)}") from None
         raise AssertionError("unreachable")
 
-    async def _open(self) -> Link:
-        home = self._home
+    async def _open(self) -> Session:
+        state = self._state
         await _import_sdk()
-        async with home.lock:
-            if home.link is not None and not home.link.dead:
-                return home.link
-            why = ""
+        async with state.lock:
+            if state.session is not None and not state.session.closed:
+                return state.session
+            reason = ""
             for wait in _BACK_OFF:
                 await asyncio.sleep(wait)
-                link = Link(self._opener, self.name)
+                session = Session(self._opener, self.name)
                 try:
                     async with asyncio.timeout(self.timeout):
-                        await asyncio.shield(link.opened)
+                        await asyncio.shield(session.opened)
                 except TimeoutError:
-                    await link.close()
-                    why = f"no answer within {self.timeout:g} s"
+                    await session.close()
+                    reason = f"no answer within {self.timeout:g} s"
                     break
                 except asyncio.CancelledError:
-                    link.abandon()
+                    session.abandon()
                     raise
-                except LinkLostError as error:
-                    why = str(error)
-                    if error.hopeless:
+                except SessionLostError as error:
+                    reason = str(error)
+                    if error.permanent:
                         break
                 else:
-                    home.link = link
-                    return link
-            raise ToolError(f"the MCP server {self.name!r} cannot be reached: {why}")
+                    state.session = session
+                    return session
+            raise ToolError(f"the MCP server {self.name!r} cannot be reached: {reason}")
 
 
 class RemoteCall:
-    """What a tool of an MCP server executes."""
+    """The `execute` of an MCP server's tool."""
 
     __signature__ = inspect.Signature()
-    """None of our Python objects may be handed on to a server: what the model wrote goes, nothing else."""
+    """Without parameters, so that no extras are passed on: the server gets only what the model wrote."""
 
     def __init__(self, connection: McpConnection, original: str, effect: Effect) -> None:
         self.connection, self.original = connection, original
         self.effect: Effect = effect
 
-    async def __call__(self, /, **given: Any) -> ToolResponse:
-        context = given.pop(_CONTEXT, None)
-        return await self.connection.call(self.original, given, context, self.effect)
+    async def __call__(self, /, **args: Any) -> ToolResponse:
+        context = args.pop(_CONTEXT_PARAM, None)
+        return await self.connection.call(self.original, args, context, self.effect)
 
 
 def safe_name(name: str, prefix: str = "") -> str:
-    """A name every provider accepts."""
-    whole = f"{prefix}_{name}" if prefix else name
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", whole).strip("_")[:64] or "tool"
+    """A name that every provider accepts."""
+    full_name = f"{prefix}_{name}" if prefix else name
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", full_name).strip("_")[:64] or "tool"
 
 
 def sample_with(model: Model) -> Sampling:
-    """Lets a server ask this model."""
+    """A sampling callback that asks this model."""
 
     async def sample(messages: Sequence[Message], max_tokens: int) -> str:
         return (
@@ -245,23 +252,23 @@ def sample_with(model: Model) -> Sampling:
 
 
 async def _import_sdk() -> None:
-    """It takes a second: not in the event loop's time."""
+    """Import the SDK in a thread: it takes a second."""
     if "mcp" not in sys.modules:
         try:
             await asyncio.to_thread(import_module, "mcp")
         except ImportError:
             raise MissingExtraError("MCP", "mcp") from None
-        # It reports each lost connection with a traceback; who wants them sets up logging, a terminal does not.
+        # It logs each lost connection with a traceback; those are shown only where logging is set up.
         logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
-async def _list(client: Client) -> tuple[RemoteTool, ...]:
-    found: list[RemoteTool] = []
+async def _list_tools(client: Client) -> tuple[RemoteTool, ...]:
+    tools: list[RemoteTool] = []
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
         if not cursor:
             break
-    return tuple(found)
+    return tuple(tools)

@@ -1,4 +1,4 @@
-"""What an MCP tool gave back, in our own values: nothing of it is dropped."""
+"""Turns the result of an MCP tool into a `ToolResponse` without dropping any content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BINARY = "application/octet-stream"
 
 
 def to_response(result: CallToolResult) -> ToolResponse:
-    """Texts and images for the model, audio and binary resources as artifacts."""
+    """Texts and images go to the model, audio and binary resources become artifacts."""
     pieces: list[TextPart | ImagePart | Artifact] = []
     for number, block in enumerate(result.content, 1):
         pieces += _pieces(block, number)
@@ -39,10 +39,10 @@ def _pieces(block: Any, number: int) -> list[TextPart | ImagePart | Artifact]:
         case "audio":
             return [_artifact(f"audio-{number}", block.data, block.mime_type or "audio/wav")]
         case "resource_link":
-            about = " ".join(
+            details = " ".join(
                 filter(None, (block.title or block.name, block.mime_type and f"({block.mime_type})", block.description))
             )
-            return [TextPart(f"[resource {block.uri}: {about}]")]
+            return [TextPart(f"[resource {block.uri}: {details}]")]
         case "resource":
             return _resource(block.resource, number)
         case other:
@@ -66,13 +66,13 @@ def _artifact(name: str, data: str, mime: str, summary: str = "") -> Artifact:
 
 
 def _structured(value: Any, texts: list[str]) -> str:
-    """As JSON, unless a text already says the same, as servers are asked to do for older clients."""
+    """The structured content as JSON, unless a text repeats it, as servers do for older clients."""
     if value is None:
         return ""
-    said: list[Any] = list(texts)
+    shown: list[Any] = list(texts)
     for text in texts:
         with suppress(msgspec.DecodeError, RecursionError):
-            said.append(msgspec.json.decode(text))
+            shown.append(msgspec.json.decode(text))
     wrapped = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    repeated = value in said or (list(wrapped) == ["result"] and wrapped["result"] in (*said, texts))
+    repeated = value in shown or (list(wrapped) == ["result"] and wrapped["result"] in (*shown, texts))
     return "" if repeated else msgspec.json.encode(value).decode()

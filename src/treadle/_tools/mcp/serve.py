@@ -15,9 +15,8 @@ from treadle._types.events import Artifact
 from treadle._types.messages import ImagePart, ToolCall
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolRequestParams, CallToolResult, ContentBlock
-
     from mcp.server import Server
+    from mcp_types import CallToolRequestParams, CallToolResult, ContentBlock
 
 LIMITS = Limits(error_detail="message")
 
@@ -54,7 +53,6 @@ def make_server(toolkit: Toolkit, name: str = "treadle") -> Server[Any]:
     """Every tool that needs no approval; there is nobody here who could give one."""
     try:
         import mcp_types as types
-
         from mcp.server import Server
     except ImportError:
         raise MissingExtraError("serving over MCP", "mcp") from None

@@ -1,1 +1,1 @@
-"""Where code that a model wrote may run. `monty` is the default, `bwrap` has all of CPython; neither has a network."""
+"""Sandboxes for code that a model wrote: `monty` is the default, `bwrap` runs full CPython; neither has a network."""

@@ -1,4 +1,4 @@
-"""What the sandboxes have in common."""
+"""Limits and results that both sandboxes share."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from treadle._tools.results import cut, to_text
 
 class SandboxLimits(Struct, frozen=True):
     seconds: float = 10.0
-    """Of the code itself; waiting for tools does not count."""
+    """Run time of the code itself; waiting for tools does not count."""
     memory: int = 256 * 1024 * 1024
     output_chars: int = 50_000
     code_chars: int = 100_000
     processes: int = 32
-    """Only where code can start some at all."""
+    """Used only by sandboxes in which code can start processes."""
 
 
 class CodeResult(Struct, frozen=True):
-    """What became of a piece of code."""
+    """The result of running a piece of code."""
 
     stdout: str = ""
     value: Any = None
@@ -28,17 +28,17 @@ class CodeResult(Struct, frozen=True):
     error: str = ""
 
     def text(self, limit: int) -> str:
-        """As an observation: what was printed, then the last value or the error."""
+        """The observation: what was printed, then the last value or the error."""
         pieces = [cut(self.stdout.rstrip("\n"), limit)] if self.stdout.strip() else []
         if self.error:
             pieces.append(cut(self.error, limit))
         elif self.value is not None:
-            pieces.append(cut(self.value if isinstance(self.value, str) else _shown(self.value), limit))
+            pieces.append(cut(self.value if isinstance(self.value, str) else _repr(self.value), limit))
         return "\n".join(pieces) or "(no output)"
 
 
-def _shown(value: Any) -> str:
-    """As Python writes it, so that a list of texts looks like one."""
+def _repr(value: Any) -> str:
+    """As Python writes it, with quotes around the strings of a list."""
     try:
         return repr(value)
     except Exception:

@@ -1,4 +1,4 @@
-"""A knowledge base in one SQLite file: documents, their chunks, a full-text index, vectors where there are any."""
+"""A knowledge base in one SQLite file: documents, their chunks, a full-text index, and embedding vectors if any."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._tools.builtin.knowledge.documents import SUFFIXES, Text, cut, load
+from treadle._tools.builtin.knowledge.documents import SUFFIXES, Text, load, split
 from treadle._types.errors import MissingExtraError, ToolError
 
 Vectors = Sequence[Sequence[float]]
 Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
-"""Texts to vectors, sync or async."""
+"""Turns texts into vectors, sync or async."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents(
@@ -33,12 +33,15 @@ CREATE INDEX IF NOT EXISTS chunks_of ON chunks(document, position);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(heading, text, tokenize = "porter unicode61 remove_diacritics 2");
 CREATE TABLE IF NOT EXISTS vectors(chunk INTEGER PRIMARY KEY, vector BLOB NOT NULL);
 """
-_CHUNK = 'SELECT c.id, d.name, c.position, c.text, c.heading, c.page, c."start", c."end" FROM chunks c JOIN documents d ON d.id = c.document'
+_CHUNK = (
+    'SELECT c.id, d.name, c.position, c.text, c.heading, c.page, c."start", c."end" '
+    "FROM chunks c JOIN documents d ON d.id = c.document"
+)
 _FUSION = 60
 """The usual constant of reciprocal rank fusion."""
 _CANDIDATES = 50
 _BATCH = 50
-"""How many files are stored at once."""
+"""How many files are stored in one transaction."""
 
 _IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
 
@@ -49,13 +52,13 @@ class Document(Struct, frozen=True):
     title: str
     chunks: int
     changed: bool = False
-    """Whether adding it changed anything."""
+    """Whether it is new or its text has changed."""
     problem: str = ""
     """Why a file of a folder could not be added."""
 
 
 class Chunk(Struct, frozen=True, omit_defaults=True):
-    """A passage with its place: `id` never changes and is never used again, `position` counts the document's chunks."""
+    """A passage of a document. `id` is never reused; `position` is its index among the document's chunks."""
 
     id: int
     document: str
@@ -64,13 +67,13 @@ class Chunk(Struct, frozen=True, omit_defaults=True):
     score: float = 0.0
     heading: str = ""
     page: int = 0
-    """From 1, for documents that have pages."""
+    """Counted from 1; 0 for documents without pages."""
     start: int = 0
     end: int = 0
 
 
 class KnowledgeBase:
-    """Documents to search. Every call opens the file anew, so threads and processes may share it."""
+    """A searchable set of documents. Every call opens the file again, so threads and processes may share it."""
 
     def __init__(self, path: str | Path, *, chunk_chars: int = 1_200, overlap: int = 200) -> None:
         self.path = Path(path)
@@ -80,27 +83,27 @@ class KnowledgeBase:
     def add(self, source: Path | str, *, name: str = "") -> list[Document]:
         """Add a `Path` (a file, or a folder with all its text, Markdown, HTML and PDF files) or a text.
 
-        A document that is there already under its name is replaced when it changed.
+        A document that is stored under the same name already is replaced if its text has changed.
         """
         if isinstance(source, str):
             digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
             title = name or source.strip().partition("\n")[0].lstrip("# ")[:100]
             return self._store([(name or f"text-{digest[:12]}", Text(title, source))])
         if not source.exists():
-            raise ToolError(f"there is no {source}")
-        found = (
+            raise ToolError(f"there is no file or folder {source}")
+        paths = (
             sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
             if source.is_dir()
             else [source]
         )
-        if not found:
-            raise ToolError(f"{source} holds no {', '.join(sorted(SUFFIXES))} files")
-        if found == [source]:
+        if not paths:
+            raise ToolError(f"{source} contains no {', '.join(sorted(SUFFIXES))} files")
+        if paths == [source]:
             return self._store([(name or source.as_posix(), load(source))])
-        done: list[Document] = []
-        for start in range(0, len(found), _BATCH):
-            done += self._store([_try_load(path) for path in found[start : start + _BATCH]])
-        return done
+        documents: list[Document] = []
+        for start in range(0, len(paths), _BATCH):
+            documents += self._store([_try_load(path) for path in paths[start : start + _BATCH]])
+        return documents
 
     def remove(self, name: str) -> bool:
         with self._connected() as db:
@@ -108,16 +111,19 @@ class KnowledgeBase:
 
     def documents(self) -> list[Document]:
         with self._connected() as db:
-            counted = "SELECT d.id, d.name, d.title, (SELECT count(*) FROM chunks c WHERE c.document = d.id) FROM documents d ORDER BY d.name"
-            return [Document(*row) for row in db.execute(counted)]
+            rows = db.execute(
+                "SELECT d.id, d.name, d.title, (SELECT count(*) FROM chunks c WHERE c.document = d.id) "
+                "FROM documents d ORDER BY d.name"
+            )
+            return [Document(*row) for row in rows]
 
     def chunk(self, id: int) -> Chunk | None:
-        """The chunk an id stands for: how a citation is resolved."""
+        """The chunk with this id, or None. Citations refer to chunks by id."""
         with self._connected() as db:
             return next(iter(self._chunks(db, [(id, 0.0)])), None)
 
     def search(self, query: str, k: int = 5, *, vector: Sequence[float] | None = None) -> list[Chunk]:
-        """The best `k` chunks by BM25; with the query's vector, by words and meaning together."""
+        """The best `k` chunks by BM25; with the query's vector, by BM25 and vector similarity together."""
         with self._connected() as db:
             ranked = self._by_words(db, query, k if vector is None else _CANDIDATES)
             if vector is not None:
@@ -125,19 +131,20 @@ class KnowledgeBase:
             return self._chunks(db, ranked[:k])
 
     async def embed(self, embedder: Embedder, *, batch: int = 64) -> int:
-        """Give every chunk that has none a vector; how many got one."""
+        """Embed the chunks that have no vector yet; returns how many."""
         done = 0
         while True:
             with self._connected() as db:
                 todo = db.execute(
-                    "SELECT c.id, c.heading, c.text FROM chunks c LEFT JOIN vectors v ON v.chunk = c.id WHERE v.chunk IS NULL LIMIT ?",
+                    "SELECT c.id, c.heading, c.text FROM chunks c LEFT JOIN vectors v ON v.chunk = c.id "
+                    "WHERE v.chunk IS NULL LIMIT ?",
                     (batch,),
                 ).fetchall()
             if not todo:
                 return done
             vectors = await embedded(embedder, [f"{heading}\n{text}" if heading else text for _, heading, text in todo])
             if len(vectors) != len(todo):
-                raise ToolError(f"the embedder gave {len(vectors)} vectors for {len(todo)} texts")
+                raise ToolError(f"the embedder returned {len(vectors)} vectors for {len(todo)} texts")
             with self._connected() as db:
                 rows = ((chunk[0], _packed(vector), chunk[0]) for chunk, vector in zip(todo, vectors, strict=True))
                 db.executemany(
@@ -146,7 +153,7 @@ class KnowledgeBase:
             done += len(todo)
 
     def _store(self, documents: Sequence[tuple[str, Text | str]]) -> list[Document]:
-        """Documents under their names, in one transaction; a plain string is why one could not be read."""
+        """Store documents by name in one transaction; a string in place of a text says why it cannot be read."""
         with self._connected() as db:
             return [
                 Document(0, name, "", 0, problem=document)
@@ -159,7 +166,7 @@ class KnowledgeBase:
         digest = hashlib.sha256(
             f"{self._chunk_chars}/{self._overlap}\n{document.text}".encode("utf-8", "surrogatepass")
         ).hexdigest()
-        pieces = cut(document.text, self._chunk_chars, self._overlap)
+        pieces = split(document.text, self._chunk_chars, self._overlap)
         before = db.execute("SELECT id, title FROM documents WHERE name = ? AND digest = ?", (name, digest)).fetchone()
         if before:
             return Document(before[0], name, before[1], len(pieces))
@@ -175,13 +182,13 @@ class KnowledgeBase:
                 'INSERT INTO chunks(document, position, "start", "end", page, heading, text) VALUES (?,?,?,?,?,?,?)',
                 row,
             ).lastrowid
-            words = (chunk, _spaced(f"{document.title} {piece.heading}"), _spaced(text))
-            db.execute("INSERT INTO words(rowid, heading, text) VALUES (?, ?, ?)", words)
+            indexed = (chunk, _spaced(f"{document.title} {piece.heading}"), _spaced(text))
+            db.execute("INSERT INTO words(rowid, heading, text) VALUES (?, ?, ?)", indexed)
         return Document(key or 0, name, document.title, len(pieces), changed=True)
 
     def _drop(self, db: sqlite3.Connection, name: str) -> bool:
-        found = db.execute("SELECT id FROM documents WHERE name = ?", (name,)).fetchone()
-        if not found:
+        row = db.execute("SELECT id FROM documents WHERE name = ?", (name,)).fetchone()
+        if not row:
             return False
         for statement in (
             "DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE document = ?)",
@@ -189,7 +196,7 @@ class KnowledgeBase:
             "DELETE FROM chunks WHERE document = ?",
             "DELETE FROM documents WHERE id = ?",
         ):
-            db.execute(statement, found)
+            db.execute(statement, row)
         return True
 
     def _by_words(self, db: sqlite3.Connection, query: str, k: int) -> list[tuple[int, float]]:
@@ -202,26 +209,26 @@ class KnowledgeBase:
         return db.execute(ranked, (match, k)).fetchall()
 
     def _by_vector(self, db: sqlite3.Connection, vector: Sequence[float]) -> list[tuple[int, float]]:
-        wanted = array("f")
-        wanted.frombytes(_packed(vector))
+        target = array("f")
+        target.frombytes(_packed(vector))
         scored: list[tuple[int, float]] = []
         for chunk, packed in db.execute("SELECT chunk, vector FROM vectors"):
             other = array("f")
             other.frombytes(packed)
-            if len(other) == len(wanted):
-                scored.append((chunk, sum(map(mul, wanted, other))))
+            if len(other) == len(target):
+                scored.append((chunk, sum(map(mul, target, other))))
         return sorted(scored, key=lambda pair: -pair[1])[:_CANDIDATES]
 
     def _chunks(self, db: sqlite3.Connection, ranked: Sequence[tuple[int, float]]) -> list[Chunk]:
-        found: list[Chunk] = []
+        chunks: list[Chunk] = []
         for key, score in ranked:
             for id, name, position, text, heading, page, start, end in db.execute(f"{_CHUNK} WHERE c.id = ?", (key,)):
-                found.append(Chunk(id, name, position, text, round(score, 4), heading, page, start, end))
-        return found
+                chunks.append(Chunk(id, name, position, text, round(score, 4), heading, page, start, end))
+        return chunks
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
-        """One transaction on a connection of its own."""
+        """A new connection with one transaction."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=10.0)) as db:
@@ -252,12 +259,12 @@ def _packed(vector: Sequence[float]) -> bytes:
 
 
 def _spaced(text: str) -> str:
-    """Ideographs as words of their own: the index knows words by the blanks between them."""
+    """The text with spaces around ideographs, so that the index takes each for a word."""
     return _IDEOGRAPH.sub(r" \1 ", text)
 
 
 def _match_expression(query: str) -> str:
-    """Any of the query's words; ideographs in pairs, so that a word of two has weight."""
+    """An FTS5 expression for any of the query's words; ideographs in pairs, since most words have two."""
     terms: dict[str, None] = {}
     for word in re.findall(r"\w+", query)[:64]:
         parts = _spaced(word).split()

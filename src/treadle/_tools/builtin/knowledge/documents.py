@@ -1,30 +1,27 @@
-"""Documents as text: plain, Markdown, HTML and PDF, and how a text is cut into chunks that keep their place in it."""
+"""Reads documents (plain text, Markdown, HTML, PDF) and splits their text into chunks."""
 
 from __future__ import annotations
 
-import io
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._tools.builtin.web.readable import read_html
-from treadle._tools.guard import decode_text
-from treadle._types.errors import MissingExtraError, ToolError
+from treadle._tools.builtin.reading.charset import decode_text
+from treadle._tools.builtin.reading.html import read_html
+from treadle._tools.builtin.reading.pdf import pdf_pages
+from treadle._types.errors import ToolError
 
 SUFFIXES = frozenset({".txt", ".md", ".markdown", ".rst", ".text", ".html", ".htm", ".pdf"})
 MAX_FILE = 50_000_000
-MAX_PAGES = 2_000
-MAX_PDF_SECONDS = 60.0
 
 _SENTENCE_END = re.compile(r"[.!?]['\")\]]?\s|[\u3002\uff01\uff1f]|\n")
 _HEADING = re.compile(r"(#{1,6})\s+(.{1,200})")
 
 
 class Text(Struct, frozen=True):
-    """A document's text; `pages` are the offsets where its pages begin, when it has pages."""
+    """A document's text; `pages` are the offsets where its pages start, if it has pages."""
 
     title: str
     text: str
@@ -38,7 +35,7 @@ class Piece(Struct, frozen=True):
 
 
 def load(path: Path) -> Text:
-    """Read a file by its suffix; anything without one of its own is plain text."""
+    """Read a file by its suffix; a file with another suffix is read as plain text."""
     if path.stat().st_size > MAX_FILE:
         raise ToolError(f"{path.name} is larger than {MAX_FILE} bytes")
     data = path.read_bytes()
@@ -51,7 +48,7 @@ def load(path: Path) -> Text:
         return Text(path.stem, "\n\n".join(pages), tuple(offsets))
     text = decode_text(data)
     if "\0" in text[:8192]:
-        raise ToolError(f"{path.name} is no text")
+        raise ToolError(f"{path.name} is not a text file")
     if suffix in (".html", ".htm"):
         page = read_html(text)
         return Text(page.title or path.stem, page.text)
@@ -59,29 +56,10 @@ def load(path: Path) -> Text:
     return Text(heading[2].strip() if heading else path.stem, text)
 
 
-def pdf_pages(data: bytes) -> list[str]:
-    """The text of each page."""
-    try:
-        import pypdf
-    except ImportError:
-        raise MissingExtraError("reading PDF", "pdf") from None
-    deadline = time.monotonic() + MAX_PDF_SECONDS
-    pages: list[str] = []
-    try:
-        for page in pypdf.PdfReader(io.BytesIO(data)).pages:
-            if len(pages) >= MAX_PAGES or time.monotonic() > deadline:
-                break
-            pages.append(page.extract_text().strip())
-    except Exception as error:  # whatever a broken file makes the library raise
-        if not pages:
-            raise ToolError(f"the PDF cannot be read: {type(error).__name__}") from None
-    return pages
-
-
-def cut(text: str, size: int, overlap: int) -> list[Piece]:
-    """Chunks of about `size` characters that end where paragraphs end and begin anew at headings."""
+def split(text: str, size: int, overlap: int) -> list[Piece]:
+    """Chunks of about `size` characters that end at the end of paragraphs; a heading starts a new one."""
     pieces: list[Piece] = []
-    path: list[tuple[int, str]] = []
+    headings: list[tuple[int, str]] = []
     open_blocks: list[tuple[int, int]] = []
     heading = ""
 
@@ -99,32 +77,32 @@ def cut(text: str, size: int, overlap: int) -> list[Piece]:
             open_blocks = [last] if keeps else []
         if mark:
             level = len(mark[1])
-            path = [*(step for step in path if step[0] < level), (level, mark[2].strip())]
+            headings = [*(step for step in headings if step[0] < level), (level, mark[2].strip())]
         if not open_blocks or mark:
-            heading = " > ".join(name for _, name in path)
+            heading = " > ".join(name for _, name in headings)
         open_blocks.append((start, end))
     close()
     return pieces
 
 
 def _blocks(text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Paragraphs as (start, end); a heading stands alone and a long paragraph is split at its sentences."""
-    begin, end, at = -1, 0, 0
+    """Paragraphs as (start, end); a heading is one of its own, and a long paragraph is split at its sentences."""
+    start, end, at = -1, 0, 0
     for line in text.splitlines(keepends=True):
         blank, is_heading = not line.strip(), _HEADING.match(line) is not None
-        if begin >= 0 and (blank or is_heading):
-            yield from _split(text, begin, end, size)
-            begin = -1
+        if start >= 0 and (blank or is_heading):
+            yield from _split_paragraph(text, start, end, size)
+            start = -1
         if is_heading:
             yield at, at + len(line.rstrip())
         elif not blank:
-            begin, end = at if begin < 0 else begin, at + len(line.rstrip())
+            start, end = at if start < 0 else start, at + len(line.rstrip())
         at += len(line)
-    if begin >= 0:
-        yield from _split(text, begin, end, size)
+    if start >= 0:
+        yield from _split_paragraph(text, start, end, size)
 
 
-def _split(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
+def _split_paragraph(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     while end - start > size:
         stops = [match.end() for match in _SENTENCE_END.finditer(text, start + size // 3, start + size)]
         space = text.rfind(" ", start + size // 3, start + size)

@@ -1,4 +1,4 @@
-"""Search a local knowledge base; the chunks found carry ids that answers can cite."""
+"""The tool that searches a local knowledge base; its results have ids that answers can cite."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ def retrieval(
     about: str = "",
     timeout: float = 30.0,
 ) -> Tool:
-    """Over the knowledge base at `path`; `about` tells the model what is in it. With `embed` (texts to vectors, or the name of a
-    provider's embedding model such as `openai:text-embedding-3-small`) words and meaning are searched together; chunks
-    without a vector yet get one first."""
+    """A tool that searches the knowledge base at `path`; `about` tells the model what it contains.
+
+    With `embed` (a function, or the name of an embedding model such as `openai:text-embedding-3-small`) vectors are
+    searched too; chunks that have none yet are embedded first.
+    """
     base = KnowledgeBase(path)
     if isinstance(embed, str):
         from treadle._models.embeddings import Embeddings
@@ -49,8 +51,8 @@ def retrieval(
         if embedder is not None:
             await base.embed(embedder)
             vector = (await embedded(embedder, [query]))[0]
-        found = await asyncio.to_thread(base.search, query, k, vector=vector)
-        return Retrieved(query, tuple(found))
+        chunks = await asyncio.to_thread(base.search, query, k, vector=vector)
+        return Retrieved(query, tuple(chunks))
 
     return Tool(
         name=name,

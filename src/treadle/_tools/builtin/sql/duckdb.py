@@ -1,4 +1,4 @@
-"""DuckDB: opened read-only, shut off from files, extensions and Python variables, stopped when time is up."""
+"""DuckDB: opened read-only, without files, extensions and Python variables, interrupted when the time is up."""
 
 from __future__ import annotations
 
@@ -40,21 +40,23 @@ class DuckDb:
         with self._connected() as connection:
             statements = connection.extract_statements(query)
             if len(statements) != 1:
-                raise ToolError(f"write one statement at a time, not {len(statements)}")
+                raise ToolError(f"the query has {len(statements)} statements: send exactly one")
             if self._limits.read_only and statements[0].type != duckdb.StatementType.SELECT:
                 raise ToolError(
                     "refused: this database is read-only here; only SELECT, DESCRIBE, SHOW and SUMMARIZE are allowed"
                 )
             cursor = connection.execute(statements[0])
-            found = cursor.fetchmany(self._limits.max_rows + 1)
-            return to_rows([entry[0] for entry in cursor.description or ()], found, self._limits)
+            rows = cursor.fetchmany(self._limits.max_rows + 1)
+            return to_rows([entry[0] for entry in cursor.description or ()], rows, self._limits)
 
     def schema(self, table: str = "") -> Schema:
         listing = (
             "SELECT c.table_name, CASE WHEN t.table_type = 'VIEW' THEN 'view' ELSE 'table' END, "
             "c.column_name || ' ' || c.data_type || CASE WHEN c.is_nullable = 'NO' THEN ' NOT NULL' ELSE '' END "
-            "FROM information_schema.columns c JOIN information_schema.tables t USING (table_catalog, table_schema, table_name) "
-            "WHERE c.table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY c.table_name, c.ordinal_position LIMIT 20000"
+            "FROM information_schema.columns c JOIN information_schema.tables t "
+            "USING (table_catalog, table_schema, table_name) "
+            "WHERE c.table_schema NOT IN ('information_schema', 'pg_catalog') "
+            "ORDER BY c.table_name, c.ordinal_position LIMIT 20000"
         )
         with self._connected() as connection:
             return to_schema(connection.execute(listing).fetchall(), table)
@@ -64,20 +66,22 @@ class DuckDb:
         import duckdb
 
         read_only = self._limits.read_only and self._path != ":memory:"
-        clock: threading.Timer | None = None
+        timer: threading.Timer | None = None
         try:
             with duckdb.connect(self._path, read_only=read_only, config=_CONFIG) as connection:
                 connection.execute("SET allowed_directories = ?", [self._folders])
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET lock_configuration = true")
-                clock = threading.Timer(self._limits.timeout, connection.interrupt)
-                clock.daemon = True
-                clock.start()
+                timer = threading.Timer(self._limits.timeout, connection.interrupt)
+                timer.daemon = True
+                timer.start()
                 yield connection
         except duckdb.InterruptException:
-            raise ToolError(f"the query took longer than {self._limits.timeout:g} s: make it cheaper") from None
+            raise ToolError(
+                f"the query took longer than {self._limits.timeout:g} s: simplify it or ask for less data"
+            ) from None
         except duckdb.Error as error:
             raise ToolError(f"DuckDB: {str(error)[:500]}") from None
         finally:
-            if clock is not None:
-                clock.cancel()
+            if timer is not None:
+                timer.cancel()

@@ -22,7 +22,8 @@ SELECT CASE WHEN n.nspname = 'public' THEN c.relname ELSE n.nspname || '.' || c.
                     WHERE k.conrelid = c.oid AND k.contype IN ('p', 'f') AND k.conkey = ARRAY[a.attnum]), '')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%'
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%'
 ORDER BY n.nspname, c.relname, a.attnum LIMIT 20000
 """
 _SUPERUSER = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
@@ -52,12 +53,12 @@ class Postgres:
             return to_schema(_run(connection, _COLUMNS).fetchall(), table)
 
     def _fetch(self, connection: Connection, text: str) -> Cursor:
-        """Through a cursor, which can only be declared for a query: COPY, DO and data-changing WITH are refused by the parser."""
+        """Rows through a cursor, which exists for queries only: COPY, DO and data-changing WITH are refused."""
         _run(connection, f"DECLARE treadle_rows NO SCROLL CURSOR FOR {text}")
         return _run(connection, f"FETCH {self._limits.max_rows + 1} FROM treadle_rows")
 
     def _write(self, connection: Connection, text: str) -> Cursor:
-        """A query through a cursor, so that no more rows come than wanted; anything else as it is."""
+        """A query through a cursor, so that only the rows needed are sent; other statements directly."""
         import psycopg
 
         try:
@@ -69,15 +70,15 @@ class Postgres:
     def _result(self, cursor: Cursor) -> Rows:
         if cursor.description is None:
             return to_rows((), (), self._limits, max(cursor.rowcount, 0))
-        found: Sequence[Sequence[Any]] = cursor.fetchmany(self._limits.max_rows + 1)
-        return to_rows([column.name for column in cursor.description], found, self._limits)
+        rows: Sequence[Sequence[Any]] = cursor.fetchmany(self._limits.max_rows + 1)
+        return to_rows([column.name for column in cursor.description], rows, self._limits)
 
     def _refuse_superuser(self, connection: Connection) -> None:
         row = None if self._allow_superuser else _run(connection, _SUPERUSER).fetchone()
         if row and row[0]:
             raise ToolError(
-                "refused: the connection is a superuser's, whom a read-only transaction does not bind. Use an ordinary role "
-                "(CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader) or set allow_superuser"
+                "refused: the connection is a superuser's, and a read-only transaction does not restrict superusers. "
+                "Use an ordinary role (CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader), or allow_superuser"
             )
 
     @contextmanager
@@ -93,16 +94,18 @@ class Postgres:
                 connection.read_only = limits.read_only
                 yield connection
         except psycopg.errors.QueryCanceled:
-            raise ToolError(f"the query took longer than {limits.timeout:g} s: make it cheaper") from None
+            raise ToolError(
+                f"the query took longer than {limits.timeout:g} s: simplify it or ask for less data"
+            ) from None
         except psycopg.errors.ReadOnlySqlTransaction:
             raise ToolError("refused: this database is read-only here") from None
         except psycopg.OperationalError as error:
-            # Its text may repeat the address, and that holds a password.
+            # Its text may repeat the URL, which contains a password.
             raise ToolError(f"Postgres cannot be reached: {type(error).__name__}") from None
         except psycopg.Error as error:
             raise ToolError(f"Postgres: {error.diag.message_primary or type(error).__name__}") from None
 
 
 def _run(connection: Connection, text: str) -> Cursor:
-    """Prepared, because the protocol then takes one statement only: none can end the transaction and start another."""
+    """As a prepared statement, which can be only one: a second one could end the transaction and start another."""
     return connection.execute(text.encode(), prepare=True)

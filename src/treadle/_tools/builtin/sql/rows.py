@@ -1,4 +1,4 @@
-"""What the SQL tools share: limits, results, values made fit for a model."""
+"""Shared by the SQL tools: limits, results, database values as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rows(Struct, frozen=True, omit_defaults=True):
     truncated: bool = False
     """There are more rows than these."""
     changed: int | None = None
-    """How many rows a statement changed, where the database says."""
+    """How many rows a statement changed, if the database reports it."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
@@ -55,36 +55,40 @@ class Database(Protocol):
     def schema(self, table: str = "") -> Schema | Awaitable[Schema]: ...
 
 
-def to_rows(columns: Iterable[str], found: Sequence[Sequence[Any]], limits: Limits, changed: int | None = None) -> Rows:
-    """Rows within the limits; `found` may have one more than allowed, as a sign that there are more."""
+def to_rows(
+    columns: Iterable[str], fetched: Sequence[Sequence[Any]], limits: Limits, changed: int | None = None
+) -> Rows:
+    """Rows within the limits; `fetched` has one more than allowed when there are more."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for row in found[: limits.max_rows]:
+    for row in fetched[: limits.max_rows]:
         values = tuple(_value(value) for value in row)
         size += sum(len(value) if isinstance(value, str) else 8 for value in values)
         if rows and size > MAX_CHARS:
             break
         rows.append(values)
-    return Rows(tuple(clip(column, 200) for column in columns), tuple(rows), len(rows) < len(found), changed)
+    return Rows(tuple(clip(column, 200) for column in columns), tuple(rows), len(rows) < len(fetched), changed)
 
 
-def to_schema(columns: Iterable[tuple[str, str, str]], wanted: str) -> Schema:
-    """Tables from (table, kind, column) lines, in their order."""
+def to_schema(columns: Iterable[tuple[str, str, str]], only: str) -> Schema:
+    """The tables of (table, kind, column) rows in their order, or `only` the named one."""
     tables: dict[str, tuple[str, list[str]]] = {}
     for table, kind, column in columns:
         tables.setdefault(table, (kind, []))[1].append(column)
-    if wanted:
+    if only:
         folded = {name.casefold(): name for name in tables}
-        name = folded.get(wanted.casefold())
+        name = folded.get(only.casefold())
         if name is None:
-            raise ToolError(f"there is no table {wanted!r}; there are: {clip(', '.join(tables), 500) or 'none'}")
+            raise ToolError(
+                f"there is no table {only!r}; expected one of: {clip(', '.join(tables), 500) or '(no tables)'}"
+            )
         tables = {name: tables[name]}
     kept = [Table(name, tuple(names[:MAX_TABLES]), kind) for name, (kind, names) in list(tables.items())[:MAX_TABLES]]
     return Schema(tuple(kept), len(tables) - len(kept))
 
 
 def _value(value: Any) -> Any:
-    """A database value as JSON: text is cut, bytes are named by size, the rest is written out."""
+    """A database value as JSON: long text is cut, bytes are replaced by their size, other types become text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

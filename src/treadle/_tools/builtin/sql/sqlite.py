@@ -1,4 +1,4 @@
-"""SQLite: opened read-only, an authorizer on every action, a clock in the engine itself."""
+"""SQLite: opened read-only, every action authorized, interrupted when the time is up."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from treadle._tools.builtin.sql.rows import Limits, Rows, Schema, to_rows, to_sc
 from treadle._types.errors import ToolError
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
-_NEVER = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA})
-_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
-_BOUNDS = (
-    (sqlite3.SQLITE_LIMIT_LENGTH, 10_000_000),  # no value is larger: zeroblob and printf bombs end here
+_ALWAYS_DENIED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA})
+_DENIED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
+_LIMITS = (
+    (sqlite3.SQLITE_LIMIT_LENGTH, 10_000_000),  # the largest value: stops zeroblob and printf bombs
     (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000),
     (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 200),
     (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
@@ -34,19 +34,21 @@ class Sqlite:
         with self._connected() as connection:
             connection.set_authorizer(self._authorize)
             cursor = connection.execute(query)
-            found = cursor.fetchmany(self._limits.max_rows + 1)
+            rows = cursor.fetchmany(self._limits.max_rows + 1)
             connection.set_authorizer(None)
             connection.commit()
             columns = [entry[0] for entry in cursor.description or ()]
-            return to_rows(columns, found, self._limits, None if columns else max(cursor.rowcount, 0))
+            return to_rows(columns, rows, self._limits, None if columns else max(cursor.rowcount, 0))
 
     def schema(self, table: str = "") -> Schema:
         listing = (
-            "SELECT m.name, m.type, p.name || ' ' || p.type || iif(p.pk, ' PRIMARY KEY', '') || iif(p.\"notnull\", ' NOT NULL', '') "
+            "SELECT m.name, m.type, p.name || ' ' || p.type || iif(p.pk, ' PRIMARY KEY', '') "
+            "|| iif(p.\"notnull\", ' NOT NULL', '') "
             "|| ifnull((SELECT ' REFERENCES ' || f.\"table\" || '(' || ifnull(f.\"to\", '') || ')' "
             "FROM pragma_foreign_key_list(m.name) AS f WHERE f.\"from\" = p.name), '') "
             "FROM sqlite_master AS m, pragma_table_info(m.name) AS p "
-            "WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name, p.cid LIMIT 20000"
+            "WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+            "ORDER BY m.name, p.cid LIMIT 20000"
         )
         with self._connected() as connection:
             return to_schema(connection.execute(listing).fetchall(), table)
@@ -61,7 +63,7 @@ class Sqlite:
                     f"{Path(self._path).absolute().as_uri()}?mode={mode}", uri=True, timeout=self._limits.timeout
                 )
             ) as connection:
-                for limit, value in _BOUNDS:
+                for limit, value in _LIMITS:
                     connection.setlimit(limit, value)
                 connection.execute("PRAGMA trusted_schema = OFF")
                 if self._limits.read_only:
@@ -72,17 +74,17 @@ class Sqlite:
             raise ToolError(self._explain(error, time.monotonic() > deadline)) from None
 
     def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS:
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _DENIED_FUNCTIONS:
             return sqlite3.SQLITE_DENY
-        allowed = action in _READS if self._limits.read_only else action not in _NEVER
+        allowed = action in _READS if self._limits.read_only else action not in _ALWAYS_DENIED
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     def _explain(self, error: Exception, late: bool) -> str:
-        said = str(error)
-        if late and "interrupt" in said:
-            return f"the query took longer than {self._limits.timeout:g} s: make it cheaper"
-        if "not authorized" in said or "readonly" in said or "prohibited" in said:
-            return "refused: this database is read-only here" if self._limits.read_only else f"refused: {said}"
-        if "unable to open" in said:
-            return "the database file cannot be opened: does it exist?"
-        return f"SQLite: {said}"
+        message = str(error)
+        if late and "interrupt" in message:
+            return f"the query took longer than {self._limits.timeout:g} s: simplify it or ask for less data"
+        if "not authorized" in message or "readonly" in message or "prohibited" in message:
+            return "refused: this database is read-only here" if self._limits.read_only else f"refused: {message}"
+        if "unable to open" in message:
+            return "the database file cannot be opened: check that it exists"
+        return f"SQLite: {message}"

@@ -1,4 +1,4 @@
-"""Ask a database: SQLite, DuckDB or Postgres. Read-only unless told, and the database itself enforces it."""
+"""Queries on SQLite, DuckDB or Postgres; read-only by default, and the database itself enforces it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def sql(
     """Two tools, `{name}_query` and `{name}_schema`, over one database.
 
     `url` is `sqlite:///path`, `duckdb:///path`, `postgresql://...`, or a path that ends in .db, .sqlite, .sqlite3 or
-    .duckdb. DuckDB reads no other files than its own, except below `allow_folders`. In Postgres a superuser is refused
-    while read-only, because a read-only transaction does not bind functions only superusers may call.
+    .duckdb. DuckDB reads no files but its own, except below `allow_folders`. With Postgres a superuser is refused while
+    read-only, because a read-only transaction does not restrict what functions for superusers may do.
     """
     database = _database(str(url), Limits(max_rows, timeout, read_only), allow_folders, allow_superuser)
     kind = f"{database.dialect}, read-only" if read_only else f"{database.dialect}, may change data"
@@ -46,7 +46,9 @@ def sql(
     return [
         Tool(
             name=f"{name}_query",
-            description=f"Run one SQL statement ({kind}) and return its rows, at most {max_rows}. Look at {name}_schema first.",
+            description=(
+                f"Run one SQL statement ({kind}) and return its rows, at most {max_rows}. Look at {name}_schema first."
+            ),
             parameters=object_schema(query, ("query",)),
             execute=database.query,
             timeout=timeout + 5,
@@ -82,5 +84,7 @@ def _database(url: str, limits: Limits, allow_folders: Sequence[str], allow_supe
 
         return DuckDb(path or ":memory:", limits, allow_folders)
     raise ConfigError(
-        "sql needs a database: sqlite:///path, duckdb:///path, postgresql://..., or a path ending in .db, .sqlite or .duckdb"
+        # Without the url: it may contain a password.
+        "sql: the url names no supported database; expected sqlite:///path, duckdb:///path, postgresql://..., "
+        f"or a path that ends in {', '.join(_SUFFIXES)}"
     )

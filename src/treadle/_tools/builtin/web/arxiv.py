@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.web.xml import parse_xml, text_of
-from treadle._tools.guard import GuardedClient
 from treadle._types.errors import ToolError
 
 _ID = re.compile(r"(?:arxiv:)?(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)", re.I)
@@ -41,18 +41,18 @@ def arxiv(
     timeout: float = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
-    """`max_chars` bounds each abstract."""
+    """`max_chars` limits the length of each abstract."""
     web = client_for(client, base_url, timeout)
 
     async def ask(**params: str | int) -> tuple[Paper, ...]:
-        answer = await web.get(base_url, params={"start": 0, "max_results": limit, **params}, timeout=timeout)
-        check_status(answer, "arXiv")
-        return tuple(_paper(entry, max_chars) for entry in parse_xml(answer.body).findall("entry")[:limit])
+        response = await web.get(base_url, params={"start": 0, "max_results": limit, **params}, timeout=timeout)
+        check_status(response, "arXiv")
+        return tuple(_paper(entry, max_chars) for entry in parse_xml(response.body).findall("entry")[:limit])
 
     async def execute(query: str) -> ArxivResult:
-        known = _ID.fullmatch(query.strip())
-        if known:
-            return ArxivResult(query, await ask(id_list=known[1]))
+        paper_id = _ID.fullmatch(query.strip())
+        if paper_id:
+            return ArxivResult(query, await ask(id_list=paper_id[1]))
         papers = await ask(search_query=_expression(query, "AND"), sortBy="relevance")
         if not papers and not _FIELD.search(query):
             papers = await ask(search_query=_expression(query, "OR"), sortBy="relevance")
@@ -60,7 +60,10 @@ def arxiv(
 
     return Tool(
         name="arxiv",
-        description="Search arXiv for papers by words, fields (ti: au: abs: cat:) or arXiv id. Returns titles, authors and abstracts.",
+        description=(
+            "Search arXiv for papers by words, fields (ti: au: abs: cat:) or arXiv id. "
+            "Returns titles, authors and abstracts."
+        ),
         parameters=QUERY_SCHEMA,
         execute=execute,
         timeout=2 * timeout + 5,
@@ -68,14 +71,14 @@ def arxiv(
     )
 
 
-def _expression(query: str, joint: str) -> str:
-    """A query in arXiv's own language is left alone; plain words are looked for everywhere."""
+def _expression(query: str, operator: str) -> str:
+    """A query in arXiv's own syntax as it is; plain words joined, each searched in all fields."""
     if _FIELD.search(query):
         return query
-    words = re.findall(r"[\w-]+", query)[:20]
-    if not words:
-        raise ToolError("the query has no words in it")
-    return f" {joint} ".join(f"all:{word}" for word in words)
+    terms = re.findall(r"[\w-]+", query)[:20]
+    if not terms:
+        raise ToolError("the query contains no words")
+    return f" {operator} ".join(f"all:{term}" for term in terms)
 
 
 def _paper(entry: Element, max_chars: int) -> Paper:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, plain, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.common import (
+    QUERY_SCHEMA,
+    Hit,
+    SearchResult,
+    client_for,
+    clip,
+    plain,
+    read_as,
+    required_setting,
+)
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 MAX_QUERY = 72
-"""Baidu reads no more characters than this."""
+"""Baidu ignores further characters."""
 
 
 class _Reference(Struct):
@@ -20,7 +29,7 @@ class _Reference(Struct):
     date: str | None = None
 
 
-class _Answer(Struct):
+class _Response(Struct):
     references: tuple[_Reference, ...] = ()
     code: str | int = ""
     message: str = ""
@@ -37,22 +46,22 @@ def baidu(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        secret = find_key(key, "BAIDU_API_KEY", "Baidu search", "console.bce.baidu.com, Qianfan")
+        secret = required_setting(key, "BAIDU_API_KEY", "Baidu search", "console.bce.baidu.com, Qianfan")
         body = {
             "messages": [{"role": "user", "content": query[:MAX_QUERY]}],
             "search_source": "baidu_search_v2",
             "resource_type_filter": [{"type": "web", "top_k": limit}],
         }
         headers = {"Authorization": f"Bearer {secret}"}
-        answer = await web.request(
+        response = await web.request(
             "POST", f"{base_url}/v2/ai_search/web_search", json=body, headers=headers, timeout=timeout
         )
-        found = read_as(answer, _Answer, "Baidu search", "BAIDU_API_KEY", secret)
-        if found.code:
-            raise ToolError(f"Baidu search failed: {clip(found.message or str(found.code), 200)}")
+        result = read_as(response, _Response, "Baidu search", "BAIDU_API_KEY", secret)
+        if result.code:
+            raise ToolError(f"Baidu search failed: {clip(result.message or str(result.code), 200)}")
         hits = (
-            Hit(plain(one.title), one.url, clip(plain(one.content), 600), one.date or "")
-            for one in found.references[:limit]
+            Hit(plain(reference.title), reference.url, clip(plain(reference.content), 600), reference.date or "")
+            for reference in result.references[:limit]
         )
         return SearchResult(query, tuple(hits))
 

@@ -1,4 +1,4 @@
-"""Web search with DuckDuckGo's page for browsers without scripts: no key needed."""
+"""Web search with DuckDuckGo's page for browsers without JavaScript; needs no API key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, check_status, client_for, clip
-from treadle._tools.builtin.web.readable import MAX_HTML
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
+from treadle._tools.builtin.reading.html import MAX_HTML
 from treadle._types.errors import ToolError
 
 
@@ -25,12 +25,12 @@ def duckduckgo(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        answer = await web.request("POST", base_url, form={"q": query, "b": "", "kl": region}, timeout=timeout)
-        check_status(answer, "DuckDuckGo")
-        page = answer.text
-        if answer.status == 202 or "anomaly-modal" in page:
+        response = await web.request("POST", base_url, form={"q": query, "b": "", "kl": region}, timeout=timeout)
+        check_status(response, "DuckDuckGo")
+        page = response.text
+        if response.status == 202 or "anomaly-modal" in page:
             raise ToolError(
-                "DuckDuckGo wants a person to confirm the search: wait a few minutes or use another search tool"
+                "DuckDuckGo asks for a human to confirm the search: wait a few minutes or use another search tool"
             )
         hits = parse_results(page, base_url)
         if not hits and "no-results" not in page:
@@ -39,7 +39,9 @@ def duckduckgo(
 
     return Tool(
         name="duckduckgo",
-        description="Search the web with DuckDuckGo. Returns titles, addresses and snippets; fetch an address to read the page.",
+        description=(
+            "Search the web with DuckDuckGo. Returns titles, addresses and snippets; fetch an address to read the page."
+        ),
         parameters=QUERY_SCHEMA,
         execute=execute,
         timeout=timeout + 5,
@@ -49,10 +51,10 @@ def duckduckgo(
 
 def parse_results(page: str, base_url: str) -> list[Hit]:
     reader = _Results()
-    with suppress(AssertionError):  # how the standard parser gives up on some malformed declarations
+    with suppress(AssertionError):  # the standard parser asserts on some malformed declarations
         reader.feed(page[:MAX_HTML])
     hits: dict[str, Hit] = {}
-    for title, href, snippet in reader.found:
+    for title, href, snippet in reader.results:
         url = _target(urljoin(base_url, href))
         if url and title:
             hits.setdefault(url, Hit(title=title, url=url, snippet=clip(snippet, 400)))
@@ -60,7 +62,7 @@ def parse_results(page: str, base_url: str) -> list[Hit]:
 
 
 def _target(url: str) -> str:
-    """Where a result leads: DuckDuckGo may wrap it in an address of its own. Empty for advertisements."""
+    """The address of a result, which DuckDuckGo may wrap in one of its own; empty for advertisements."""
     parts = urlsplit(url)
     if not (parts.hostname or "").endswith("duckduckgo.com"):
         return url if parts.scheme in ("http", "https") else ""
@@ -70,19 +72,19 @@ def _target(url: str) -> str:
 class _Results(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: list[tuple[str, str, str]] = []
+        self.results: list[tuple[str, str, str]] = []
         self._into = ""
         self._text: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag != "a":
             return
-        given = dict(attrs)
-        classes = (given.get("class") or "").split()
+        attributes = dict(attrs)
+        classes = (attributes.get("class") or "").split()
         if "result__a" in classes:
             self._into, self._text = "title", []
-            self.found.append(("", given.get("href") or "", ""))
-        elif "result__snippet" in classes and self.found:
+            self.results.append(("", attributes.get("href") or "", ""))
+        elif "result__snippet" in classes and self.results:
             self._into, self._text = "snippet", []
 
     def handle_data(self, data: str) -> None:
@@ -93,6 +95,6 @@ class _Results(HTMLParser):
         if tag != "a" or not self._into:
             return
         text = " ".join("".join(self._text).split())
-        title, href, snippet = self.found[-1]
-        self.found[-1] = (text, href, snippet) if self._into == "title" else (title, href, text)
+        title, href, snippet = self.results[-1]
+        self.results[-1] = (text, href, snippet) if self._into == "title" else (title, href, text)
         self._into = ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
+from treadle._tools.builtin.http.client import GuardedClient
 
 
 class _Item(Struct):
@@ -15,7 +15,7 @@ class _Item(Struct):
     snippet: str = ""
 
 
-class _Answer(Struct):
+class _Response(Struct):
     items: tuple[_Item, ...] = ()
 
 
@@ -33,25 +33,27 @@ def google(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        secret = find_key(key, "GOOGLE_API_KEY", "Google search", "console.cloud.google.com, Custom Search API")
-        cx = find_key(
+        secret = required_setting(key, "GOOGLE_API_KEY", "Google search", "console.cloud.google.com, Custom Search API")
+        cx = required_setting(
             engine, "GOOGLE_CSE_ID", "Google search", "programmablesearchengine.google.com, the search engine id"
         )
         params: dict[str, str | int] = {"key": secret, "cx": cx, "q": query, "num": max(1, min(limit, 10))}
         if language:
             params["lr"] = f"lang_{language}"
-        answer = await web.get(base_url, params=params, timeout=timeout)
-        found = read_as(answer, _Answer, "Google search", "GOOGLE_API_KEY", secret)
+        response = await web.get(base_url, params=params, timeout=timeout)
+        result = read_as(response, _Response, "Google search", "GOOGLE_API_KEY", secret)
         return SearchResult(
             query,
             tuple(
-                Hit(item.title, item.link, clip(item.snippet.replace("\n", " "), 400)) for item in found.items[:limit]
+                Hit(item.title, item.link, clip(item.snippet.replace("\n", " "), 400)) for item in result.items[:limit]
             ),
         )
 
     return Tool(
         name="google",
-        description="Search the web with Google. Returns titles, addresses and snippets; fetch an address to read the page.",
+        description=(
+            "Search the web with Google. Returns titles, addresses and snippets; fetch an address to read the page."
+        ),
         parameters=QUERY_SCHEMA,
         execute=execute,
         timeout=timeout + 5,

@@ -1,4 +1,4 @@
-"""Fetch a page and read it: the main text for the model, its links, and files as artifacts."""
+"""Fetches a web page as readable text with its links; other files become artifacts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import check_status, object_schema
-from treadle._tools.builtin.web.readable import Link, read_html
-from treadle._tools.guard import Fetched, GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
+from treadle._tools.builtin.reading.html import Link, read_html
+from treadle._tools.builtin.reading.pdf import pdf_pages
 from treadle._types.errors import MissingExtraError, ToolError
 from treadle._types.events import Artifact
 
@@ -26,9 +27,9 @@ class Page(Struct, frozen=True, omit_defaults=True):
     text: str
     title: str = ""
     type: str = ""
-    """The content type, when it is no web page."""
+    """The content type, if it is not a web page."""
     next_start: int = 0
-    """Where the text goes on; 0 when this was the end."""
+    """Where the text continues; 0 at its end."""
     links: tuple[Link, ...] = ()
 
 
@@ -42,24 +43,27 @@ def http_fetch(
     allow_private: bool = False,
     client: GuardedClient | None = None,
 ) -> Tool:
-    """Fetches an http(s) address; pages become readable text, PDF text where the extra is installed, other files artifacts."""
+    """Fetches an http(s) address: web pages as readable text, PDF as text (with the extra), files as artifacts."""
     web = client or GuardedClient(
         allow_hosts=allow_hosts, allow_private=allow_private, timeout=timeout, max_bytes=max_bytes
     )
 
     async def execute(url: str, start: int = 0) -> Page | ToolResponse:
-        answer = await web.get(
+        response = await web.get(
             _with_scheme(url.strip()), headers={"Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.8"}
         )
-        check_status(answer, f"{urlsplit(answer.url).hostname}")
-        page = await asyncio.to_thread(_read, answer, max_links)
+        check_status(response, f"{urlsplit(response.url).hostname}")
+        page = await asyncio.to_thread(_read, response, max_links)
         if page is None:
-            return _as_artifact(answer)
+            return _as_artifact(response)
         return _part(page, start, max_chars)
 
     return Tool(
         name="http_fetch",
-        description="Fetch a web page or file from an http(s) address and return its readable text and links. Long texts come in parts.",
+        description=(
+            "Fetch a web page or file from an http(s) address and return its readable text and links. "
+            "Long texts come in parts."
+        ),
         parameters=object_schema(
             {
                 "url": {
@@ -84,30 +88,28 @@ def http_fetch(
 
 
 def _with_scheme(url: str) -> str:
-    """`example.org/page` and `example.org:8080` mean a web address; anything else with a colon says what it is."""
+    """`example.org/page` and `example.org:8080` get https; an address with a scheme stays as it is."""
     return url if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d)", url) else f"https://{url}"
 
 
-def _read(answer: Fetched, max_links: int) -> Page | None:
-    """The whole page as text; None when it is a file that has none."""
-    mime = answer.mime or ("application/octet-stream" if b"\0" in answer.body[:1024] else "text/plain")
+def _read(response: HttpResponse, max_links: int) -> Page | None:
+    """The complete page as text; None for a file without text."""
+    mime = response.mime or ("application/octet-stream" if b"\0" in response.body[:1024] else "text/plain")
     if mime in ("text/html", "application/xhtml+xml"):
-        readable = read_html(answer.text, answer.url, max_links=max_links)
-        return Page(url=answer.url, text=readable.text, title=readable.title, links=readable.links)
+        readable = read_html(response.text, response.url, max_links=max_links)
+        return Page(url=response.url, text=readable.text, title=readable.title, links=readable.links)
     if mime == "application/pdf":
-        from treadle._tools.builtin.knowledge.documents import pdf_pages
-
         try:
-            return Page(url=answer.url, text="\n\n".join(pdf_pages(answer.body)), type=mime)
+            return Page(url=response.url, text="\n\n".join(pdf_pages(response.body)), type=mime)
         except MissingExtraError:
             return None
-    return Page(url=answer.url, text=answer.text, type=mime) if _TEXT.match(mime) else None
+    return Page(url=response.url, text=response.text, type=mime) if _TEXT.match(mime) else None
 
 
 def _part(page: Page, start: int, size: int) -> Page:
     total = len(page.text)
     if start and start >= total:
-        raise ToolError(f"the text has {total} characters only: start must be below that")
+        raise ToolError(f"the text has only {total} characters: start must be less than that")
     end = start + size
     return Page(
         url=page.url,
@@ -119,14 +121,15 @@ def _part(page: Page, start: int, size: int) -> Page:
     )
 
 
-def _as_artifact(answer: Fetched) -> ToolResponse:
-    name = PurePosixPath(unquote(urlsplit(answer.url).path)).name or "download"
-    said = f"{answer.mime or 'binary'}, {len(answer.body)} bytes"
-    if answer.mime == "application/pdf":
-        said += ' (its text can be read after pip install "treadle[pdf]")'
+def _as_artifact(response: HttpResponse) -> ToolResponse:
+    name = PurePosixPath(unquote(urlsplit(response.url).path)).name or "download"
+    size = f"{response.mime or 'binary'}, {len(response.body)} bytes"
+    if response.mime == "application/pdf":
+        size += ' (its text can be read after pip install "treadle[pdf]")'
     artifact = Artifact(
-        name=name[:100], content=base64.b64encode(answer.body).decode(), mime=answer.mime, base64=True, summary=said
+        name=name[:100], content=base64.b64encode(response.body).decode(), mime=response.mime, base64=True, summary=size
     )
     return ToolResponse(
-        observation=Page(url=answer.url, text=f"A file without text: {said}", type=answer.mime), artifacts=(artifact,)
+        observation=Page(url=response.url, text=f"A file without text: {size}", type=response.mime),
+        artifacts=(artifact,),
     )

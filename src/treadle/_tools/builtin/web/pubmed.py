@@ -10,8 +10,8 @@ from msgspec import Struct, field
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip, read_as
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.web.xml import parse_xml, text_of
-from treadle._tools.guard import GuardedClient
 from treadle._types.errors import ToolError
 
 
@@ -32,14 +32,14 @@ class PubmedResult(Struct, frozen=True):
     articles: tuple[MedicalArticle, ...]
 
 
-class _Found(Struct):
+class _SearchResult(Struct):
     idlist: tuple[str, ...] = ()
     count: int = 0
     error: Any = field(default=None, name="ERROR")
 
 
 class _Search(Struct):
-    esearchresult: _Found
+    esearchresult: _SearchResult
 
 
 def pubmed(
@@ -52,7 +52,7 @@ def pubmed(
     timeout: float = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
-    """Works without a key; one (or NCBI_API_KEY) allows more requests a second. `max_chars` bounds each abstract."""
+    """Needs no API key; one (or NCBI_API_KEY) allows more requests a second. `max_chars` limits each abstract."""
     web = client_for(client, base_url, timeout)
 
     def common() -> dict[str, str | int]:
@@ -65,18 +65,18 @@ def pubmed(
         }
 
     async def execute(query: str) -> PubmedResult:
-        asked = {**common(), "term": query, "retmax": limit, "retmode": "json", "sort": "relevance"}
-        answer = await web.get(f"{base_url}/esearch.fcgi", params=asked, timeout=timeout)
-        found = read_as(answer, _Search, "PubMed", "NCBI_API_KEY", str(asked.get("api_key", ""))).esearchresult
-        if found.error:
-            raise ToolError(f"PubMed refused the query: {clip(str(found.error), 200)}")
-        if not found.idlist:
-            return PubmedResult(query, found.count, ())
-        wanted = {**common(), "id": ",".join(found.idlist[:limit]), "retmode": "xml", "rettype": "abstract"}
-        answer = await web.get(f"{base_url}/efetch.fcgi", params=wanted, timeout=timeout)
-        check_status(answer, "PubMed", "NCBI_API_KEY", str(wanted.get("api_key", "")))
-        articles = tuple(_article(one, max_chars) for one in parse_xml(answer.body).findall("PubmedArticle"))
-        return PubmedResult(query, found.count, articles)
+        search = {**common(), "term": query, "retmax": limit, "retmode": "json", "sort": "relevance"}
+        response = await web.get(f"{base_url}/esearch.fcgi", params=search, timeout=timeout)
+        result = read_as(response, _Search, "PubMed", "NCBI_API_KEY", str(search.get("api_key", ""))).esearchresult
+        if result.error:
+            raise ToolError(f"PubMed refused the query: {clip(str(result.error), 200)}")
+        if not result.idlist:
+            return PubmedResult(query, result.count, ())
+        fetch = {**common(), "id": ",".join(result.idlist[:limit]), "retmode": "xml", "rettype": "abstract"}
+        response = await web.get(f"{base_url}/efetch.fcgi", params=fetch, timeout=timeout)
+        check_status(response, "PubMed", "NCBI_API_KEY", str(fetch.get("api_key", "")))
+        articles = tuple(_article(entry, max_chars) for entry in parse_xml(response.body).findall("PubmedArticle"))
+        return PubmedResult(query, result.count, articles)
 
     return Tool(
         name="pubmed",
@@ -97,7 +97,7 @@ def _article(entry: Element, max_chars: int) -> MedicalArticle:
     )
     names = article.findall("AuthorList/Author")[:10] if article is not None else []
     doi = next(
-        (text_of(one) for one in entry.findall("PubmedData/ArticleIdList/ArticleId") if one.get("IdType") == "doi"), ""
+        (text_of(id) for id in entry.findall("PubmedData/ArticleIdList/ArticleId") if id.get("IdType") == "doi"), ""
     )
     return MedicalArticle(
         pmid=pmid,

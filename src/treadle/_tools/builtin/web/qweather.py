@@ -8,8 +8,8 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import client_for, clip, find_key, object_schema, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.common import client_for, clip, object_schema, read_as, required_setting
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 
@@ -66,18 +66,39 @@ class _Places(Struct):
     location: tuple[_Place, ...] = ()
 
 
-class _NowAnswer(Struct):
+class _NowResponse(Struct):
     code: str = "200"
     now: Now | None = None
 
 
-class _DailyAnswer(Struct):
+class _DailyResponse(Struct):
     code: str = "200"
     daily: tuple[Day, ...] = ()
 
 
-A = TypeVar("A", _Places, _NowAnswer, _DailyAnswer)
+A = TypeVar("A", _Places, _NowResponse, _DailyResponse)
 _NOT_FOUND = ("404", "204")
+_WHERE_TO_FIND_HOST = "console.qweather.com, Settings, API Host"
+
+
+_PARAMETERS = object_schema(
+    {
+        "location": {
+            "type": "string",
+            "minLength": 2,
+            "maxLength": 100,
+            "description": "A city, or longitude,latitude like 116.41,39.92",
+        },
+        "days": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 7,
+            "default": 0,
+            "description": "How many days of forecast to add",
+        },
+    },
+    ("location",),
+)
 
 
 def qweather(
@@ -90,67 +111,52 @@ def qweather(
     timeout: float = 15.0,
     client: GuardedClient | None = None,
 ) -> Tool:
-    """`host` is the account's own API host (or QWEATHER_API_HOST); `base_url` replaces it whole."""
+    """`host` is the account's own API host (or QWEATHER_API_HOST); `base_url` takes precedence over it."""
     web = client_for(client, base_url, timeout)
     units = "°C, km/h, mm, hPa" if unit == "metric" else "°F, mph, in, hPa"
 
+    async def ask(path: str, shape: type[A], place: str, **params: str) -> A:
+        secret = required_setting(key, "QWEATHER_API_KEY", "QWeather", "console.qweather.com")
+        server = base_url or f"https://{required_setting(host, 'QWEATHER_API_HOST', 'QWeather', _WHERE_TO_FIND_HOST)}"
+        query, headers = {"lang": language, **params}, {"X-QW-Api-Key": secret}
+        response = await web.get(f"{server}{path}", params=query, headers=headers, timeout=timeout)
+        if response.status in (400, 404) and b"not" in response.body.lower() and b"found" in response.body.lower():
+            raise _unknown_place(place)
+        result = read_as(response, shape, "QWeather", "QWEATHER_API_KEY", secret)
+        _check_code(result.code, place)
+        return result
+
     async def execute(location: str, days: int = 0) -> Weather:
-        secret = find_key(key, "QWEATHER_API_KEY", "QWeather", "console.qweather.com")
-        address = (
-            base_url
-            or f"https://{find_key(host, 'QWEATHER_API_HOST', 'QWeather', 'console.qweather.com, Settings, API Host')}"
-        )
-
-        async def ask(path: str, shape: type[A], **params: str) -> A:
-            asked = {"lang": language, **params}
-            answer = await web.get(f"{address}{path}", params=asked, headers={"X-QW-Api-Key": secret}, timeout=timeout)
-            if answer.status in (400, 404) and b"not" in answer.body.lower() and b"found" in answer.body.lower():
-                raise ToolError(f"QWeather knows no place called {location!r}")
-            found = read_as(answer, shape, "QWeather", "QWEATHER_API_KEY", secret)
-            _check_code(found.code, location)
-            return found
-
-        places = (await ask("/geo/v2/city/lookup", _Places, location=_location(location), number="1")).location
+        lookup = {"location": _location(location), "number": "1"}
+        places = (await ask("/geo/v2/city/lookup", _Places, location, **lookup)).location
         if not places:
-            raise ToolError(f"QWeather knows no place called {location!r}")
+            raise _unknown_place(location)
         place = places[0]
-        where = {"location": place.id, "unit": "m" if unit == "metric" else "i"}
-        now = (await ask("/v7/weather/now", _NowAnswer, **where)).now
+        at = {"location": place.id, "unit": "m" if unit == "metric" else "i"}
+        now = (await ask("/v7/weather/now", _NowResponse, location, **at)).now
         if now is None:
             raise ToolError(f"QWeather has no current weather for {place.name}")
-        daily = (await ask(f"/v7/weather/{3 if days <= 3 else 7}d", _DailyAnswer, **where)).daily if days else ()
-        named = ", ".join(dict.fromkeys(part for part in (place.name, place.adm1, place.country) if part))
-        return Weather(named, units, now, daily[:days])
+        span = 3 if days <= 3 else 7
+        daily = (await ask(f"/v7/weather/{span}d", _DailyResponse, location, **at)).daily if days else ()
+        full_name = ", ".join(dict.fromkeys(part for part in (place.name, place.adm1, place.country) if part))
+        return Weather(full_name, units, now, daily[:days])
 
     return Tool(
         name="qweather",
         description="The weather at a place now, and the forecast for up to 7 days.",
-        parameters=object_schema(
-            {
-                "location": {
-                    "type": "string",
-                    "minLength": 2,
-                    "maxLength": 100,
-                    "description": "A city, or longitude,latitude like 116.41,39.92",
-                },
-                "days": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "maximum": 7,
-                    "default": 0,
-                    "description": "How many days of forecast to add",
-                },
-            },
-            ("location",),
-        ),
+        parameters=_PARAMETERS,
         execute=execute,
         timeout=3 * timeout + 5,
         effect="pure",
     )
 
 
+def _unknown_place(location: str) -> ToolError:
+    return ToolError(f"QWeather knows no place named {location!r}: check the spelling, or give longitude,latitude")
+
+
 def _location(text: str) -> str:
-    """QWeather reads coordinates with at most two decimals."""
+    """QWeather accepts coordinates with at most two decimals."""
     pair = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*", text)
     return f"{float(pair[1]):.2f},{float(pair[2]):.2f}" if pair else text
 
@@ -159,10 +165,10 @@ def _check_code(code: str, location: str) -> None:
     if code == "200":
         return
     if code in _NOT_FOUND:
-        raise ToolError(f"QWeather has nothing for {location!r}")
-    words = {
-        "401": "the key is refused: check QWEATHER_API_KEY",
+        raise ToolError(f"QWeather has no data for {location!r}")
+    problems = {
+        "401": "the API key was refused: check QWEATHER_API_KEY",
         "402": "the account's quota is used up",
-        "429": "too many requests: wait",
+        "429": "too many requests: wait before trying again",
     }
-    raise ToolError(f"QWeather: {words.get(code, f'error code {clip(code, 20)}')}")
+    raise ToolError(f"QWeather: {problems.get(code, f'error code {clip(code, 20)}')}")

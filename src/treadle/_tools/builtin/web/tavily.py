@@ -1,4 +1,4 @@
-"""Web search with Tavily, which is made for agents: it adds a short answer and longer extracts."""
+"""Web search with Tavily, a service for agents: results have longer extracts, and a short answer is added."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, find_key, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
+from treadle._tools.builtin.http.client import GuardedClient
 
 
 class _Item(Struct):
@@ -18,7 +18,7 @@ class _Item(Struct):
     published_date: str | None = None
 
 
-class _Answer(Struct):
+class _Response(Struct):
     results: tuple[_Item, ...]
     answer: str | None = None
 
@@ -36,20 +36,23 @@ def tavily(
     web = client_for(client, base_url, timeout)
 
     async def execute(query: str) -> SearchResult:
-        secret = find_key(key, "TAVILY_API_KEY", "Tavily", "app.tavily.com")
+        secret = required_setting(key, "TAVILY_API_KEY", "Tavily", "app.tavily.com")
         body = {"query": query, "max_results": limit, "search_depth": depth, "topic": topic, "include_answer": True}
         headers = {"Authorization": f"Bearer {secret}"}
-        answer = await web.request("POST", f"{base_url}/search", json=body, headers=headers, timeout=timeout)
-        found = read_as(answer, _Answer, "Tavily", "TAVILY_API_KEY", secret)
+        response = await web.request("POST", f"{base_url}/search", json=body, headers=headers, timeout=timeout)
+        result = read_as(response, _Response, "Tavily", "TAVILY_API_KEY", secret)
         hits = (
             Hit(item.title, item.url, clip(item.content, 1_000), item.published_date or "")
-            for item in found.results[:limit]
+            for item in result.results[:limit]
         )
-        return SearchResult(query, tuple(hits), found.answer or "")
+        return SearchResult(query, tuple(hits), result.answer or "")
 
     return Tool(
         name="tavily",
-        description="Search the web with Tavily. Returns a short answer and, for each page found, its title, address and an extract.",
+        description=(
+            "Search the web with Tavily. "
+            "Returns a short answer and, for each page found, its title, address and an extract."
+        ),
         parameters=QUERY_SCHEMA,
         execute=execute,
         timeout=timeout + 5,

@@ -1,4 +1,4 @@
-"""Wikipedia: search it and read the opening of the best pages, or one page as a whole."""
+"""Wikipedia: search for pages and read their introductions, or read one page in full."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
-from treadle._tools.guard import GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
 
@@ -17,7 +17,7 @@ class Article(Struct, frozen=True, omit_defaults=True):
     url: str
     text: str
     next_start: int = 0
-    """Where the text goes on, when a whole page was asked for; 0 at its end."""
+    """Where the text continues, when a page is read in full; 0 at its end."""
 
 
 class WikipediaResult(Struct, frozen=True):
@@ -36,9 +36,32 @@ class _Query(Struct):
     pages: tuple[_Page, ...] = ()
 
 
-class _Answer(Struct):
+class _Response(Struct):
     query: _Query | None = None
     error: dict[str, Any] | None = None
+
+
+_PARAMETERS = object_schema(
+    {
+        "query": {"type": "string", "maxLength": 300, "description": "What to look for"},
+        "title": {"type": "string", "maxLength": 255, "description": "Exact title of a page to read in full"},
+        "start": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 0,
+            "description": "Go on reading the page from here",
+        },
+    }
+)
+_FIXED_PARAMS: dict[str, str | int] = {
+    "action": "query",
+    "format": "json",
+    "formatversion": 2,
+    "prop": "extracts|info",
+    "inprop": "url",
+    "explaintext": 1,
+    "redirects": 1,
+}
 
 
 def wikipedia(
@@ -55,57 +78,37 @@ def wikipedia(
     web = client_for(client, address, timeout)
 
     async def ask(**params: str | int) -> tuple[_Page, ...]:
-        fixed = {
-            "action": "query",
-            "format": "json",
-            "formatversion": 2,
-            "prop": "extracts|info",
-            "inprop": "url",
-            "explaintext": 1,
-            "redirects": 1,
-        }
-        found = read_as(await web.get(address, params={**fixed, **params}, timeout=timeout), _Answer, "Wikipedia")
-        if found.error:
-            raise ToolError(f"Wikipedia refused the question: {clip(str(found.error.get('info', found.error)), 200)}")
-        return tuple(
-            page
-            for page in sorted(found.query.pages if found.query else (), key=lambda page: page.index)
-            if not page.missing
-        )
+        response = await web.get(address, params={**_FIXED_PARAMS, **params}, timeout=timeout)
+        result = read_as(response, _Response, "Wikipedia")
+        if result.error:
+            raise ToolError(f"Wikipedia refused the query: {clip(str(result.error.get('info', result.error)), 200)}")
+        pages = result.query.pages if result.query else ()
+        return tuple(page for page in sorted(pages, key=lambda page: page.index) if not page.missing)
 
     async def execute(query: str = "", title: str = "", start: int = 0) -> WikipediaResult:
-        if not title:
-            if not query:
-                raise ToolError("give a query, or the exact title of a page")
-            pages = await ask(generator="search", gsrsearch=query, gsrlimit=limit, exintro=1, exlimit="max")
-            share = max_chars // max(len(pages), 1)
-            return WikipediaResult(
-                tuple(Article(page.title, page.fullurl, clip(page.extract, share)) for page in pages)
-            )
-        pages = await ask(titles=title)
-        if not pages:
-            raise ToolError(f"Wikipedia has no page titled {title!r}: search with query first")
-        text, end = pages[0].extract, start + max_chars
-        return WikipediaResult(
-            (Article(pages[0].title, pages[0].fullurl, text[start:end], end if end < len(text) else 0),)
-        )
+        if title:
+            return WikipediaResult((_part(await ask(titles=title), title, start, max_chars),))
+        if not query:
+            raise ToolError("query and title are both empty: give a query, or the exact title of a page")
+        pages = await ask(generator="search", gsrsearch=query, gsrlimit=limit, exintro=1, exlimit="max")
+        share = max_chars // max(len(pages), 1)
+        return WikipediaResult(tuple(Article(page.title, page.fullurl, clip(page.extract, share)) for page in pages))
 
     return Tool(
         name="wikipedia",
-        description="Search Wikipedia (query: gives the opening of the best pages) or read one page in full (title: its exact title).",
-        parameters=object_schema(
-            {
-                "query": {"type": "string", "maxLength": 300, "description": "What to look for"},
-                "title": {"type": "string", "maxLength": 255, "description": "Exact title of a page to read in full"},
-                "start": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": "Go on reading the page from here",
-                },
-            }
+        description=(
+            "Search Wikipedia (query: gives the opening of the best pages) "
+            "or read one page in full (title: its exact title)."
         ),
+        parameters=_PARAMETERS,
         execute=execute,
         timeout=timeout + 5,
         effect="pure",
     )
+
+
+def _part(pages: tuple[_Page, ...], title: str, start: int, max_chars: int) -> Article:
+    if not pages:
+        raise ToolError(f"Wikipedia has no page titled {title!r}: search with query first")
+    page, end = pages[0], start + max_chars
+    return Article(page.title, page.fullurl, page.extract[start:end], end if end < len(page.extract) else 0)

@@ -1,4 +1,4 @@
-"""XML from strangers: no entity declarations, no outside files, bounded depth; names without their namespaces."""
+"""Parses untrusted XML: no entity declarations, no external files, limited depth; names without their namespaces."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def parse_xml(data: bytes) -> Element:
     depth = 0
 
     def refuse(*_: object) -> NoReturn:
-        raise ToolError("the answer declares XML entities, which is refused")
+        raise ToolError("refused: the response declares XML entities")
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise ToolError(f"the answer is XML nested more than {MAX_DEPTH} deep")
+            raise ToolError(f"the response is XML nested more than {MAX_DEPTH} levels deep")
         builder.start(name.rpartition(" ")[2], {key.rpartition(" ")[2]: value for key, value in attributes.items()})
 
     def end(name: str) -> None:
@@ -39,10 +39,10 @@ def parse_xml(data: bytes) -> Element:
         parser.Parse(data, True)
         return builder.close()
     except (expat.ExpatError, LookupError, ValueError) as error:
-        raise ToolError(f"the answer is not XML: {error}") from None
+        raise ToolError(f"the response is not XML: {error}") from None
 
 
 def text_of(element: Element | None, path: str = "") -> str:
     """All the text in an element, or in the first one at `path` below it, on one line."""
-    found = element.find(path) if element is not None and path else element
-    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+    target = element.find(path) if element is not None and path else element
+    return " ".join("".join(target.itertext()).split()) if target is not None else ""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
-from treadle._tools.guard import Fetched, GuardedClient
+from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
 from treadle._types.errors import ToolError
 
 _SYMBOL = re.compile(r"[A-Za-z0-9.^=\-]{1,20}")
@@ -31,7 +31,7 @@ class Quote(Struct, frozen=True, omit_defaults=True):
     name: str = ""
     exchange: str = ""
     change_percent: float | None = None
-    """Over the whole range asked for."""
+    """Over the whole period."""
     day_low: float | None = None
     day_high: float | None = None
     year_low: float | None = None
@@ -76,7 +76,7 @@ class _Charts(Struct):
     error: dict[str, Any] | None = None
 
 
-class _Answer(Struct):
+class _Response(Struct):
     chart: _Charts
 
 
@@ -89,6 +89,25 @@ class _Matches(Struct):
     quotes: tuple[_Match, ...] = ()
 
 
+_PARAMETERS = object_schema(
+    {
+        "symbol": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 60,
+            "description": "Yahoo symbol (AAPL, SAP.DE, ^GSPC, EURUSD=X, BTC-USD), or a name",
+        },
+        "period": {
+            "type": "string",
+            "enum": list(_INTERVALS),
+            "default": "1mo",
+            "description": "How far the history goes back",
+        },
+    },
+    ("symbol",),
+)
+
+
 def yahoo_finance(
     *,
     base_url: str = "https://query1.finance.yahoo.com",
@@ -98,48 +117,34 @@ def yahoo_finance(
     web = client_for(client, base_url, timeout)
 
     async def search(text: str) -> tuple[_Match, ...]:
-        answer = await web.get(
+        response = await web.get(
             f"{base_url}/v1/finance/search", params={"q": text, "quotesCount": 5, "newsCount": 0}, timeout=timeout
         )
-        return tuple(match for match in read_as(answer, _Matches, "Yahoo Finance").quotes if match.symbol)
+        return tuple(match for match in read_as(response, _Matches, "Yahoo Finance").quotes if match.symbol)
 
-    async def chart(symbol: str, period: str) -> Fetched:
+    async def chart(symbol: str, period: str) -> HttpResponse:
         address = f"{base_url}/v8/finance/chart/{quote(symbol.upper(), safe='')}"
         return await web.get(address, params={"range": period, "interval": _INTERVALS[period]}, timeout=timeout)
 
     async def execute(symbol: str, period: str = "1mo") -> Quote:
-        answer = await chart(symbol, period) if _SYMBOL.fullmatch(symbol) else None
-        if answer is None or answer.status == 404:
+        response = await chart(symbol, period) if _SYMBOL.fullmatch(symbol) else None
+        if response is None or response.status == 404:
             matches = await search(symbol)
-            if answer is not None or not matches:  # a symbol that does not exist is not silently replaced by another
-                offers = "; ".join(f"{match.symbol} ({match.shortname})" for match in matches[:5])
-                raise ToolError(f"Yahoo Finance has no symbol {symbol!r}" + (f". Similar: {offers}" if offers else ""))
-            answer = await chart(matches[0].symbol, period)
-        found = read_as(answer, _Answer, "Yahoo Finance").chart
-        if not found.result:
-            raise ToolError(f"Yahoo Finance: {clip(str((found.error or {}).get('description', 'no data')), 200)}")
-        return _quote(found.result[0], period)
+            if response is not None or not matches:  # a symbol that does not exist is not silently replaced by another
+                similar = "; ".join(f"{match.symbol} ({match.shortname})" for match in matches[:5])
+                raise ToolError(
+                    f"Yahoo Finance has no symbol {symbol!r}" + (f". Similar: {similar}" if similar else "")
+                )
+            response = await chart(matches[0].symbol, period)
+        charts = read_as(response, _Response, "Yahoo Finance").chart
+        if not charts.result:
+            raise ToolError(f"Yahoo Finance: {clip(str((charts.error or {}).get('description', 'no data')), 200)}")
+        return _quote(charts.result[0], period)
 
     return Tool(
         name="yahoo_finance",
         description="The price of a share, fund, index, currency pair or crypto-currency and its recent history.",
-        parameters=object_schema(
-            {
-                "symbol": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": 60,
-                    "description": "Yahoo symbol (AAPL, SAP.DE, ^GSPC, EURUSD=X, BTC-USD), or a name",
-                },
-                "period": {
-                    "type": "string",
-                    "enum": list(_INTERVALS),
-                    "default": "1mo",
-                    "description": "How far the history goes back",
-                },
-            },
-            ("symbol",),
-        ),
+        parameters=_PARAMETERS,
         execute=execute,
         timeout=2 * timeout + 5,
         effect="pure",
@@ -151,28 +156,28 @@ def _quote(chart: _Chart, period: str) -> Quote:
     prices = chart.indicators.quote[0].close if chart.indicators.quote else ()
     form = "%Y-%m-%d %H:%M" if period == "1d" else "%Y-%m-%d"
     points = ((at, price) for at, price in zip(chart.timestamp, prices, strict=False) if price is not None)
-    before = meta.chart_previous_close
+    previous = meta.chart_previous_close
     return Quote(
         symbol=meta.symbol,
         price=meta.regular_market_price,
         currency=meta.currency or "",
-        time=_moment(meta.regular_market_time).isoformat(),
+        time=_to_datetime(meta.regular_market_time).isoformat(),
         name=meta.long_name or meta.short_name or "",
         exchange=meta.full_exchange_name or "",
-        change_percent=round((meta.regular_market_price / before - 1) * 100, 2) if before else None,
+        change_percent=round((meta.regular_market_price / previous - 1) * 100, 2) if previous else None,
         day_low=meta.regular_market_day_low,
         day_high=meta.regular_market_day_high,
         year_low=meta.fifty_two_week_low,
         year_high=meta.fifty_two_week_high,
         volume=meta.regular_market_volume,
-        history=tuple(Close(_moment(at + meta.gmtoffset).strftime(form), round(price, 4)) for at, price in points)[
+        history=tuple(Close(_to_datetime(at + meta.gmtoffset).strftime(form), round(price, 4)) for at, price in points)[
             -60:
         ],
     )
 
 
-def _moment(seconds: int) -> datetime:
+def _to_datetime(seconds: int) -> datetime:
     try:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     except OverflowError:
-        raise ToolError("Yahoo Finance sent a time that is none") from None
+        raise ToolError("Yahoo Finance sent an invalid timestamp") from None

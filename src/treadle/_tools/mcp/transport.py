@@ -1,0 +1,138 @@
+"""Opens an MCP client: the transport, and the callbacks for what a server may ask of its client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from msgspec import Struct
+
+from treadle._tools.mcp.session import Session, WatchedStream
+from treadle._types.errors import ConfigError
+from treadle._types.messages import AssistantMessage, ImagePart, Message, SystemMessage, TextPart, UserMessage
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+Elicitation = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+"""Asks the user a server's question; gets the question and the schema of the answer. None declines."""
+Sampling = Callable[[Sequence[Message], int], Awaitable[str]]
+"""Asks a model on a server's behalf; gets the messages and the maximum number of tokens."""
+Transport = Literal["http", "sse"]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """How to reach a server: a command to start, or a URL."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    transport: Transport = "http"
+    headers: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if bool(self.command) == bool(self.url):
+            raise ConfigError(
+                "an MCP server needs either a command that starts it or the url of a running one, not both"
+            )
+        if self.transport not in ("http", "sse"):
+            raise ConfigError(f"unknown MCP transport {self.transport!r}; expected one of: http, sse")
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.command or self.transport})"  # addresses, arguments and headers may contain keys
+
+
+@asynccontextmanager
+async def open_client(
+    endpoint: Endpoint, elicitation: Elicitation | None, sampling: Sampling | None, session: Session
+) -> AsyncGenerator[Client]:
+    from mcp_types import Implementation, ToolListChangedNotification
+
+    from mcp import Client
+
+    async def on_message(message: Any) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            session.tools_changed = True
+
+    client = Client(
+        _open_watched(endpoint, session),
+        client_info=Implementation(name="treadle", version="1"),
+        message_handler=on_message,
+        elicitation_callback=None if elicitation is None else _elicit(elicitation),
+        sampling_callback=None if sampling is None else _sample(sampling),
+    )
+    async with client:
+        yield client
+
+
+@asynccontextmanager
+async def _open_watched(endpoint: Endpoint, session: Session) -> AsyncGenerator[tuple[Any, Any]]:
+    async with AsyncExitStack() as stack:
+        reads, writes = await stack.enter_async_context(await _transport(endpoint, stack))
+        yield WatchedStream(reads, lambda: session.lose("the server closed the connection")), writes
+
+
+async def _transport(endpoint: Endpoint, stack: AsyncExitStack) -> Any:
+    if endpoint.command:
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        parameters = StdioServerParameters(
+            command=endpoint.command, args=list(endpoint.args), env=dict(endpoint.env) or None, cwd=endpoint.cwd or None
+        )
+        # A server's standard error would disturb our own display.
+        return stdio_client(parameters, errlog=stack.enter_context(open(os.devnull, "w")))  # noqa: ASYNC230 - nothing to wait for
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    if endpoint.transport == "sse":
+        from mcp.client.sse import sse_client
+
+        return sse_client(endpoint.url, headers=dict(endpoint.headers))
+    from mcp.client.streamable_http import streamable_http_client
+
+    http = await stack.enter_async_context(create_mcp_http_client(headers=dict(endpoint.headers)))
+    return streamable_http_client(endpoint.url, http_client=http)
+
+
+def _elicit(ask: Elicitation) -> Any:
+    async def callback(context: Any, params: Any) -> Any:
+        from mcp_types import ElicitResult
+
+        schema = getattr(params, "requested_schema", None)
+        if schema is None:  # it asks for a browser to be opened, which is not done without consent
+            return ElicitResult(action="decline")
+        answer = await ask(params.message, schema)
+        if answer is None:
+            return ElicitResult(action="decline")
+        return ElicitResult(action="accept", content=dict(answer))
+
+    return callback
+
+
+def _sample(ask: Sampling) -> Any:
+    async def callback(context: Any, params: Any) -> Any:
+        from mcp_types import CreateMessageResult, TextContent
+
+        messages: list[Message] = [SystemMessage(params.system_prompt)] if params.system_prompt else []
+        for message in params.messages:
+            blocks = cast("list[Any]", message.content) if isinstance(message.content, list) else [message.content]
+            parts = tuple(part for block in blocks if (part := _part(block)) is not None)
+            if message.role == "assistant":
+                messages.append(AssistantMessage("\n".join(part.text for part in parts if isinstance(part, TextPart))))
+            else:
+                messages.append(UserMessage(parts))
+        text = await ask(messages, params.max_tokens)
+        return CreateMessageResult(
+            role="assistant", content=TextContent(text=text), model="treadle", stop_reason="endTurn"
+        )
+
+    return callback
+
+
+def _part(block: Any) -> TextPart | ImagePart | None:
+    if block.type == "image":
+        return ImagePart(data=block.data, mime=block.mime_type)
+    return TextPart(block.text) if block.type == "text" else None

@@ -1,0 +1,165 @@
+"""Code mode in whole runs: the preset `code`, calls from code, crashes and approvals."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from kit import add, fail, go
+from treadle import Agent, Budget, ScriptedModel, tool
+from treadle._journal.memory import MemoryJournal
+from treadle._plugins.guards.approval import Approval
+from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
+
+pytest.importorskip("pydantic_monty")
+
+
+TEXT = {"tool_call": False}
+
+
+@tool(effect="pure")
+async def search(query: str, limit: int = 2) -> dict[str, Any]:
+    """Search."""
+    await asyncio.sleep(0.2)
+    return {"query": query, "hits": [f"{query}-{number}" for number in range(limit)]}
+
+
+SENT: list[str] = []
+
+
+@tool
+async def send_mail(to: str) -> str:
+    """Send a mail."""
+    SENT.append(to)
+    return f"sent to {to}"
+
+
+def code(text: str) -> str:
+    return f"I shall see.\n```python\n{text}\n```"
+
+
+def agent(*replies: str, tools: Any = (search, add, fail, send_mail), **options: Any) -> Agent:
+    return Agent(ScriptedModel(list(replies), abilities=TEXT), list(tools), preset="code", **options)
+
+
+def test_a_task_from_code_to_answer():
+    made = agent(
+        code("r = search('cats', limit=3)\nprint(r['hits'][0])\nadd(1, b=2)"),
+        code(
+            "import asyncio\nmore = await asyncio.gather(search('a'), search('b'), search('c'))\nlen(more) + len(r['hits'])"
+        ),
+        code("try:\n    fail('x')\nexcept RuntimeError as e:\n    print('failed:', e)"),
+        code("final_answer(f'{len(more)} and {len(r[\"hits\"])}')"),
+    )
+
+    async def main() -> None:
+        started = time.perf_counter()
+        run = made.start("q")
+        result = await run
+        elapsed = time.perf_counter() - started
+        assert (result.answer, result.stop_reason) == ("3 and 3", "final_tool")
+        assert [step.observation for step in result.steps[:2]] == ["cats-0\n3", "6"]
+        assert "failed: Tool 'fail' failed: ValueError: x" in result.steps[2].observation
+        inner = [r.event.name for r in run.records if isinstance(r.event, ToolDone) and "." in r.event.call_id]
+        assert inner == ["search", "add", "search", "search", "search", "fail"]
+        assert result.usage.tool_calls == 10
+        # One search, then three at once: the time of two.
+        assert elapsed < 0.2 * 4
+
+    go(main())
+
+
+def test_a_reply_without_code_is_the_answer():
+    result = go(agent("Paris").run("Capital of France?"))
+    assert (result.answer, result.iterations) == ("Paris", 1)
+
+
+def test_calls_in_code_are_checked_like_any_other():
+    result = go(agent(code("add('x', 1)"), code("add(1, 2, 3)"), code("add(1, c=2)"), code("nope()"), "done").run("q"))
+    said = [step.observation for step in result.steps]
+    assert "expected integer" in said[0]
+    assert "takes 2 arguments" in said[1]
+    assert "unknown argument 'c'" in said[2]
+    assert "not defined" in said[3]
+    assert all(step.error == "exception" for step in result.steps)
+
+
+def test_the_budget_counts_the_calls_inside():
+    many = code("for n in range(10):\n    add(n, n)")
+    result = go(agent(many, "done", budget=Budget(tool_calls=4), on_budget="force_answer").run("q"))
+    assert result.usage.tool_calls <= 4
+    assert "Not run: the budget" in result.steps[0].observation
+
+
+def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
+    SENT.clear()
+    script = code("a = search('cats')\nprint(send_mail('ann'))\nprint(send_mail('bob'))")
+    journal = MemoryJournal()
+    tools = [search, send_mail.replace(approval="ask")]
+
+    async def main() -> None:
+        first = agent(script, tools=tools, plugins=[Approval()], journal=journal)
+        run = first.start("q")
+        assert (await run).stop_reason == "paused"
+        paused = next(r.event for r in reversed(run.records) if isinstance(r.event, Paused))
+        assert [(call.name, call.args) for call in paused.calls] == [("send_mail", {"to": "ann"})]
+        searches = 0
+        result = None
+        for person in ("ann", "bob"):
+            again = agent("all sent", tools=tools, plugins=[Approval()], journal=journal)
+            going = await again.load(run.id)
+            going.approve(going.state.paused.calls[0].id, True)
+            result = await again.restart(going)
+            searches = sum(isinstance(r.event, ToolStarted) and r.event.call.name == "search" for r in going.records)
+            assert SENT[-1] == person
+        assert result is not None
+        assert result.answer == "all sent"
+        assert SENT == ["ann", "bob"]
+        assert searches == 1
+
+    go(main())
+
+
+def cut_at(records: list[Record], name: str, where: Any) -> list[Record]:
+    place = next(index for index, record in enumerate(records) if where(record.event))
+    return [Record(name, r.seq, r.time, r.event) for r in records[: place + 1]]
+
+
+def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
+    SENT.clear()
+    journal = MemoryJournal()
+    replies = [
+        code("hits = search('cats')['hits']\nsend_mail('ann')"),
+        code("print(len(hits))\nsend_mail('bob')"),
+        "done",
+    ]
+
+    async def main() -> None:
+        run = agent(*replies, journal=journal).start("q")
+        await run
+        assert SENT == ["ann", "bob"]
+        records = list(run.records)
+        cases = {
+            # Before the second piece of code runs: the first is run again from the log.
+            "thought": (lambda e: isinstance(e, ThinkDone) and e.iteration == 2, "2\nsent to bob", ["bob"]),
+            # While the second mail is sent: nobody knows whether it was.
+            "sending": (
+                lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0",
+                "outcome of this call is unknown",
+                [],
+            ),
+            # After it was sent, before the code ended: it is not sent again.
+            "sent": (lambda e: isinstance(e, ToolDone) and e.call_id == "call_2_0.0", "2\nsent to bob", []),
+        }
+        for name, (where, says, sent) in cases.items():
+            SENT.clear()
+            await journal.append(cut_at(records, name, where))
+            result = await agent("done", journal=journal).resume(name)
+            assert result.answer == "done"
+            assert says in result.steps[1].observation, name
+            assert sent == SENT, name
+
+    go(main())

@@ -1,0 +1,146 @@
+"""MCP servers in runs: offered, followed, gone on with, and agents from documents that use them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit import add, call, go
+from treadle import Agent, ScriptedModel, tool
+from treadle._config import load_agent
+from treadle._journal.memory import MemoryJournal
+from treadle._plugins.mcp import McpTools
+from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
+from treadle._tools.mcp.client import McpConnection
+from treadle._types.events import Noted, ToolDone, ToolsChanged
+from treadle._types.messages import text_of
+
+pytest.importorskip("mcp")
+TESTS = Path(__file__).resolve().parent.parent
+SERVER = str(TESTS / "tools" / "mcp" / "server.py")
+SAMPLE = TESTS / "data" / "config" / "research.json"
+
+
+def connection(name: str = "test") -> McpConnection:
+    return McpConnection(name, command=sys.executable, args=[SERVER])
+
+
+@tool
+async def pid() -> str:
+    """Not the server's."""
+    return "mine"
+
+
+def test_a_run_uses_them_next_to_its_own():
+    model = ScriptedModel(
+        [
+            [call("custom_tool", text="abc"), call("test_pid"), call("pid"), call("die")],
+            call("grow"),
+            call("grown", word="up"),
+            "done",
+        ]
+    )
+    agent = Agent(model, [add, pid], plugins=[McpTools(connection())])
+
+    async def main() -> None:
+        run = agent.start("q")
+        result = await run
+        assert result.answer == "done"
+        done = {r.event.name: r.event for r in run.records if isinstance(r.event, ToolDone)}
+        assert done["custom_tool"].content == "cba"
+        assert str(done["test_pid"].content).isdigit()
+        assert done["pid"].content == "mine"
+        assert "was lost" in text_of(done["die"].content)
+        assert done["grown"].content == "grown up"
+        offered = [[schema.name for schema in r.event.tools] for r in run.records if isinstance(r.event, ToolsChanged)]
+        assert offered[0][:2] == ["add", "pid"]
+        assert offered[-1] == [*offered[0], "grown"]
+
+    go(main(), 60)
+
+
+def test_only_some_and_with_approval():
+    server = connection()
+    model = ScriptedModel([call("pid"), "done"])
+    agent = Agent(model, plugins=[McpTools(server, only=("custom_tool",), approval="ask")])
+    result = go(agent.run("q"))
+    assert [tool.name for tool in model.requests[0].tools] == ["custom_tool"]
+    assert result.steps[0].error == "unknown_tool"
+
+
+def test_a_server_that_is_not_there_costs_its_tools_only():
+    model = ScriptedModel(["done"])
+    agent = Agent(model, [add], plugins=[McpTools(McpConnection("gone", command="no-such-command-of-ours"))])
+
+    async def main() -> None:
+        run = agent.start("q")
+        assert (await run).answer == "done"
+        notes = [r.event.data for r in run.records if isinstance(r.event, Noted)]
+        assert "command not found" in notes[0]["problem"]
+        assert [tool.name for tool in model.requests[0].tools] == ["add"]
+
+    go(main())
+
+
+def test_a_run_that_goes_on_has_them_again():
+    journal = MemoryJournal()
+
+    async def main() -> None:
+        plugins = [McpTools(connection())]
+        run = Agent(
+            ScriptedModel([call("pid"), call("custom_tool", text="abc"), "done"]),
+            [pid],
+            plugins=plugins,
+            journal=journal,
+        ).start("q")
+        await run
+        # The process dies right after the second call was asked for.
+        cut = [r for r in run.records if not isinstance(r.event, ToolDone) or r.event.name != "custom_tool"]
+        cut = cut[
+            : next(
+                i
+                for i, r in enumerate(cut)
+                if getattr(r.event, "call", None) is not None and r.event.call.name == "custom_tool"
+            )
+        ]
+        for name, server in (
+            ("copy", connection()),
+            ("orphan", McpConnection("test", command="no-such-command-of-ours")),
+        ):
+            await journal.append([type(r)(name, r.seq, r.time, r.event) for r in cut])
+            model = ScriptedModel(["done", "done"])
+            again = await Agent(model, [pid], plugins=[McpTools(server)], journal=journal).resume(name)
+            assert again.answer == "done"
+            assert [step.tool for step in again.steps] == ["pid", "custom_tool"]
+            said = again.steps[1].observation
+            assert said == "cba" if name == "copy" else "cannot be reached" in said
+
+    go(main(), 60)
+
+
+def test_tool_selection_sees_them():
+    model = ScriptedModel(['{"tools": ["custom_tool"]}', call("custom_tool", text="abc"), "done"])
+    agent = Agent(model, [add], plugins=[McpTools(connection())], selection_threshold=3)
+    result = go(agent.run("q"))
+    assert result.answer == "done"
+    assert [tool.name for tool in model.requests[1].tools] == ["custom_tool", "more_tools"]
+
+
+def test_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("TREADLE_TEST_PYTHON", sys.executable)
+    monkeypatch.setenv("TREADLE_TEST_MCP", SERVER)
+    monkeypatch.setenv("GOOGLE_API_KEY", "k")
+    monkeypatch.setenv("GOOGLE_CSE_ID", "c")
+    (tmp_path / "research.json").write_bytes(SAMPLE.read_bytes())
+    (tmp_path / "lighthouse.txt").write_text("The lighthouse of Lindesnes was built in 1655.")
+    KnowledgeBase(tmp_path / "kb.db").add(tmp_path / "lighthouse.txt")
+    model = ScriptedModel(
+        [[call("retrieval", query="lighthouse"), call("custom_tool", text="5561")], "It was built in 1655."]
+    )
+    result = go(load_agent(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 60)
+    assert result.answer == "It was built in 1655."
+    assert [tool.name for tool in model.requests[0].tools][-1] == "custom_tool"
+    assert "1655" in str(model.requests[1].messages)
+    assert text_of(model.requests[0].messages[-1].content) == "When was the lighthouse built?"

@@ -1,0 +1,25 @@
+"""The core install stays small: at most 14 distributions and 35 MB, the library itself and compiled files included."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "install_size.py"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_core_install_is_small():
+    done = subprocess.run([sys.executable, SCRIPT, "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    names = sorted(row["name"] for row in found["distributions"])
+    assert "treadle" in names
+    assert not {"pip", "setuptools"} & set(names)
+    assert len(names) <= 14, names
+    assert found["folder"] <= 35e6

@@ -1,0 +1,288 @@
+"""The HTTP client of the tools against servers and addresses that mean harm."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+
+import pytest
+from aiohttp import web
+
+from tools.builtin.loopback import Site, serving
+from treadle._tools.builtin.http.client import GuardedClient
+from treadle._types.errors import ToolError
+
+SECRET = "key-4711"
+
+
+def allowed(site: Site, **options: object) -> GuardedClient:
+    return GuardedClient(allow_hosts=[f"{site.host}:{site.port}"], **options)  # pyright: ignore[reportArgumentType]
+
+
+def refused(url: str, **options: object) -> str:
+    async def main() -> str:
+        client = GuardedClient(timeout=5, **options)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ToolError) as caught:
+            await client.get(url)
+        return str(caught.value)
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://127.0.1/",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0x7f.0.0.1/",
+        "http://0177.0.0.1/",
+        "http://017700000001/",
+        "http://127.0.0.1./",
+        "http://0/",
+        "http://0.0.0.0:80/",
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:7f00:1]/",
+        "http://[0:0:0:0:0:ffff:127.0.0.1]/",
+        "http://[::127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://[fe80::1]/",
+        "http://[fe80::1%25lo]/",
+        "http://[fd00:ec2::254]/latest/meta-data/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://2852039166/",
+        "http://0xa9fea9fe/",
+        "http://100.100.100.200/",
+        "http://168.63.129.16/",
+        "http://10.1.2.3/",
+        "http://192.168.0.1/",
+        "http://\u2460\u2461\u2466.0.0.1/",
+        "http://127\u30020\u30020\u30021/",
+        "http://localhost/",
+        "http://LOCALHOST/",
+    ],
+)
+def test_private_addresses_are_refused_in_every_form(url: str):
+    assert "refused" in refused(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://example.org/",
+        "gopher://127.0.0.1:6379/_INFO",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//x/",
+        "x",
+    ],
+)
+def test_only_web_addresses(url: str):
+    assert "only http and https" in refused(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:pw@example.org/",
+        "http://user@example.org/",
+        "http://example.org@127.0.0.1/",
+        "http://:pw@example.org",
+    ],
+)
+def test_names_and_passwords_in_addresses_are_refused(url: str):
+    assert "user name" in refused(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http:///path",
+        "http://exa mple.org/",
+        "http://example.org/\r\nX: y",
+        "http://a\0b/",
+        "http://[::1/",
+        "http://x:99999/",
+        "http://x/" + "y" * 9000,
+    ],
+)
+def test_broken_addresses(url: str):
+    assert refused(url)
+
+
+def test_a_server_on_loopback_is_never_reached_unless_allowed():
+    async def main() -> None:
+        async with serving({"/": "secret"}) as site:
+            with pytest.raises(ToolError, match="not a public address"):
+                await GuardedClient().get(site.url)
+            with pytest.raises(ToolError, match="not a public address"):
+                await GuardedClient(allow_hosts=["127.0.0.1:1"]).get(site.url)
+            assert site.asked == []
+            for client in (
+                allowed(site),
+                GuardedClient(allow_hosts=["127.0.0.1"]),
+                GuardedClient(allow_private=True),
+                GuardedClient(allow_networks=["127.0.0.0/8"]),
+            ):
+                assert (await client.get(site.url)).text == "secret"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://127.0.0.1:{port}/inner",
+        "http://localhost:{port}/inner",
+        "http://[::ffff:127.0.0.1]:{port}/",
+        "http://2130706433:{port}/",
+        "//127.0.0.1:{port}/x",
+        "file:///etc/passwd",
+        "http://u:p@example.org/",
+    ],
+)
+def test_a_redirect_is_judged_like_a_first_request(target: str):
+    async def main() -> None:
+        async with serving({"*": "inner secret"}) as inner:
+            where = target.format(port=inner.port)
+            async with serving({"/go": lambda _: web.Response(status=302, headers={"Location": where})}) as outer:
+                with pytest.raises(ToolError):
+                    await allowed(outer).get(f"{outer.url}/go")
+            assert inner.asked == []
+
+    asyncio.run(main())
+
+
+def test_redirects_are_followed_to_an_end():
+    def hop(request: web.Request) -> web.Response:
+        left = int(request.query["left"])
+        return (
+            web.Response(text="there")
+            if not left
+            else web.Response(status=307, headers={"Location": f"/hop?left={left - 1}"})
+        )
+
+    async def main() -> None:
+        async with serving({"/hop": hop}) as site:
+            answer = await allowed(site).get(f"{site.url}/hop?left=5")
+            assert (answer.text, answer.url) == ("there", f"{site.url}/hop?left=0")
+            with pytest.raises(ToolError, match="redirects more than 5 times"):
+                await allowed(site).get(f"{site.url}/hop?left=6")
+
+    asyncio.run(main())
+
+
+def test_keys_do_not_travel_to_another_host():
+    async def main() -> None:
+        async with (
+            serving({"*": "ok"}) as other,
+            serving({"/a": lambda _: web.Response(status=302, headers={"Location": f"{other.url}/b"})}) as first,
+        ):
+            client = GuardedClient(allow_hosts=["127.0.0.1"])
+            await client.request(
+                "POST", f"{first.url}/a", headers={"Authorization": SECRET, "X-Key": SECRET}, json={"key": SECRET}
+            )
+            assert first.asked[0].headers["authorization"] == SECRET
+            (second,) = other.asked
+            assert second.method == "GET"
+            assert SECRET not in str(second)
+
+    asyncio.run(main())
+
+
+def test_a_name_that_changes_its_address_gains_nothing():
+    """DNS rebinding: 127.0.0.2 plays the public address, 127.0.0.1 the one that must not be reached."""
+    try:
+        with socket.create_server(("127.0.0.2", 0)):
+            pass
+    except OSError:
+        pytest.skip("this system has one loopback address only")
+
+    async def main() -> None:
+        answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], []]
+        asked: list[str] = []
+
+        async def changing(host: str, port: int) -> list[str]:
+            asked.append(host)
+            return answers[len(asked) - 1]
+
+        async with serving(
+            {"/": lambda _: web.Response(text="public", headers={"Connection": "close"})}, "127.0.0.2"
+        ) as site:
+            client = GuardedClient(resolver=changing, allow_networks=["127.0.0.2/32"])
+            url = f"http://rebind.example:{site.port}/"
+            assert (await client.get(url)).text == "public"
+            assert asked == ["rebind.example"], "one look-up for check and connection"
+            for _ in range(3):
+                with pytest.raises(ToolError, match="not a public address"):
+                    await client.get(url)
+            assert len(site.asked) == 1
+
+    asyncio.run(main())
+
+
+def test_a_name_that_resolves_inside_is_refused_and_not_connected():
+    async def inside(host: str, port: int) -> list[str]:
+        return ["::ffff:127.0.0.1"]
+
+    async def main() -> None:
+        async with serving({"/": "secret"}) as site:
+            with pytest.raises(ToolError, match="not a public address"):
+                await GuardedClient(resolver=inside).get(f"http://innocent.example:{site.port}/")
+            assert site.asked == []
+
+    asyncio.run(main())
+
+
+def test_failures_name_the_host_and_never_the_query():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+
+    async def main() -> str:
+        client = GuardedClient(allow_private=True, timeout=5)
+        with pytest.raises(ToolError) as caught:
+            await client.get(f"http://127.0.0.1:{port}/?key={SECRET}", params={"k": SECRET}, headers={"X": SECRET})
+        return str(caught.value)
+
+    said = asyncio.run(main())
+    assert "127.0.0.1" in said
+    assert SECRET not in said
+
+
+def test_an_unknown_name():
+    async def nowhere(host: str, port: int) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "no such name")
+
+    assert "could not reach nowhere.example" in refused("http://nowhere.example/", resolver=nowhere)
+
+
+def test_one_session_per_loop_closed_with_it():
+    async def main(client: GuardedClient) -> int:
+        async with serving({"/": "ok"}) as site:
+            for _ in range(3):
+                await client.get(site.url)
+            return len({asked.headers["host"] for asked in site.asked})
+
+    client = GuardedClient(allow_private=True)
+    assert [asyncio.run(main(client)) for _ in range(3)] == [1, 1, 1]
+    del client
+    gc.collect()  # an unclosed session would warn here, and warnings are errors
+
+
+def test_close_and_go_on():
+    async def main() -> None:
+        async with serving({"/": "ok"}) as site:
+            client = allowed(site)
+            await client.get(site.url)
+            await client.close()
+            assert (await client.get(site.url)).status == 200
+
+    asyncio.run(main())

@@ -1,0 +1,214 @@
+"""MCP: one connection, over stdio and HTTP, that survives its server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import go
+from treadle import Toolkit
+from treadle._tools.base import Limits, ToolOutcome
+from treadle._tools.mcp.client import McpConnection, safe_name
+from treadle._tools.runner import run_call
+from treadle._types.errors import ConfigError, ToolError
+from treadle._types.messages import ImagePart, TextPart, ToolCall
+
+pytest.importorskip("mcp")
+SERVER = str(Path(__file__).with_name("server.py"))
+
+
+def connection(**options: Any) -> McpConnection:
+    return McpConnection("test", command=sys.executable, args=[SERVER], **options)
+
+
+class Context:
+    run_id = call_id = idempotency_key = "x"
+    run: Any = None
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def output(self, text: str) -> None:
+        self.said.append(text)
+
+
+async def do(server: McpConnection, name: str, context: Context | None = None, **args: Any) -> ToolOutcome:
+    kit = Toolkit(await server.tools())
+    return await run_call(
+        kit.get(name),
+        ToolCall("1", name, args),
+        limits=Limits(),
+        toolkit=kit,
+        extras={"text": "no"},
+        context=context or Context(),
+    )
+
+
+def test_content_progress_policy_and_names():
+    async def main() -> None:
+        server = connection()
+        kit = Toolkit(await server.tools())
+        effects = {tool.name: tool.effect for tool in kit}
+        assert (effects["custom_tool"], effects["pid"], effects["slow"]) == ("pure", "idempotent", "unsafe")
+        assert (await do(server, "odd_name_with_signs", value=1)).content == "2"
+        assert (await do(server, "bad")).error == "exception"
+        assert "expected integer" in str((await do(server, "odd_name_with_signs", value="x")).content)
+        context = Context()
+        assert (await do(server, "slow", context, seconds=0.05)).content == "done"
+        assert context.said[1] == "working (1/10)\n"
+        outcome = await do(server, "everything")
+        assert isinstance(outcome.content, tuple)
+        texts = "\n".join(part.text for part in outcome.content if isinstance(part, TextPart))
+        for word in ("first", "second", "a note", "https://example.org/x", '{"answer":42}'):
+            assert word in texts
+        assert [part.mime for part in outcome.content if isinstance(part, ImagePart)] == ["image/png"]
+        assert [artifact.mime for artifact in outcome.artifacts] == ["audio/wav", "application/zip"]
+
+    go(main())
+
+
+def test_killed_mid_call_and_back_again(tmp_path: Path):
+    async def main() -> None:
+        server = connection()
+        first = (await do(server, "pid")).content
+        died = await do(server, "die")
+        assert died.error == "exception"
+        assert "was lost" in str(died.content)
+        assert "unknown whether" in str(died.content)
+        assert (await do(server, "pid")).content != first
+        # A call that does no harm twice is simply made again.
+        assert (await do(server, "die_once", mark=str(tmp_path / "died"))).content == "alive"
+        # Killed while nobody asks: the next call does not notice.
+        pid = int(str((await do(server, "pid")).content))
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.3)
+        assert (await do(server, "slow", seconds=0.01)).content == "done"
+
+    go(main(), 60)
+
+
+def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
+    async def main() -> None:
+        server = connection()
+        await do(server, "grow")
+        for _ in range(100):
+            if server.changed:
+                break
+            await asyncio.sleep(0.02)
+        assert (await do(server, "grown", word="up")).content == "grown up"
+        mark = tmp_path / "mark"
+        task = asyncio.ensure_future(do(server, "slow", seconds=20.0, mark=str(mark)))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        for _ in range(100):
+            if mark.exists():
+                break
+            await asyncio.sleep(0.02)
+        assert mark.read_text() == "cancelled"
+        before = (await do(server, "pid")).content
+        await server.close()
+        assert (await do(server, "pid")).content != before
+
+    go(main(), 60)
+
+
+@pytest.mark.slow
+def test_a_time_out_of_the_server_is_told_and_leaves_the_connection_alone():
+    async def main() -> None:
+        server = connection()
+        pid = (await do(server, "pid")).content
+        server.timeout = 0.3
+        outcome = await do(server, "slow", seconds=20.0)
+        assert outcome.error == "timeout"
+        server.timeout = 20.0
+        assert (await do(server, "pid")).content == pid
+
+    go(main(), 60)
+
+
+def test_a_server_that_is_not_there():
+    async def main(server: McpConnection) -> None:
+        started = time.monotonic()
+        with pytest.raises(ToolError, match="cannot be reached"):
+            await server.tools()
+        assert time.monotonic() - started < 10
+
+    go(main(McpConnection("gone", command="no-such-command-of-ours")))
+    go(main(McpConnection("gone", url=f"http://127.0.0.1:{free_port()}/mcp?key=secret")))
+
+
+def test_settings_are_checked_and_keys_not_shown():
+    with pytest.raises(ConfigError, match="either a command"):
+        McpConnection("x")
+    with pytest.raises(ConfigError, match="either a command"):
+        McpConnection("x", command="a", url="b")
+    server = McpConnection("x", url="http://localhost/?key=secret", headers={"Authorization": "secret"})
+    assert "secret" not in f"{server!r} {server.endpoint!r}"
+    assert safe_name("a.b/c d", "my server") == "my_server_a_b_c_d"
+    assert len(safe_name("x" * 200)) == 64
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def served(port: int, *more: str) -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, SERVER, str(port), *more], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(400):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("transport", ["http", pytest.param("sse", marks=pytest.mark.slow)])
+def test_http_servers_that_die_and_come_back(transport: Any):
+    port = free_port()
+    more = ("sse",) if transport == "sse" else ()
+    server = McpConnection(
+        "web", url=f"http://127.0.0.1:{port}/{'sse' if more else 'mcp'}", transport=transport, headers={"X-Key": "k"}
+    )
+
+    async def main() -> None:
+        with served(port, *more):
+            assert (await do(server, "custom_tool", text="abc")).content == "cba"
+            died = await do(server, "die")
+            assert died.error == "exception"
+            assert "was lost" in str(died.content)
+        kit = Toolkit([server.tool("custom_tool", "custom_tool", "", {"type": "object"}, "pure")])
+        with served(port, *more):
+            call = ToolCall("1", "custom_tool", {"text": "abc"})
+            outcome = await run_call(
+                kit.get("custom_tool"), call, limits=Limits(), toolkit=kit, extras={}, context=Context()
+            )
+            assert outcome.content == "cba"
+
+    go(main(), 60)
+
+
+@pytest.mark.slow
+def test_one_connection_in_two_event_loops():
+    server = connection()
+    for _ in range(2):
+        assert go(do(server, "custom_tool", text="abc")).content == "cba"

@@ -1,0 +1,212 @@
+"""The default sandbox: variables, functions, limits, errors, and nothing that gets out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import go
+from treadle._tools.sandbox.base import SandboxLimits
+from treadle._tools.sandbox.monty import MontySession
+from treadle._types.errors import ToolError
+
+pytest.importorskip("pydantic_monty")
+
+
+SMALL = SandboxLimits(seconds=0.5, memory=64_000_000, output_chars=5_000, code_chars=2_000)
+
+
+async def slow(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    await asyncio.sleep(0.2)
+    return {"got": [*args, *named.values()]}
+
+
+async def bad(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    raise ToolError("no such city")
+
+
+FUNCTIONS = {"slow": slow, "bad": bad}
+
+
+def run(*codes: str, limits: SandboxLimits = SMALL, **options: Any) -> list[str]:
+    async def main() -> list[str]:
+        session = MontySession(limits, **options)
+        return [(await session.run(code, FUNCTIONS)).text(3_000) for code in codes]
+
+    return go(main())
+
+
+def test_variables_and_functions_stay():
+    assert run("x = 2\ndef double(n):\n    return n * x", "print('hi')\ndouble(21)", "x") == [
+        "(no output)",
+        "hi\n42",
+        "2",
+    ]
+
+
+def test_errors_have_their_line_and_keep_what_was_done():
+    said, kept = run("y = 5\n\nbad(1)", "y")
+    assert "line 3" in said
+    assert "RuntimeError: no such city" in said
+    assert kept == "5"
+    assert "line 2" in run("x = 1\nx = (")[0]
+    assert run("try:\n    bad()\nexcept RuntimeError as e:\n    print('caught', e)") == ["caught no such city"]
+    assert "not defined (available functions: slow, bad)" in run("nope(1)")[0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import asyncio\nr = await asyncio.gather(slow(1), slow(2), slow(3))\nlen(r)",
+        "import asyncio\ntasks = [slow(n) for n in range(3)]\nr = await asyncio.gather(*tasks)\nlen(r)",
+        "import asyncio\ntasks = []\nfor n in range(3):\n    tasks.append(slow(n))\nlen(await asyncio.gather(*tasks))",
+        "import asyncio\nasync def one(n):\n    r = await slow(n)\n    return r\nlen(await asyncio.gather(*[one(n) for n in range(3)]))",
+    ],
+)
+def test_three_calls_at_once_take_the_time_of_one(code: str):
+    async def main() -> float:
+        session = MontySession(SMALL)
+        await session.run("1")
+        started = time.perf_counter()
+        result = await session.run(code, FUNCTIONS)
+        assert result.value == 3, result
+        return time.perf_counter() - started
+
+    assert go(main()) < 0.4
+
+
+def test_a_call_without_await_gives_its_result():
+    assert run("slow('a', b=2)['got']") == ["['a', 2]"]
+    assert run("r = await slow(1)\nr['got']", "f = slow\nf(3)['got'][0]", "[slow(n)['got'][0] for n in (1, 2)]") == [
+        "[1]",
+        "3",
+        "[1, 2]",
+    ]
+    assert run("def two():\n    return slow(2)\n", "two()['got']") == ["(no output)", "[2]"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import os", "import subprocess", "from socket import socket", "import numpy as np", "exec('import ctypes')"],
+)
+def test_imports_outside_the_list_are_refused_with_words(code: str):
+    (said,) = run(code)
+    assert "is not allowed here. Allowed modules: asyncio," in said
+
+
+ESCAPES = [
+    "().__class__.__bases__[0].__subclasses__()",
+    "getattr((), '__cl' + 'ass__')",
+    "'{0.__class__.__init__.__globals__}'.format(print)",
+    "type(1).__mro__",
+    "(lambda: 0).__globals__",
+    "print.__self__",
+    "__import__('os').system('id')",
+    "globals()['__builtins__']",
+    "slow.__globals__",
+    "open('/etc/passwd').read()",
+    "open('out.txt', 'w').write('x')",
+    "import pathlib\npathlib.Path('/').iterdir()",
+    "import pathlib\npathlib.Path('/etc/hostname').read_text()",
+    "compile('1', 'x', 'eval')",
+    "breakpoint()",
+    "input()",
+]
+
+
+@pytest.mark.parametrize("code", ESCAPES)
+def test_nothing_gets_out(code: str):
+    said, after = run(code, "1 + 1")
+    assert "Error" in said, said
+    assert "root:" not in said
+    assert after == "2"
+
+
+BOMBS = [
+    ("while True: pass", "time limit"),
+    ("x = 'a' * 10**9", "MemoryError"),
+    ("l = []\nwhile True: l.append('x' * 100000)", "MemoryError"),
+    ("10 ** 10 ** 8", "MemoryError"),
+    ("def f(n): return f(n + 1)\nf(0)", "RecursionError"),
+    ("while True: print('x' * 1000)", "printed more than 5000"),
+    ("print('x' * 10**7)", "printed more than 5000"),
+    ("import time\ntime.sleep(60)", "sleep"),
+    ("import asyncio\nawait asyncio.sleep(60)", "sleep"),
+    ("x = 1" + " + 1" * 1000, "too long"),
+    ("[[[0] * 1000 for _ in range(1000)] for _ in range(1000)]", "Error"),
+]
+
+
+@pytest.mark.parametrize(("code", "says"), BOMBS, ids=range(len(BOMBS)))
+def test_bombs_are_stopped_and_the_variables_stay(code: str, says: str):
+    started = time.monotonic()
+    before, said, after = run("kept = 7", code, "kept")
+    assert before == "(no output)"
+    assert says in said, said
+    assert len(said) < 8_000
+    assert after == "7"
+    assert time.monotonic() - started < 10
+
+
+def test_a_catastrophic_regex_ends():
+    started = time.monotonic()
+    run("import re\nre.match('(a+)+$', 'a' * 40 + 'b')")
+    run("import re\nre.match('(a|aa)+$', 'a' * 5000 + 'b')")
+    assert time.monotonic() - started < 10
+
+
+def test_a_work_folder_is_all_there_is(tmp_path: Path):
+    (tmp_path / "secret.txt").write_text("outside")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "data.csv").write_text("a,b\n1,2\n")
+    (folder / "link").symlink_to(tmp_path / "secret.txt")
+    reads = run(
+        "open('/work/data.csv').read()",
+        "open('/work/../secret.txt').read()",
+        "open('/work/link').read()",
+        folder=str(folder),
+    )
+    assert reads[0] == "a,b\n1,2\n"
+    assert "outside" not in reads[1] + reads[2]
+    assert "Error" in run("open('/work/new.txt', 'w').write('x')", folder=str(folder))[0]
+    run("open('/work/new.txt', 'w').write('x')", folder=str(folder), write=True)
+    assert (folder / "new.txt").read_text() == "x"
+
+
+def test_what_a_function_raises_gets_out_and_cancelling_stops_it():
+    async def broken(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        raise KeyError("ours")
+
+    async def main() -> None:
+        session = MontySession(SMALL)
+        with pytest.raises(KeyError):
+            await session.run("broken()", {"broken": broken})
+        task = asyncio.ensure_future(session.run("slow(1)", {"slow": lambda a, n: asyncio.sleep(60)}))
+        await asyncio.sleep(0.2)
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - started < 5
+        assert (await session.run("1 + 1")).value == 2
+
+    go(main())
+
+
+def test_100_runs_per_second():
+    async def main() -> float:
+        await MontySession().run("1")
+        best = 0.0
+        for _ in range(5):
+            started = time.perf_counter()
+            for number in range(50):
+                assert (await MontySession().run(f"sum(range({number}))")).error == ""
+            best = max(best, 50 / (time.perf_counter() - started))
+        return best
+
+    assert go(main()) > 100

@@ -1,0 +1,109 @@
+"""Every attack at once, in whole runs: each is refused or contained, and the run goes on to its answer."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import call, go
+from treadle import Agent, ScriptedModel, tool
+from treadle._plugins.code import CodeMode
+from treadle._plugins.mcp import McpTools
+from treadle._tools.builtin import builtin
+from treadle._tools.mcp.client import McpConnection
+from treadle._tools.sandbox.base import SandboxLimits
+
+SERVER = str(Path(__file__).parent / "mcp" / "hostile_server.py")
+
+
+def steps(tools: list[Any], *calls: dict[str, Any], **options: Any) -> list[Any]:
+    model = ScriptedModel([*calls, "the end"])
+    result = go(Agent(model, tools, max_iterations=50, plugins=options.pop("plugins", ()), **options).run("q"), 60)
+    assert (result.answer, result.success) == ("the end", True)
+    assert len(result.steps) == len(calls)
+    return result.steps
+
+
+def test_the_web_does_not_lead_inside():
+    urls = [
+        "http://127.0.0.1:8460/",
+        "http://2130706433/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://169.254.169.254/",
+        "file:///etc/passwd",
+    ]
+    for url in urls:
+        (step,) = steps([builtin("http_fetch")], call("http_fetch", url=url))
+        assert step.error
+
+
+def test_files_stay_in_their_folder_and_sql_only_reads(tmp_path: Path):
+    (tmp_path / "secret").write_text("hidden")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    files: Any = builtin("files", folder=str(folder))
+    reader = next(made.name for made in files if "read" in made.name)
+    for path in ("../secret", "link", str(tmp_path / "secret")):
+        (step,) = steps(files, call(reader, path=path))
+        assert step.error
+        assert "hidden" not in step.observation
+    database = tmp_path / "data.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("create table t (a)")
+        connection.execute("insert into t values (1)")
+    sql: Any = builtin("sql", url=f"sqlite:///{database}")
+    tools = sql if isinstance(sql, list) else [sql]
+    name = next(made.name for made in tools if "query" in made.parameters["properties"])
+    for query in ("delete from t", "select 1; drop table t", "attach database '/tmp/x' as y"):
+        (step,) = steps(tools, call(name, query=query))
+        assert step.error
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("select count(*) from t").fetchone() == (1,)
+
+
+@tool
+async def wipe(path: str) -> str:
+    """Ours."""
+    return "ours"
+
+
+def test_code_that_fights_its_sandbox():
+    pytest.importorskip("pydantic_monty")
+    codes = [
+        "().__class__.__base__.__subclasses__()", "import os\nos.system('id')", "while True: pass", "x = 'a' * 10**10",
+        "while True: print('y' * 999)", "import re\nre.match('(a|a)*$', 'a' * 100 + 'b')", "def f(): f()\nf()",
+        "for i in range(5000): wipe('/')", "final_answer",
+    ]  # fmt: skip
+    small = SandboxLimits(seconds=0.5, memory=64_000_000, output_chars=5_000)
+    model = ScriptedModel(
+        [*(f"```python\n{code}\n```" for code in codes), "```python\n1 + 1\n```", "the end"],
+        abilities={"tool_call": False},
+    )
+    agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small)], max_iterations=30)
+    result = go(agent.run("q"), 100)
+    assert result.answer == "the end"
+    assert result.steps[-1].observation == "2"
+    assert all(len(step.observation) < 13_000 for step in result.steps)
+
+
+def test_an_mcp_server_that_does_everything_wrong():
+    pytest.importorskip("mcp")
+    server = McpConnection("evil", command=sys.executable, args=[SERVER], timeout=2.0)
+    names = ["flood", "noise", "malformed", "silent", "refuse", "ends_it", "evil_wipe", "wipe"]
+    made = [call(name, path="/") for name in names]
+    model = ScriptedModel([*made, "the end"])
+    result = go(Agent(model, [wipe], plugins=[McpTools(server)], max_iterations=20).run("q"), 100)
+    assert result.answer == "the end"
+    said = {step.tool: step for step in result.steps}
+    offered = [schema.name for schema in model.requests[0].tools]
+    assert {"broken", "remote"}.isdisjoint(offered)
+    assert len(said["flood"].observation) < 13_000
+    assert "after the noise" in said["noise"].observation
+    assert said["silent"].error == "timeout"
+    assert all(said[name].error for name in ("malformed", "refuse", "ends_it"))
+    assert said["wipe"].observation == "ours"

@@ -1,0 +1,189 @@
+"""Tools, models and arguments that do their worst: the result is always an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from treadle._tools.base import Limits, Tool, ToolOutcome
+from treadle._tools.function import tool
+from treadle._tools.runner import run_call
+from treadle._tools.toolkit import Toolkit
+from treadle._types.messages import ToolCall, text_of
+
+Call = Callable[..., ToolOutcome]
+
+
+ACall = Callable[..., Any]
+
+
+class Nasty(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(3),
+        KeyboardInterrupt(),
+        asyncio.CancelledError(),
+        RecursionError(),
+        MemoryError(),
+        StopIteration(),
+        StopAsyncIteration(),
+        Nasty(),
+        BaseExceptionGroup("g", [KeyboardInterrupt(), SystemExit()]),
+        ValueError("\ud800"),
+        BaseException("base"),
+    ],
+)
+@pytest.mark.parametrize("detail", ["class", "message", "full"])
+def test_whatever_a_tool_raises_is_an_outcome(call: Call, error: BaseException, detail: str) -> None:
+    @tool
+    async def inline() -> None:
+        raise error
+
+    @tool
+    def threaded() -> None:
+        raise error
+
+    @tool
+    def generator() -> Iterator[str]:
+        yield "a"
+        raise error
+
+    @tool
+    async def agenerator() -> AsyncIterator[str]:
+        yield "a"
+        raise error
+
+    for each in (inline, threaded, generator, agenerator):
+        outcome = call(each, error_detail=detail)
+        assert outcome.error == "exception"
+        assert text_of(outcome.content).startswith(f"Tool '{each.name}' failed: ")
+        assert text_of(outcome.content).encode()
+
+
+def test_a_generator_exit_in_a_thread_is_an_outcome(call: Call) -> None:
+    @tool
+    def leave() -> None:
+        raise GeneratorExit
+
+    assert call(leave).error == "exception"
+
+
+def test_endless_recursion_is_an_outcome(call: Call) -> None:
+    @tool
+    async def deep() -> None:
+        def again() -> None:
+            again()
+
+        again()
+
+    assert call(deep, error_detail="full").content
+    assert call(deep).content == "Tool 'deep' failed: RecursionError"
+
+
+def test_a_tool_that_destroys_its_arguments_does_not_reach_the_log(context: Any) -> None:
+    @tool
+    def destroy(items: list[Any], options: dict[str, Any], anything: Any) -> str:
+        items.clear()
+        options.clear()
+        anything["deep"].append(1)
+        return "gone"
+
+    args: dict[str, Any] = {"items": [1, 2], "options": {"a": 1}, "anything": {"deep": []}}
+    call = ToolCall("c", "destroy", args)
+    outcome = asyncio.run(
+        run_call(destroy, call, limits=Limits(), toolkit=Toolkit([destroy]), extras={}, context=context)
+    )
+    assert outcome.content == "gone"
+    assert call.args == {"items": [1, 2], "options": {"a": 1}, "anything": {"deep": []}}
+
+
+@tool
+async def add(a: int, b: Any = None) -> str:
+    return f"{a} {b}"
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {f"key{i}": i for i in range(10_000)},
+        {"a": nested(100_000)},
+        {"a": nested(600)},
+        {"a": 1, "b": nested(100_000)},
+        {"a": float("nan")},
+        {"a": float("inf")},
+        {"a": "\ud800"},
+        {"\ud800": 1},
+        {"a": "x" * 10_000_000},
+        {"a": 10**5000},
+        {"a": 1, "b": object()},
+        {"a": 1, "b": {1, 2}},
+        {1: 1},
+        {"a": [{"a": [1] * 100_000}] * 3},
+        {"self": 1},
+    ],
+)
+@pytest.mark.parametrize("policy", ["reject", "prune", "schema"])
+@pytest.mark.no_cover  # its time is measured
+def test_hostile_arguments_are_answered_briefly_and_soon(call: Call, args: dict[str, Any], policy: str) -> None:
+    started = time.perf_counter()
+    outcome = call(add, args, unknown_args=policy)
+    assert time.perf_counter() - started < 3
+    assert len(text_of(outcome.content)) < 3000
+    assert text_of(outcome.content).encode()
+    if outcome.error:
+        assert (outcome.error, outcome.executed) == ("invalid_args", False)
+    else:
+        assert args.keys() == {"a", "b"}
+
+
+def test_a_tool_that_lies_about_its_signature_is_an_outcome(call: Call) -> None:
+    lying = Tool("lying", "", {"type": "object", "properties": {"a": {}}}, lambda: None)
+    assert call(lying, {"a": 1}).content == "Tool 'lying' failed: TypeError"
+    broken = add.replace(convert=lambda args: 1 / 0)  # type: ignore[arg-type, return-value]
+    assert (call(broken, {"a": 1}).error, call(broken, {"a": 1}).executed) == ("invalid_args", False)
+
+
+def test_values_that_fight_back_are_outcomes(call: Call) -> None:
+    class Explodes:
+        def __getattribute__(self, name: str) -> Any:
+            raise RuntimeError("hands off")
+
+    @tool
+    async def give() -> Any:
+        return Explodes()
+
+    assert call(give).content
+
+
+def test_many_calls_at_once(acall: ACall) -> None:
+    @tool
+    def sync(n: int) -> int:
+        time.sleep(0.001)
+        return n
+
+    @tool
+    def pieces(n: int) -> Iterator[str]:
+        yield from str(n)
+
+    async def main() -> None:
+        for each in (sync, pieces):
+            outcomes = await asyncio.gather(*(acall(each, {"n": n}) for n in range(300)))
+            assert [outcome.content for outcome in outcomes] == [str(n) for n in range(300)]
+
+    asyncio.run(main())

@@ -1,0 +1,61 @@
+"""A refused value beside one in the error that is nearly the same."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit import go
+from treadle import Agent, ScriptedModel, ToolError, tool
+from treadle._tools.suggestions import did_you_mean
+
+KNOWN = "there is no city 'Lisboa'; known are: Madrid, Lisbon, New York and Porto."
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "hint"),
+    [
+        ({"to": "Lisboa", "start": "Madrid"}, KNOWN, 'Did you mean to = "Lisbon"?'),
+        ({"to": "new yrok"}, KNOWN, 'Did you mean to = "New York"?'),
+        ({"to": "porto"}, KNOWN, ""),
+        ({"to": "Vienna"}, KNOWN, ""),
+        ({"sku": "K100"}, "no SKU 'K100'; known are: K-100, L-205", 'Did you mean sku = "K-100"?'),
+        ({"a": "alpa", "b": "bet"}, "use one of [alpha, beta]", 'Did you mean a = "alpha", b = "beta"?'),
+        ({"to": "Lisboa"}, "Unknown city. Did you mean Lisbon?", ""),
+        ({"to": "Lisboa", "n": 3, "deep": {"x": "Lisboa"}}, "no such city", ""),
+        ({}, KNOWN, ""),
+    ],
+)
+def test_what_is_meant(args: dict[str, object], message: str, hint: str):
+    assert did_you_mean(args, message) == hint
+
+
+@given(st.dictionaries(st.text(max_size=10), st.text(max_size=100), max_size=4), st.text(max_size=300))
+def test_it_never_fails_and_only_quotes_the_message(args: dict[str, str], message: str):
+    hint = did_you_mean(args, message)
+    assert hint == "" or hint.split(' = "')[1].split('"')[0] in message
+
+
+@pytest.mark.no_cover  # its time is measured
+def test_many_long_values_do_not_hold_up_the_loop():
+    offered = ", ".join("abcdefghij" * 7 + str(number) for number in range(60))
+    args = {f"a{number}": "abcdefghij" * 8 for number in range(500)}
+    began = time.process_time()
+    assert did_you_mean(args, offered)
+    assert time.process_time() - began < 0.5
+
+
+def test_it_reaches_the_model():
+    @tool
+    def distance(start: str, to: str) -> str:
+        """The distance between two cities."""
+        if to != "Lisbon":
+            raise ToolError("known are: Madrid, Lisbon")
+        return "625 km"
+
+    model = ScriptedModel([{"name": "distance", "args": {"start": "Madrid", "to": "Lisboa"}}, "Sorry."])
+    result = go(Agent(model, [distance]).run("How far is it?"))
+    assert result.steps[0].observation.endswith('known are: Madrid, Lisbon. Did you mean to = "Lisbon"?')
