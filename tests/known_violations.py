@@ -88,10 +88,6 @@ MISSING_TEST_FOLDERS: set[str] = {
     "tests/cli/display",
     "tests/cli/runs",
     "tests/cli/setup",
-    "tests/models/anthropic",
-    "tests/models/gemini",
-    "tests/models/openai",
-    "tests/models/transport",
     "tests/server/api",
     "tests/server/live",
 }

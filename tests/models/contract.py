@@ -1,4 +1,4 @@
-"""What every adapter must do, whatever its wire format (`test_contract.py`). An adapter joins by adding a `Wire` to `WIRES`."""
+"""The wire formats of all adapters, for tests of what each must do (`test_contract.py`): add a `Wire` to `WIRES`."""
 
 from __future__ import annotations
 

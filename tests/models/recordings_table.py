@@ -60,9 +60,8 @@ async def main() -> None:
             f"| {' | '.join(key)} | {len(verdicts)} | {' | '.join(share(verdicts, column) for column in COLUMNS[4:])} |"
         )
     everything = [verdict for verdicts in rows.values() for verdict in verdicts]
-    print(
-        f"| all |  |  | {len(everything)} of {len(pairs())} | {' | '.join(share(everything, column) for column in COLUMNS[4:])} |"
-    )
+    shares = " | ".join(share(everything, column) for column in COLUMNS[4:])
+    print(f"| all |  |  | {len(everything)} of {len(pairs())} | {shares} |")
 
 
 def share(verdicts: list[dict[str, bool]], column: str) -> str:

@@ -43,7 +43,7 @@ def got(reply: Reply) -> Expected:
 
 
 def same(found: Expected, wanted: Expected) -> bool:
-    """Arguments are compared as values (their spacing is the model's own), and an id is only compared where there was one."""
+    """Arguments are compared as values, because their spacing varies; an id is compared only where there was one."""
 
     def calls(value: Expected) -> list[Any]:
         return [

@@ -42,7 +42,7 @@ def running(server: Server) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield url[0]
     finally:

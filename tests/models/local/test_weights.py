@@ -66,14 +66,14 @@ def test_two_processes_fetch_once(hub: Hub, cache: Path):
         "from models.local.hub import fake; from treadle._models.local import weights; "
         "import sys; print(weights.fetch(fake(), quiet=True).stat().st_size)"
     )
-    source = Path(weights.__file__).parents[2]
-    tests = Path(__file__).parents[1]
+    source = Path(weights.__file__).parents[3]
+    tests = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(tests)))}
     running = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    assert [process.communicate(timeout=30)[0].strip() for process in running] == [str(len(DATA))] * 3
+    assert [process.communicate(timeout=100)[0].strip() for process in running] == [str(len(DATA))] * 3
     assert len(hub.paths) == 1
     assert file_names(cache) == ["toy.gguf"]
 

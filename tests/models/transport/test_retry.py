@@ -31,7 +31,7 @@ def test_only_transient_failures_are_worth_another_attempt():
     assert not policy.retryable(ValueError("x"))
 
 
-def test_a_server_that_wants_hours_is_not_waited_for():
+def test_a_server_that_asks_for_hours_is_not_waited_for():
     policy = RetryPolicy()
     assert not policy.retryable(TransientModelError("x", retry_after=3600))
     assert policy.delay(1, TransientModelError("x", retry_after=3600)) == policy.patience
@@ -46,7 +46,7 @@ def test_full_jitter_grows_up_to_the_cap():
         assert 0.9 * bound < max(delays) <= bound
 
 
-def test_the_servers_wish_is_the_least_wait():
+def test_the_pause_a_server_asks_for_is_the_minimum():
     policy = RetryPolicy()
     for seed in range(50):
         assert policy.delay(1, TransientModelError("x", retry_after=7), random.Random(seed)) == 7
