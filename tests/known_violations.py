@@ -31,14 +31,8 @@ MISSING_TEST_FILES: set[str] = {
 }
 
 MISSING_TEST_FOLDERS: set[str] = {
-    "tests/cli/chat",
-    "tests/cli/display",
-    "tests/cli/runs",
-    "tests/cli/setup",
     "tests/models/anthropic",
     "tests/models/gemini",
     "tests/models/openai",
     "tests/models/transport",
-    "tests/server/api",
-    "tests/server/live",
 }

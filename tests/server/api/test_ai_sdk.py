@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from kit import add, call
+from server.serving import PacedModel, has_results, serving
 from treadle import Agent
-
-from .live import PacedModel, has_results, serving
 
 PACKAGES = ("ai@7.0.169", "@ai-sdk/openai-compatible@3.0.90")
 OLDEST_NODE = 22

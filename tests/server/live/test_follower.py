@@ -6,10 +6,10 @@ import threading
 from typing import Any
 
 from kit import add, call, echo, user_texts
+from server.serving import Client, Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
 from treadle._types.errors import RequestRefusedError, TransientModelError
-
-from .live import Client, Gate, PacedModel, joined, send_mail, serving
+from waiting import GUARD_SECONDS
 
 VARIES = ("elapsed", "iter_elapsed", "usage", "run_id")
 
@@ -196,7 +196,7 @@ def test_a_run_that_waits_for_approval_says_so_and_goes_on():
         follower = threading.Thread(target=lambda: got.extend(client.events(run)))
         follower.start()
         client.post(f"/api/runs/{run}/approvals", {"call_id": "call_1_0", "allow": True}, 202)
-        follower.join(10)
+        follower.join(GUARD_SECONDS)
         phases = [e["data"]["phase"] for e in got if e["event"] == "phase"]
         assert phases == ["paused", "resumed", "approved"]
         assert got[-1]["data"]["answer"] == "Mail sent."
@@ -244,7 +244,7 @@ def test_a_stream_begun_in_the_middle_of_the_answer_gets_all_of_it():
         follower = threading.Thread(target=lambda: late.extend(client.events(run, middle)))
         follower.start()
         gate.open()
-        follower.join(10)
+        follower.join(GUARD_SECONDS)
         text = "".join(e["data"]["content"] for e in late if e["data"].get("status") == "delta")
         assert text == ("0123456789" * 5)[15:]
 

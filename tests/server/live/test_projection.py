@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treadle._server.live import projection
 from treadle._server.live.projection import START, ClientEvent, Position, Projection, read_position
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.usage import Usage
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "treadle" / "_server" / "live" / "projection.py"
+SOURCE = Path(projection.__file__)
 CALL = ToolCall("c1", "add", {"a": 1})
 SECOND = ToolCall("c2", "echo", {"text": "x"})
 

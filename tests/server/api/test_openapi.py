@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from kit import add, call
+from server.serving import has_results, send_mail, serving
 from treadle import Agent, ScriptedModel
 from treadle._server.api.openapi import document
 from treadle._server.app import OPERATIONS
-
-from .live import has_results, send_mail, serving
 
 CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"]
 
@@ -55,14 +54,15 @@ def test_schemathesis_finds_nothing(needs_token: bool, tmp_path: Path):
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     token = "a-token-of-some-length"
     with serving(_agent(), tokens={token: "ann"} if needs_token else None) as client:
-        known = client.as_user(token) if needs_token else client
+        user = client.as_user(token) if needs_token else client
         for question in ("one", "two"):
-            known.start(question, run_id=f"known-{question}-run")
-        options = "--max-examples 40 --workers 2 --seed 1 --request-timeout 5 --phases examples,coverage,fuzzing --suppress-health-check all"
+            user.start(question, run_id=f"known-{question}-run")
+        options = "--max-examples 40 --workers 2 --seed 1 --request-timeout 60 --suppress-health-check all"
+        options += " --phases examples,coverage,fuzzing"
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.address}/openapi.json", *options.split()]
         command += ["--checks", ",".join(CHECKS)]
         if needs_token:
             command += ["--header", f"Authorization: Bearer {token}"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=380)
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-        assert known.get("/health")["status"] == "ok"
+        assert user.get("/health")["status"] == "ok"

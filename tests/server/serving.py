@@ -6,39 +6,40 @@ import asyncio
 import http.client
 import json
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from treadle import Agent, ScriptedModel, tool
+from kit import add, call, echo
+from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
 from treadle._server import ServerSettings, make_server
 from treadle._server.uvicorn_server import Server
 from treadle._types.messages import ToolMessage
 from treadle._types.request import Reply, Request, StreamPart
+from waiting import GUARD_SECONDS, eventually
+
+
+def relaxed(**more: Any) -> ServerSettings:
+    """Settings that never slow a test down, with some of them changed."""
+    return ServerSettings(**{"requests_per_second": 10_000, "request_burst": 10_000, "grace": 0.1, **more})
 
 
 @contextmanager
 def serving(agents: dict[str, Agent] | Agent, journal: Any = "memory:", **options: Any) -> Iterator[Client]:
     given = agents if isinstance(agents, dict) else {"demo": agents}
-    options.setdefault("settings", ServerSettings(requests_per_second=10_000, request_burst=10_000, grace=0.2))
+    options.setdefault("settings", relaxed())
     server = make_server(given, journal, port=0, **options)
     thread = threading.Thread(target=server.run, daemon=True, name="treadle-test-server")
     thread.start()
-    deadline = time.monotonic() + 10
-    while not server.started:
-        assert thread.is_alive(), "the server did not start"
-        assert time.monotonic() < deadline, "the server takes too long to start"
-        time.sleep(0.005)
+    eventually(lambda: server.started or not thread.is_alive(), "the server starts")
+    assert server.started, "the server did not start"
     try:
         yield Client(server)
     finally:
         server.should_exit = True
-        if (
-            journal != "memory:"
-        ):  # else nobody needs what it has, and the next test need not wait; conftest.py does at the end
-            thread.join(15)
+        if journal != "memory:":  # else no other test needs what it has: conftest.py waits for it at the end
+            thread.join(GUARD_SECONDS)
             assert not thread.is_alive(), "the server did not stop"
 
 
@@ -68,7 +69,7 @@ class Client:
     def as_user(self, token: str) -> Client:
         return Client(self.server, token)
 
-    def connect(self, timeout: float = 10.0) -> http.client.HTTPConnection:
+    def connect(self, timeout: float = GUARD_SECONDS) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
         assert parts.hostname
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
@@ -104,7 +105,7 @@ class Client:
         self, run_id: str, after: str = "", *, limit: int = 0, detail: str = "plain", until: str = ""
     ) -> list[dict[str, Any]]:
         """Events from `after` on, until the stream ends, `limit` of them have come, or one named `until` has."""
-        found: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         connection = self.connect()
         try:
             headers = {"last-event-id": after} if after else {}
@@ -116,21 +117,19 @@ class Client:
                 return []
             assert response.status == 200, response.read()
             for event in parse(response):
-                found.append(event)
-                if (limit and len(found) >= limit) or (until and event["event"] == until):
-                    return found
-            return found
+                events.append(event)
+                if (limit and len(events) >= limit) or (until and event["event"] == until):
+                    return events
+            return events
         finally:
             connection.close()
 
-    def wait(self, run_id: str, status: str = "finished", timeout: float = 10.0) -> dict[str, Any]:
-        deadline = time.monotonic() + timeout
-        while True:
+    def wait(self, run_id: str, status: str = "finished") -> dict[str, Any]:
+        def reached() -> dict[str, Any] | None:
             run = self.get(f"/api/runs/{run_id}")
-            if run["status"] == status:
-                return run
-            assert time.monotonic() < deadline, f"still {run['status']}"
-            time.sleep(0.01)
+            return run if run["status"] == status else None
+
+        return eventually(reached, f"run {run_id} is {status}") or {}
 
 
 def parse(lines: Any) -> Iterator[dict[str, Any]]:
@@ -148,18 +147,18 @@ def parse(lines: Any) -> Iterator[dict[str, Any]]:
 
 
 def joined(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbouring pieces of the answer as one: how text is cut depends on the network."""
-    found: list[dict[str, Any]] = []
+    """Adjacent pieces of the answer as one: how text is cut depends on the network."""
+    merged: list[dict[str, Any]] = []
     for event in events:
-        before = found[-1]["data"] if found else {}
+        before = merged[-1]["data"] if merged else {}
         if (
-            event["event"] == "answer" == (found[-1]["event"] if found else "")
+            event["event"] == "answer" == (merged[-1]["event"] if merged else "")
             and before["status"] == "delta" == event["data"]["status"]
         ):
-            found[-1] = {**event, "data": {**before, "content": before["content"] + event["data"]["content"]}}
+            merged[-1] = {**event, "data": {**before, "content": before["content"] + event["data"]["content"]}}
         else:
-            found.append(event)
-    return found
+            merged.append(event)
+    return merged
 
 
 class Gate:
@@ -178,7 +177,7 @@ class Gate:
             await asyncio.sleep(0.002)
 
     def wait_reached(self) -> None:
-        assert self.reached.wait(10), "never got there"
+        assert self.reached.wait(GUARD_SECONDS), "the gate was never reached"
 
 
 class PacedModel(ScriptedModel):
@@ -188,7 +187,7 @@ class PacedModel(ScriptedModel):
         super().__init__(script, **options)
         self.pause = pause
         self.gates: dict[int, Gate] = {}
-        """By the number of the piece before which to wait; -1 is before the whole reply of each call that does not stream."""
+        """By the index of the piece before which to wait; -1 is before the complete reply."""
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         number = 0
@@ -210,3 +209,30 @@ def has_results(request: Request) -> bool:
 async def send_mail(to: str, text: str) -> str:
     """Send a mail."""
     return f"sent to {to}"
+
+
+HTML = "<h1>Report</h1><script>document.title = 'owned'</script>"
+
+
+@tool
+async def report() -> ToolResponse:
+    """Write a report."""
+    return ToolResponse(
+        "written",
+        artifacts=(Artifact("report.html", HTML, "text/html"), Artifact("dot.png", "aGk=", "image/png", True)),
+    )
+
+
+def adder(**options: Any) -> Agent:
+    """An agent that adds two numbers and says the sum."""
+    model = ScriptedModel(lambda r: "It is 5." if has_results(r) else call("add", a=2, b=3))
+    return Agent(model, tools=[add, echo, report], **options)
+
+
+def talker() -> Agent:
+    """An agent that always answers "hi"."""
+    return Agent(ScriptedModel(["hi"], repeat_last=True), tools=None)
+
+
+ANN, BOB = "token-of-ann-0123456789", "token-of-bob-0123456789"
+TOKENS = {ANN: "ann", BOB: "bob"}
