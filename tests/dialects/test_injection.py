@@ -1,4 +1,4 @@
-"""Tool results that contain instructions, fake calls or fake turns: they are data in every dialect; the run continues."""
+"""Tool results that contain instructions, fake calls or fake turns: they are data in every dialect."""
 
 from __future__ import annotations
 
