@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treadle._engine.settings import Budget as Budget
     from treadle._engine.settings import RepairPolicy as RepairPolicy
     from treadle._engine.settings import Settings as Settings
+    from treadle._engine.structured import StructuredResult as StructuredResult
     from treadle._engine.structured import structured_llm_call as structured_llm_call
     from treadle._evals.load import load_tasks as load_tasks
     from treadle._evals.report import evaluation_report as evaluation_report
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
+    from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
     from treadle._flows.replay import fork as fork
@@ -118,6 +120,7 @@ _LAZY_IMPORTS = {
     "KnowledgeBase": "_tools.builtin.knowledge.base",
     "LimitError": "_types.errors",
     "LocalModel": "_models.local.model",
+    "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
@@ -146,6 +149,7 @@ _LAZY_IMPORTS = {
     "Settings": "_engine.settings",
     "Step": "_types.state_values",
     "StructuredCallError": "_types.errors",
+    "StructuredResult": "_engine.structured",
     "Tool": "_tools.base",
     "ToolContext": "_tools.base",
     "ToolError": "_types.errors",

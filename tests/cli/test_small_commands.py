@@ -26,7 +26,7 @@ def test_kb_add_search_list_remove(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_config_check_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     assert main(["config", "check", str(SAMPLE)]) == 2
-    assert "TREADLE_TEST_PYTHON is not set" in capsys.readouterr().err
+    assert "TREADLE_TEST_PYTHON, which is not set" in capsys.readouterr().err
     monkeypatch.setenv("TREADLE_TEST_PYTHON", "python")
     monkeypatch.setenv("TREADLE_TEST_MCP", "server.py")
     assert main(["config", "check", str(SAMPLE)]) == 0

@@ -1,4 +1,4 @@
-"""A worker process for the tests: agents with a pure, a slow and an unsafe tool; effects go to a file outside."""
+"""A worker process for the tests: an agent with a pure, an unsafe and an approved tool; effects are lines in a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TARGET, DSN, EFFECTS = sys.argv[1:4]
 
 @tool(effect="pure", timeout=None)
 async def nap(n: int) -> str:
-    """Sleep a little."""
+    """Wait a moment."""
     await asyncio.sleep(0.3)
     return f"slept {n}"
 

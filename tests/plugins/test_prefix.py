@@ -18,12 +18,11 @@ from treadle._plugins.thinking.observer import Observer
 from treadle._plugins.thinking.planner import Planner
 from treadle._plugins.thinking.reflection import Reflection
 from treadle._plugins.thinking.rewrite import QuestionRewrite
-from treadle._plugins.thinking.thread import Thread
 from treadle._types.errors import TransientModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import Request
 
-from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said, structured
+from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, structured
 
 STEPS = 24
 ADVISERS = {
@@ -181,57 +180,3 @@ def test_declared_breaks_are_no_breaks():
     go(main())
     assert prefix_breaks(model.requests, held[0].records) == []
     assert [found.place for found in prefix_breaks(model.requests)] == [-1]
-
-
-def test_tools_that_are_asked_for_are_appended():
-    from treadle._plugins.guards.tool_selection import MORE
-
-    def make(number: int) -> Any:
-        @tool(name=f"tool_{number}")
-        async def one() -> str:
-            """Do one thing."""
-            return "done"
-
-        return one
-
-    def reply(request: Request) -> Any:
-        if request.component == "selection":
-            return structured(request, {"tools": ["tool_3", "tool_1"]})
-        return [call(MORE, names=["tool_9"]), call("tool_9"), "done"][sum(c == "loop" for c in components(model)) - 1]
-
-    model = ScriptedModel(reply)
-    held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(Agent(model, [make(number) for number in range(15)]).start("q"))
-        return await held[0]
-
-    result = go(main())
-    assert result.answer == "done"
-    assert [step.error for step in result.steps] == ["", ""]
-    offered = [[offer.name for offer in request.tools] for request in model.requests if request.component == "loop"]
-    assert offered[0] == ["tool_3", "tool_1", MORE]
-    assert offered[1] == offered[2] == [*offered[0], "tool_9"]
-    assert prefix_breaks(model.requests, held[0].records) == []
-
-
-def test_an_advisers_thread_starts_again_when_it_is_long_and_says_so():
-    model = ScriptedModel(lambda request: "done" if request.component == "loop" else "reply " * 50)
-    held: list[Any] = []
-
-    async def main() -> None:
-        run = Agent(model, [echo]).start("q")
-        held.append(run)
-        await run
-        for number in range(12):
-            thread = Thread(run, "adviser", "SYSTEM", f"OPENING {number}", tokens=500)
-            await thread.say(f"turn {number}")
-            await run.emit(thread.note())
-
-    go(main())
-    asked = [request for request in model.requests if request.component == "adviser"]
-    assert any(len(request.messages) > 4 for request in asked)
-    starts = [request for request in asked if len(request.messages) == 2]
-    assert 2 <= len(starts) <= 6
-    assert "OPENING" in said(starts[1])
-    assert prefix_breaks(model.requests, held[0].records) == []

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def load_agent(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent:
-    """The agent that a JSON or YAML document describes; a document with several components is one agent, too.
+    """The agent that a JSON or YAML document describes. A document with several components gives one agent, too.
 
-    `model` replaces the models named in the document. `options` are keyword arguments of `Agent`.
+    `model` replaces the models that the document names. `options` are keyword arguments of `Agent`.
     """
     from treadle._config.document import read_document
     from treadle._config.graph import GraphAgent

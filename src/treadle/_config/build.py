@@ -1,4 +1,4 @@
-"""From a document to agents."""
+"""Builds the agents and tools that a document describes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle._tools.base import Tool
 from treadle._tools.builtin import BUILTINS, builtin
 from treadle._types.errors import ConfigError
 
-NAMES = {
+BUILTIN_BY_COMPONENT = {
     "retrieval": "retrieval",
     "google": "google",
     "googlesearch": "google",
@@ -32,11 +32,14 @@ NAMES = {
     "qweather": "qweather",
     "yahoofinance": "yahoo_finance",
 }
-"""Component names, folded, to our built-in tools; the tools' own names work as well."""
+"""Component names, in lower case without spaces and underscores, and the built-in tools they stand for.
+
+The names of the built-in tools work as well.
+"""
 
 
 class Builder:
-    """Makes the agents and tools a document names. `base` is the folder paths are relative to."""
+    """Builds agents and tools. Paths in the document are relative to the folder `base`; errors name it as `where`."""
 
     def __init__(
         self, document: Document, base: Path, *, model: str | Model | None = None, where: str = "the document"
@@ -45,77 +48,87 @@ class Builder:
         self._model = model
 
     def agent(self, component_id: str, params: dict[str, Any]) -> tuple[Agent, AgentParams]:
-        given: AgentParams = convert(params, AgentParams, f"{self.where}: $.components[{component_id!r}].obj.params")
-        tools: list[Any] = [tool for ref in given.tools for tool in self.tools(component_id, ref)]
-        plugins = [self._mcp(component_id, ref) for ref in given.mcp]
-        settings = dict(given.settings)
-        if given.max_rounds is not None:
-            # A description's rounds and one more, in which the answer is written.
-            settings["max_iterations"] = given.max_rounds + 1
+        agent_params: AgentParams = convert(
+            params, AgentParams, f"{self.where}: $.components[{component_id!r}].obj.params"
+        )
+        tools: list[Any] = [tool for ref in agent_params.tools for tool in self.tools(component_id, ref)]
+        plugins = [self._mcp(component_id, ref) for ref in agent_params.mcp]
+        settings = dict(agent_params.settings)
+        if agent_params.max_rounds is not None:
+            # The rounds of a document do not count the last one, in which the answer is written.
+            settings["max_iterations"] = agent_params.max_rounds + 1
         for name in ("temperature", "max_tokens"):
-            if getattr(given, name) is not None:
-                settings[name] = getattr(given, name)
+            if getattr(agent_params, name) is not None:
+                settings[name] = getattr(agent_params, name)
+        model = self._model_for(agent_params, component_id)
         try:
             agent = Agent(
-                self._model_of(given, component_id),
+                model,
                 tools or None,
-                preset=given.preset,
-                system=given.sys_prompt,
+                preset=agent_params.preset,
+                system=agent_params.sys_prompt,
                 name=component_id.split(":")[-1],
-                description=given.description,
+                description=agent_params.description,
                 plugins=plugins,
                 **settings,
             )
-        except TypeError as error:
+        except (TypeError, ConfigError) as error:
             raise ConfigError(f"{self.where}: {component_id}: {error}") from None
-        return agent, given
+        return agent, agent_params
 
     def tools(self, component_id: str, ref: ToolRef) -> list[Tool]:
-        """The tools one entry stands for."""
-        folded = ref.component_name.replace("_", "").replace(" ", "").lower()
-        if folded == "agent":
-            agent, given = self.agent(ref.id or f"{component_id}-->worker", ref.params)
+        """The tools that one entry stands for."""
+        component_name = ref.component_name.replace("_", "").replace(" ", "").lower()
+        if component_name == "agent":
+            agent, agent_params = self.agent(ref.id or f"{component_id}-->worker", ref.params)
             return [
                 agent_tool(
-                    agent, name=ref.id or agent.name, description=given.description, user_prompt=given.user_prompt
+                    agent,
+                    name=ref.id or agent.name,
+                    description=agent_params.description,
+                    user_prompt=agent_params.user_prompt,
                 )
             ]
-        name = NAMES.get(folded, ref.component_name)
+        name = BUILTIN_BY_COMPONENT.get(component_name, ref.component_name)
         if name not in BUILTINS:
             raise ConfigError(
-                f"{self.where}: {component_id} names the tool {ref.component_name!r}; known are: {', '.join(sorted(NAMES))}"
+                f"{self.where}: {component_id} names the unknown tool {ref.component_name!r}; "
+                f"expected one of: {', '.join(sorted(BUILTIN_BY_COMPONENT))}"
             )
-        made = builtin(name, **self._params(name, ref.params))
-        return made if isinstance(made, list) else [made]
+        tools = builtin(name, **self._params(name, ref.params))
+        return tools if isinstance(tools, list) else [tools]
 
     def _params(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Knowledge bases are named by id in the document and by path for the tool."""
+        """The parameters of a tool. The document names knowledge bases by id, the tool takes a path."""
         params = dict(params)
         if name == "retrieval" and "kb_ids" in params:
             ids: list[str] = list(params.pop("kb_ids"))
             unknown = [kb for kb in ids if kb not in self.document.knowledge_bases]
             if unknown or len(ids) != 1:
                 raise ConfigError(
-                    f"{self.where}: kb_ids must name one of `knowledge_bases`, and {unknown or ids} does not"
+                    f"{self.where}: kb_ids must be one id from `knowledge_bases` "
+                    f"({', '.join(self.document.knowledge_bases) or 'which is empty'}), not {unknown or ids}"
                 )
             params["path"] = str(self.base / self.document.knowledge_bases[ids[0]])
         return params
 
-    def _model_of(self, given: AgentParams, component_id: str) -> str | Model:
+    def _model_for(self, agent_params: AgentParams, component_id: str) -> str | Model:
         if self._model is not None:
             return self._model
-        if not given.llm_id:
+        if not agent_params.llm_id:
             raise ConfigError(
-                f"{self.where}: {component_id} has no llm_id: write one, for example gpt-4o@OpenAI or local:qwen2.5-coder-0.5b"
+                f"{self.where}: {component_id} has no llm_id: add one, for example gpt-4o@OpenAI "
+                "or local:qwen2.5-coder-0.5b"
             )
-        return resolve_model(given.llm_id)
+        return resolve_model(agent_params.llm_id)
 
     def _mcp(self, component_id: str, ref: McpRef) -> Any:
         server = self.document.mcp_servers.get(ref.mcp_id)
         if server is None:
-            known = ", ".join(self.document.mcp_servers) or "none"
+            servers = ", ".join(self.document.mcp_servers) or "nothing"
             raise ConfigError(
-                f"{self.where}: {component_id} uses the MCP server {ref.mcp_id!r}; `mcp_servers` has: {known}"
+                f"{self.where}: {component_id} uses the MCP server {ref.mcp_id!r}, which is not in `mcp_servers`; "
+                f"that has: {servers}"
             )
         from treadle._plugins.mcp import McpTools
 

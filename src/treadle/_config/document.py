@@ -1,4 +1,4 @@
-"""Agents as a document: what may stand in it, and reading it with errors that name the place and the fix."""
+"""The format of documents that describe agents, and reading them with errors that say where and what to change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """The model: `gpt-4o@OpenAI` or `openai:gpt-4o`."""
     sys_prompt: str = ""
     prompts: tuple[Prompt, ...] = (Prompt("user", "{{sys.query}}"),)
-    """What the agent is asked: `{{sys.query}}` is the question, `{{Component:Id@content}}` another component's output."""
+    """What the agent is asked. `{{sys.query}}` is the question, `{{Component:Id@content}}` the output of a component."""
     max_rounds: int | None = None
     preset: str = "default"
     settings: dict[str, Any] = {}
@@ -51,7 +51,7 @@ class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     mcp: tuple[McpRef, ...] = ()
     description: str = ""
     user_prompt: str = ""
-    """The default order, when the agent is a tool of another one."""
+    """The default request, when the agent is a tool of another agent."""
     temperature: float | None = None
     max_tokens: int | None = None
 
@@ -68,7 +68,10 @@ class Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A server started by a command, or reached at a URL; `variables` are put in place of `{name}` in args, env, headers and url."""
+    """A server that is started by a command, or reached at a URL.
+
+    `variables` replace `{name}` in args, env, headers and url.
+    """
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -100,9 +103,9 @@ def read_document(path: str | Path) -> Document:
 
 
 def parse_document(data: Any, *, where: str = "the document", env: Mapping[str, str] | None = None) -> Document:
-    """A document from plain data. A bare mapping of components (or one `agent`) is taken for a whole document."""
+    """A document from plain data. A mapping of components, or one `agent`, is accepted as a whole document."""
     if not isinstance(data, dict):
-        raise ConfigError(f"{where}: expected a mapping of components at the top")
+        raise ConfigError(f"{where}: expected a mapping of components at the top level")
     plain = cast(dict[str, Any], _expand(data, os.environ if env is None else env, "$", where))
     if "agent" in plain and "components" not in plain:
         agent = plain.pop("agent")
@@ -112,7 +115,7 @@ def parse_document(data: Any, *, where: str = "the document", env: Mapping[str, 
     document = convert(plain, Document, where)
     if document.version != VERSION:
         raise ConfigError(
-            f"{where}: version {document.version} is not known here; this program reads version {VERSION}"
+            f"{where}: unsupported version {document.version}; this version of Treadle reads version {VERSION}"
         )
     _check_links(document, where)
     return document
@@ -126,7 +129,7 @@ def convert(data: Any, kind: type[Any], where: str) -> Any:
 
 
 def json_schema() -> dict[str, Any]:
-    """The document's own JSON Schema, to be published and used by editors."""
+    """The JSON Schema of documents, for editors."""
     schema = msgspec.json.schema(Document)
     schema["$defs"] = {
         **schema.get("$defs", {}),
@@ -152,26 +155,27 @@ def _plain(text: str, suffix: str, where: str) -> Any:
 
 
 def _expand(value: Any, env: Mapping[str, str], path: str, where: str) -> Any:
-    """`${NAME}` and `${NAME:-default}` in any text; a variable that is not set is an error at its place."""
+    """Replaces `${NAME}` and `${NAME:-default}` in all texts. Without a default the variable must be set."""
     if isinstance(value, str):
 
-        def put(found: re.Match[str]) -> str:
-            name, default = found.group(1), found.group(2)
+        def replacement(match: re.Match[str]) -> str:
+            name, default = match.group(1), match.group(2)
             if name in env:
                 return env[name]
             if default is None:
                 raise ConfigError(
-                    f"{where}: the environment variable {name} is not set, and {path} needs it; set it or write ${{{name}:-default}}"
+                    f"{where}: {path} needs the environment variable {name}, which is not set; "
+                    f"set it or write ${{{name}:-default}}"
                 )
             return default
 
-        return _VARIABLE.sub(put, value)
+        return _VARIABLE.sub(replacement, value)
     if isinstance(value, dict):
         return {
             str(key): _expand(item, env, f"{path}.{key}", where) for key, item in cast(dict[Any, Any], value).items()
         }
     if isinstance(value, list):
-        return [_expand(item, env, f"{path}[{place}]", where) for place, item in enumerate(cast(list[Any], value))]
+        return [_expand(item, env, f"{path}[{index}]", where) for index, item in enumerate(cast(list[Any], value))]
     return value
 
 
@@ -179,9 +183,9 @@ def _explain(message: str, kind: type[Any]) -> str:
     unknown = re.search(r"unknown field `([^`]+)`", message)
     if not unknown:
         return message
-    known: list[str] = [field for part in (kind, *_parts()) for field in part.__struct_fields__]
-    near: list[str] = difflib.get_close_matches(unknown.group(1), known, 1)
-    return message + (f"; did you mean `{near[0]}`?" if near else "")
+    fields: list[str] = [field for part in (kind, *_parts()) for field in part.__struct_fields__]
+    matches: list[str] = difflib.get_close_matches(unknown.group(1), fields, 1)
+    return message + (f"; did you mean `{matches[0]}`?" if matches else "")
 
 
 def _parts() -> tuple[type[Any], ...]:
@@ -189,14 +193,14 @@ def _parts() -> tuple[type[Any], ...]:
 
 
 def _check_links(document: Document, where: str) -> None:
-    """Every up- and downstream name exists, and the two agree; one side may be left out."""
+    """Every name in `upstream` and `downstream` exists; a link may be given on either side."""
     names = document.components
     for name, component in names.items():
         for side in ("downstream", "upstream"):
             for other in cast(tuple[str, ...], getattr(component, side)):
                 if other not in names:
-                    near = difflib.get_close_matches(other, names, 1)
-                    hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names)}"
+                    matches = difflib.get_close_matches(other, names, 1)
+                    hint = f"; did you mean {matches[0]!r}?" if matches else f"; expected one of: {', '.join(names)}"
                     raise ConfigError(
                         f"{where}: $.components[{name!r}].{side} names {other!r}, which does not exist{hint}"
                     )

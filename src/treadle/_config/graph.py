@@ -1,4 +1,4 @@
-"""Running a document: components in the order their links give, each agent a run of its own in one log."""
+"""Runs the components of a document in the order of their links; each agent is a child run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REFERENCE = re.compile(r"\{\{\s*([^}]+?)\s*\}\}")
 
 
 class GraphAgent(FlowAgent):
-    """A document as an agent: ask it, and its components work in turn."""
+    """The agent for a whole document: a question runs its components one after the other."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class GraphAgent(FlowAgent):
     ) -> None:
         self.document = document
         self._builder = Builder(document, base, model=model, where=where)
-        self._order = order_of(document, where)
+        self._order = sorted_components(document, where)
         agents = [name for name in self._order if _kind(document.components[name]) == "agent"]
         if not agents:
-            raise ConfigError(f"{where}: there is no Agent component in it")
+            raise ConfigError(f"{where}: a document needs at least one component named Agent")
         self._agents: dict[str, tuple[Agent, AgentParams]] = {
             name: self._builder.agent(name, document.components[name].obj.params) for name in agents
         }
@@ -50,13 +50,13 @@ class GraphAgent(FlowAgent):
 
     @property
     def only_agent(self) -> tuple[Agent, AgentParams] | None:
-        """The one agent, when the document is nothing but that."""
+        """The agent, when the document has no other components."""
         return next(iter(self._agents.values())) if len(self._agents) == len(self.document.components) == 1 else None
 
     async def work(self, run: Run) -> None:
         outputs: dict[str, str] = {}
-        said: list[str] = []
-        answer, good = "", True
+        messages: list[str] = []
+        answer, success = "", True
         for name in self._order:
             component = self.document.components[name]
             kind = _kind(component)
@@ -64,16 +64,16 @@ class GraphAgent(FlowAgent):
                 continue
             if kind == "message":
                 text = self._message(component, outputs, run.state.question)
-                said.append(text)
+                messages.append(text)
                 outputs[name] = text
                 continue
             done = run.state.dag.steps.get(name) or await self._step(run, name, component, kind, outputs)
             outputs[name] = answer = done.result
             if done.status != "completed":
-                answer, good = done.error, False
+                answer, success = done.error, False
                 break
-        text = "\n\n".join(part for part in said if part) if said and good else answer
-        await finish(run, text, "answer" if good else "error", success=good)
+        text = "\n\n".join(message for message in messages if message) if messages and success else answer
+        await finish(run, text, "answer" if success else "error", success=success)
 
     async def _step(self, run: Run, name: str, component: Component, kind: str, outputs: dict[str, str]) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"
@@ -82,28 +82,21 @@ class GraphAgent(FlowAgent):
             agent, params = self._agents[name]
             question = "\n\n".join(render(prompt.content, outputs, run.state.question) for prompt in params.prompts)
             result = await (await child_run(agent, run, child_id, question))
-            good = result.success
-            done = StepDone(
-                name,
-                "completed" if good else "failed",
-                result.answer,
-                "" if good else result.answer,
-                usage=result.usage,
-                key=name,
-            )
+            status, error = ("completed", "") if result.success else ("failed", result.answer)
+            done = StepDone(name, status, result.answer, error, usage=result.usage, key=name)
         else:
             done = await self._tool_step(run, name, component, outputs)
         await run.emit(done)
         return done
 
     async def _tool_step(self, run: Run, name: str, component: Component, outputs: dict[str, str]) -> StepDone:
-        """A tool that stands in the graph by itself is called with its `arguments`, by default the question as `query`."""
+        """A tool that is a component is called with its `arguments`, by default with the question as `query`."""
         params = dict(component.obj.params)
-        given: dict[str, Any] = params.pop("arguments", {"query": "{{sys.query}}"})
+        arguments: dict[str, Any] = params.pop("arguments", {"query": "{{sys.query}}"})
         tool = self._builder.tools(name, ToolRef(component.obj.component_name, params))[0]
         args = {
             key: render(value, outputs, run.state.question) if isinstance(value, str) else value
-            for key, value in given.items()
+            for key, value in arguments.items()
         }
         call = ToolCall(name, tool.name, args)
         outcome = await run_call(
@@ -128,44 +121,43 @@ class GraphAgent(FlowAgent):
 
 
 def render(template: str, outputs: dict[str, str], question: str) -> str:
-    """`{{sys.query}}` and `{{Component:Id@content}}` (or just the id) replaced by what they stand for."""
+    """Replaces `{{sys.query}}` by the question and `{{Component:Id@content}}` (or just the id) by that output."""
 
-    def value(found: re.Match[str]) -> str:
-        name = found.group(1)
+    def replacement(match: re.Match[str]) -> str:
+        name = match.group(1)
         if name == "sys.query":
             return question
         return outputs.get(name.split("@")[0], "")
 
-    return _REFERENCE.sub(value, template)
+    return _REFERENCE.sub(replacement, template)
 
 
-def order_of(document: Document, where: str) -> list[str]:
-    """The components so that each comes after those it follows; a circle is an error that names it."""
+def sorted_components(document: Document, where: str) -> list[str]:
+    """The components in topological order; an error names those that form a cycle."""
     names = document.components
-    after: dict[str, set[str]] = {name: set(component.upstream) for name, component in names.items()}
+    upstream: dict[str, set[str]] = {name: set(component.upstream) for name, component in names.items()}
     for name, component in names.items():
         for other in component.downstream:
-            after[other].add(name)
+            upstream[other].add(name)
     order: list[str] = []
     while len(order) < len(names):
-        ready = [name for name in names if name not in order and after[name] <= set(order)]
+        ready = [name for name in names if name not in order and upstream[name] <= set(order)]
         if not ready:
-            circle = ", ".join(name for name in names if name not in order)
-            raise ConfigError(f"{where}: the components {circle} follow each other in a circle")
+            cycle = ", ".join(name for name in names if name not in order)
+            raise ConfigError(f"{where}: the components {cycle} follow each other in a cycle: remove one of the links")
         order.extend(ready)
     return order
 
 
 def _kind(component: Component) -> str:
-    folded = component.obj.component_name.lower()
-    return folded if folded in ("begin", "agent", "message") else "tool"
+    name = component.obj.component_name.lower()
+    return name if name in ("begin", "agent", "message") else "tool"
 
 
 def check(document: Document, base: Path, where: str = "the document") -> list[str]:
-    """What the document describes, one line each; raises the first error found. No model is called."""
+    """A line for each component of the document; raises its first error. No model is called."""
     lines: list[str] = []
-    order = order_of(document, where)
-    for name in order:
+    for name in sorted_components(document, where):
         component = document.components[name]
         kind = _kind(component)
         if kind == "agent":

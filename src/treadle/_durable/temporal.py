@@ -1,7 +1,7 @@
-"""Runs on many machines: Temporal replaces a worker that dies, the journal says where to go on.
+"""Runs on many machines: Temporal replaces a worker that dies, and the next worker resumes the run from the journal.
 
-Messages, approvals and cancellation travel through the inbox beside the journal; a signal only wakes a workflow that
-waits. Workflows and activities carry run ids, never conversations.
+Messages, approvals and cancellations go through the inbox of the journal; a signal only wakes a workflow that waits.
+Workflows and activities carry run ids, never conversations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ QUEUE = "treadle"
 
 
 class TemporalSubmitter:
-    """Hands runs to the workers and talks to them while they work."""
+    """Submits runs to the workers, and sends messages, approvals and cancellations to them."""
 
     def __init__(self, client: Client, journal: Journal, *, queue: str = QUEUE) -> None:
         self.client, self.journal, self.queue = client, journal, queue
@@ -43,7 +43,7 @@ class TemporalSubmitter:
         return cls(await Client.connect(target), journal, queue=queue)
 
     async def submit(self, question: str, *, agent: str = "agent", run_id: str = "", user: str = "") -> str:
-        """Store the question, start the workflow, return the run's id. The same `run_id` twice is one run."""
+        """Store the question, start the workflow, and return the run's id. The same `run_id` twice is one run."""
         run_id = run_id or fresh_id()
         payload: dict[str, object] = {"question": question, "agent": agent, "user": user}
         await self.journal.put(InboxItem(f"start-{run_id}", run_id, "start", payload))
@@ -65,12 +65,12 @@ class TemporalSubmitter:
 
     async def _put(self, run_id: str, kind: str, payload: dict[str, object]) -> None:
         await self.journal.put(InboxItem(fresh_id(), run_id, kind, payload))
-        with suppress(RPCError):  # a workflow that has ended needs no waking
+        with suppress(RPCError):  # the workflow may have ended
             await self.client.get_workflow_handle_for(RunWorkflow.run, _workflow_id(run_id)).signal(RunWorkflow.wake)
 
 
 class Advancer:
-    """What a worker does: drive one run until it ends or waits, telling Temporal that it is alive."""
+    """The activity of a worker: drives one run until it ends or pauses, and sends heartbeats to Temporal."""
 
     def __init__(self, agents: Mapping[str, Agent], journal: Journal) -> None:
         self._agents = dict(agents)
@@ -82,44 +82,45 @@ class Advancer:
     async def advance(self, run_id: str) -> str:
         agent, run = await self._open(run_id)
         agent.restart(run)
-        beating = asyncio.create_task(self._beat(run))
+        heartbeat = asyncio.create_task(self._heartbeat(run))
         try:
             assert run.task is not None
             result = await asyncio.shield(run.task)
         except asyncio.CancelledError:
-            # This worker is told to let go: another goes on, so nothing may be recorded as ended here.
+            # Another worker resumes the run: this one must not record an end.
             await run.abandon()
             raise
         finally:
-            beating.cancel()
+            heartbeat.cancel()
         return result.stop_reason
 
     async def _open(self, run_id: str) -> tuple[Agent, Run]:
         try:
             started = (await self._journal.load(run_id))[0].event
         except RunNotFoundError:
-            return await self._first(run_id)
+            return await self._start(run_id)
         name = started.agent if isinstance(started, RunStarted) else "agent"
         agent = self._agent(name)
         return agent, await agent.load(run_id)
 
-    async def _first(self, run_id: str) -> tuple[Agent, Run]:
-        waiting = await self._journal.take(run_id, ["start"])
-        if not waiting:
+    async def _start(self, run_id: str) -> tuple[Agent, Run]:
+        items = await self._journal.take(run_id, ["start"])
+        if not items:
             raise RunNotFoundError(
-                f"run {run_id} is not in the journal and was not submitted to it: do the workers share one journal?"
+                f"run {run_id} is neither in the journal nor in its inbox: "
+                "give all workers and submitters the same journal"
             )
-        order: dict[str, Any] = dict(waiting[0].payload)
-        agent = self._agent(str(order.get("agent", "agent")))
-        return agent, agent.prepare(order["question"], run_id=run_id, user=str(order.get("user", "")))
+        payload: dict[str, Any] = dict(items[0].payload)
+        agent = self._agent(str(payload.get("agent", "agent")))
+        return agent, agent.prepare(payload["question"], run_id=run_id, user=str(payload.get("user", "")))
 
     def _agent(self, name: str) -> Agent:
         if name not in self._agents:
             raise ConfigError(f"this worker has no agent {name!r}; it has: {', '.join(self._agents)}")
         return self._agents[name]
 
-    async def _beat(self, run: Run) -> None:
-        """Also looks for a cancellation: a long tool call must not keep it waiting."""
+    async def _heartbeat(self, run: Run) -> None:
+        """Also checks the inbox for a cancellation, so that it need not wait for the end of a long tool call."""
         while True:
             activity.heartbeat()
             await asyncio.sleep(HEARTBEAT.total_seconds() / 4)
@@ -130,7 +131,7 @@ class Advancer:
 def temporal_worker(
     client: Client, agents: Mapping[str, Agent], journal: Journal, *, queue: str = QUEUE, at_once: int = 20
 ) -> Worker:
-    """A worker for these agents. `await worker.run()` serves until it is told to stop."""
+    """A worker for these agents. `await worker.run()` serves until `worker.shutdown()`."""
     runner = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("treadle"))
     advancer = Advancer(agents, journal)
     return Worker(

@@ -1,4 +1,4 @@
-"""The workflow of one run. It holds nothing but the run's id: everything else is in the journal."""
+"""The workflow of one run. It holds only the run's id: everything else is in the journal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ HEARTBEAT = timedelta(seconds=5)
 
 @workflow.defn(name="treadle-run")
 class RunWorkflow:
-    """Has a worker drive the run; when a worker dies another goes on from the journal; when the run waits for a person, so do we."""
+    """Has a worker drive the run until it ends.
+
+    When the worker dies, Temporal starts the activity on another one, which resumes the run from the journal. When the
+    run is paused, the workflow waits for a signal.
+    """
 
     def __init__(self) -> None:
-        self._woken = 0
+        self._signals = 0
 
     @workflow.run
     async def run(self, run_id: str) -> str:
         while True:
-            seen = self._woken
+            seen = self._signals
             outcome: str = await workflow.execute_activity(
                 ADVANCE,
                 run_id,
@@ -33,9 +37,9 @@ class RunWorkflow:
             )
             if outcome != "paused":
                 return outcome
-            await workflow.wait_condition(lambda known=seen: self._woken > known)
+            await workflow.wait_condition(lambda seen=seen: self._signals > seen)
 
     @workflow.signal
     def wake(self) -> None:
-        """Something lies in the inbox of a run that waits."""
-        self._woken += 1
+        """There is something in the inbox of a paused run."""
+        self._signals += 1

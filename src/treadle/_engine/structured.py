@@ -28,6 +28,8 @@ Ask = Callable[..., Awaitable[Reply]]
 
 
 class StructuredResult(Struct, frozen=True):
+    """What `structured_llm_call` returns: the value, how it was obtained, and what it cost."""
+
     value: Any
     raw: dict[str, Any]
     level: int

@@ -17,6 +17,8 @@ from treadle._types.usage import Usage
 
 
 class LoopResult(Struct, frozen=True):
+    """What `react_loop` returns; `result` has everything about the run."""
+
     value: str
     cost: Usage
     metadata: dict[str, Any]

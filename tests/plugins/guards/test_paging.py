@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from kit import call, go
+from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, in_dialect, restarted, said
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._types.messages import ToolMessage, text_of
-
-from .scenes import DIALECTS, TEXT_ONLY, answer_in, in_dialect, restarted, said
 
 BOOK = "".join(f"line {number}\n" for number in range(2_000))
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from kit import go
+from plugins.scenes import restarted
 from treadle import Agent, DagAgent, ScriptedModel, tool
+from treadle._journal.memory import MemoryJournal
 from treadle._plugins.telemetry import Telemetry
-from treadle._types.errors import ModelError, TransientModelError
-from virtual_time import go_virtual
+from treadle._types.errors import JournalError, ModelError, TransientModelError
+from treadle._types.events import ToolStarted
 
 SECRET = "the secret question"
 
@@ -105,21 +108,23 @@ def test_an_agent_inside_an_agent_is_under_its_call(traced: Any):
     assert len(exporter.get_finished_spans()) == 8
 
 
+def plan_two_steps(request: Any) -> Any:
+    """A model for a plan of two steps, one after the other."""
+    if request.component == "planner":
+        steps = [
+            {"id": "a", "task": "do a", "dependencies": []},
+            {"id": "b", "task": "do b", "dependencies": ["a"]},
+        ]
+        return {"name": "make_plan", "args": {"steps": steps}}
+    if request.component == "analyzer":
+        return {"name": "judge", "args": {"achieved": True, "confidence": 1.0, "final_answer": "Both."}}
+    return "done"
+
+
 def test_steps_of_a_dag_are_under_it(traced: Any):
     provider, exporter = traced
-
-    def think(request: Any) -> Any:
-        if request.component == "planner":
-            steps = [
-                {"id": "a", "task": "do a", "dependencies": []},
-                {"id": "b", "task": "do b", "dependencies": ["a"]},
-            ]
-            return {"name": "make_plan", "args": {"steps": steps}}
-        if request.component == "analyzer":
-            return {"name": "judge", "args": {"achieved": True, "confidence": 1.0, "final_answer": "Both."}}
-        return "done"
-
-    DagAgent(ScriptedModel(think), tools=[look_up], name="dag", plugins=[Telemetry(provider=provider)]).run_sync("go")
+    model = ScriptedModel(plan_two_steps)
+    DagAgent(model, tools=[look_up], name="dag", plugins=[Telemetry(provider=provider)]).run_sync("go")
     roots = [span for span in exporter.get_finished_spans() if span.parent is None]
     assert [span.name for span in roots] == ["invoke_agent dag"]
     assert len(named(exporter, "invoke_agent")) == 3
@@ -139,21 +144,24 @@ def test_failures_and_attempts(traced: Any):
 def test_a_cancelled_run_leaves_no_open_span(traced: Any):
     provider, exporter = traced
 
-    @tool
-    async def wait() -> str:
-        """Waits."""
-        await asyncio.sleep(30)
-        return ""
-
     async def main() -> None:
+        waiting = asyncio.Event()
+
+        @tool
+        async def wait() -> str:
+            """Waits."""
+            waiting.set()
+            await asyncio.Event().wait()
+            return ""
+
         run = Agent(
             ScriptedModel([{"name": "wait", "args": {}}]), tools=[wait], plugins=[Telemetry(provider=provider)]
         ).start("go")
-        await asyncio.sleep(1)  # of the virtual clock: until the tool waits
+        await waiting.wait()
         run.cancel()
         await run
 
-    go_virtual(main())
+    go(main())
     assert named(exporter, "invoke_agent")[0].attributes["treadle.stop_reason"] == "cancelled"
     assert named(exporter, "execute_tool")[0].attributes["error.type"] == "unknown_outcome"
 
@@ -195,6 +203,63 @@ def test_spans_do_not_make_models_stream(traced: Any):
     )
     assert asked
     assert not any(asked)
+
+
+def test_spans_can_be_turned_off_for_an_agent(traced: Any):
+    provider, exporter = traced
+    Agent(ScriptedModel(["hello"]), tools=None, plugins=[Telemetry(provider=provider, spans=False)]).run_sync("hi")
+    assert exporter.get_finished_spans() == ()
+
+
+class FullDisk(MemoryJournal):
+    """Stores so many batches, then none."""
+
+    def __init__(self, batches: int) -> None:
+        super().__init__()
+        self.left = batches
+
+    async def append(self, records: Any) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise JournalError("the disk is full")
+        await super().append(records)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_a_run_whose_journal_fails_leaves_no_open_span(traced: Any, batches: int):
+    provider, exporter = traced
+    model = ScriptedModel([{"name": "look_up", "args": {"what": "a"}}, "Done."])
+    agent = Agent(model, tools=[look_up], plugins=[Telemetry(provider=provider)], journal=FullDisk(batches))
+
+    async def main() -> None:
+        run = agent.start("go")
+        with pytest.raises(JournalError):
+            await run
+        assert len(named(exporter, "invoke_agent")) == 1
+
+    go(main())
+
+
+def test_a_call_that_began_before_a_crash_has_no_span_of_its_own(traced: Any):
+    """Its start is in the trace of the process that died."""
+    provider, exporter = traced
+    look_up_again = look_up.replace(effect="pure")
+
+    async def main() -> None:
+        script = [{"name": "look_up", "args": {"what": "a"}}, "Done."]
+        run = Agent(ScriptedModel(script), tools=[look_up_again]).start("go")
+        await run
+        started = next(record.seq for record in run.records if isinstance(record.event, ToolStarted))
+        agent = Agent(ScriptedModel(["Done."]), tools=[look_up_again], plugins=[Telemetry(provider=provider)])
+        assert (await (await restarted(agent, run, started + 1))).answer == "Done."
+
+    go(main())
+    (run,) = named(exporter, "invoke_agent")
+    assert run.attributes["treadle.resumed"] is True
+    assert len(named(exporter, "chat")) == 1
+    assert {span.name for span in exporter.get_finished_spans()} <= {
+        "invoke_agent agent", "chat scripted", "execute_tool look_up",
+    }  # fmt: skip
 
 
 PROGRAM = """
@@ -249,3 +314,23 @@ def test_log_records_have_structure(caplog: pytest.LogCaptureFixture):
     assert step["elapsed"] >= 0
     assert [vars(record)["stop_reason"] for record in steps if "stop_reason" in vars(record)] == ["answer"]
     assert SECRET not in caplog.text
+
+
+def test_failed_attempts_pauses_and_steps_of_a_plan_are_logged(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "treadle")
+    Agent(ScriptedModel([TransientModelError("busy"), "Fine."]), tools=None, retry={"base": 0.001}).run_sync("go")
+    (failed,) = [vars(record) for record in caplog.records if record.getMessage().startswith("model call failed")]
+    assert (failed["component"], failed["attempt"], failed["error"]) == ("loop", 1, "busy")
+
+    @tool(approval="ask")
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    Agent(ScriptedModel([{"name": "pay", "args": {}}]), tools=[pay]).run_sync("go")
+    (paused,) = [vars(record) for record in caplog.records if record.getMessage().startswith("run paused")]
+    assert "pay" in paused["reason"]
+
+    DagAgent(ScriptedModel(plan_two_steps), tools=[look_up]).run_sync("go")
+    steps = [vars(record) for record in caplog.records if record.getMessage().startswith("step finished")]
+    assert [(step["step"], step["status"]) for step in steps] == [("a", "completed"), ("b", "completed")]

@@ -1,4 +1,4 @@
-"""Thinking aids: rewriting, analysis, reflection, plan, observer, and the presets that use them."""
+"""The thinking aids together, and the presets that use them, call by call."""
 
 from __future__ import annotations
 
@@ -7,64 +7,17 @@ from typing import Any
 
 import pytest
 
-from kit import add, echo, go, user_texts
-from treadle import Agent, Budget, RetryPolicy, ScriptedModel
+from kit import add, echo, go
+from plugins.aids import HISTORY, cast, run_of
+from plugins.scenes import TEXT_ONLY, Batches, components, restarted, said, structured
+from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._plugins.thinking.analysis import TaskAnalysis
 from treadle._plugins.thinking.observer import Observer
 from treadle._plugins.thinking.planner import Planner
 from treadle._plugins.thinking.reflection import Reflection
 from treadle._plugins.thinking.rewrite import QuestionRewrite
 from treadle._types.errors import TransientModelError
-from treadle._types.events import MessageAdded, Observed, PlanChanged, Reflected, ThinkDone
-from treadle._types.request import Request
-
-from .scenes import TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted, said, structured
-
-STEPS = ["find the number", "double it"]
-
-
-def cast(dialect: str, rounds: int, **replies: Any) -> Any:
-    """A model that works for so many rounds, then answers, and plays every adviser on the side."""
-    turns = 0
-
-    def reply(request: Request) -> Any:
-        nonlocal turns
-        given = replies.get(request.component)
-        if given is not None:
-            return given(request) if callable(given) else given
-        match request.component:
-            case "loop":
-                turns += 1
-                return (
-                    in_dialect(dialect, "echo", text=f"result {turns}") if turns <= rounds else answer_in(dialect, "42")
-                )
-            case "planner":
-                done = min(turns, len(STEPS))
-                return structured(
-                    request, {"steps": [{"text": text, "done": place < done} for place, text in enumerate(STEPS)]}
-                )
-            case "observer":
-                return structured(request, {"is_progressing": True, "is_in_loop": False, "reasoning": "fine"})
-            case name:
-                return f"{name} says so"
-
-    return reply
-
-
-def run_of(agent: Agent, question: str = "What is it?", **options: Any) -> tuple[Any, Any]:
-    held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(agent.start(question, **options))
-        return await held[0]
-
-    return go(main()), held[0]
-
-
-HISTORY = [{"role": role, "content": f"{role} {n}"} for n in range(2) for role in ("user", "assistant")]
-
-
-# ---- the presets, call by call
+from treadle._types.events import Observed, PlanChanged, Reflected, ThinkDone
 
 
 @pytest.mark.parametrize("abilities", [{}, TEXT_ONLY])
@@ -142,23 +95,6 @@ def test_the_other_presets_ask_nobody_else():
         assert set(components(model)) <= {"loop", "synthesis"}
 
 
-# ---- each on its own
-
-
-def test_the_rewritten_question_stands_alone_and_reaches_the_analysis():
-    model = ScriptedModel(cast("native", 1, rewrite="Who wrote Middlemarch, on 3 May 2026?"))
-    run_of(Agent(model, [echo], plugins=[QuestionRewrite(), TaskAnalysis()]), "and who wrote it?", history=HISTORY)
-    asked = said(model.requests[0])
-    assert "user 0" in asked
-    assert "assistant 1" in asked
-    assert "and who wrote it?" in asked
-    assert "202" in asked, "the date is there, so that relative dates can be resolved"
-    assert "Who wrote Middlemarch" in said(model.requests[1])
-    texts = user_texts(model.requests[2].messages)
-    assert "and who wrote it?" in texts, "what the user said stays as it was said"
-    assert any("Who wrote Middlemarch" in text for text in texts)
-
-
 @pytest.mark.parametrize("failing", ["rewrite", "analysis", "planner", "observer", "reflection"])
 def test_a_failing_aid_is_logged_and_ignored(failing: str, caplog: pytest.LogCaptureFixture):
     error = TransientModelError("down", status=503)
@@ -200,68 +136,6 @@ def test_words_can_be_replaced():
     for component, name in zip(("rewrite", "analysis", "planner", "reflection", "observer"), prompts, strict=True):
         first = next(request for request in model.requests if request.component == component)
         assert f"MY {name}" in said(first)
-
-
-def test_reflection_sees_the_results_and_the_loop_sees_the_reflection():
-    model = ScriptedModel(
-        cast("native", 2, reflection=lambda request: f"THOUGHT {components(model).count('reflection')}")
-    )
-    _, run = run_of(Agent(model, [echo], plugins=[Reflection()]))
-    reflections = [request for request in model.requests if request.component == "reflection"]
-    assert "result 1" in said(reflections[0])
-    assert "result 2" in said(reflections[1])
-    assert "THOUGHT 1" in said(reflections[1])
-    loop = [request for request in model.requests if request.component == "loop"]
-    assert any("THOUGHT 2" in text for text in user_texts(loop[2].messages))
-    assert [record.event.text for record in run.records if isinstance(record.event, Reflected)] == [
-        "THOUGHT 1",
-        "THOUGHT 2",
-    ]
-
-
-def test_the_plan_is_in_the_conversation_and_follows_the_work():
-    model = ScriptedModel(cast("native", 2))
-    _, run = run_of(Agent(model, [echo], plugins=[Planner()]))
-    loop = [request for request in model.requests if request.component == "loop"]
-    assert "[ ] 1. find the number" in said(loop[0])
-    assert "[x] 1. find the number\n[ ] 2. double it" in said(loop[1])
-    updates = [request for request in model.requests if request.component == "planner"]
-    assert "result 1" in said(updates[1])
-    assert "42" in said(updates[-1])
-    assert all(step.done for step in run.state.plan)
-    added = [record.event for record in run.records if isinstance(record.event, MessageAdded)]
-    assert len(added) == 3, "a plan that did not change is not repeated"
-
-
-def test_the_observer_looks_when_it_is_due_and_corrects_what_goes_wrong():
-    def observer(request: Request) -> Any:
-        astray = "result 3" in said(request) and "result 4" not in said(request)
-        verdict = {
-            "is_progressing": not astray,
-            "is_in_loop": False,
-            "reasoning": "hm",
-            "correction_message": "Ask elsewhere.",
-        }
-        return structured(request, verdict)
-
-    model = ScriptedModel(cast("native", 8, observer=observer))
-    _, run = run_of(Agent(model, [echo, add], plugins=[Observer(3)]))
-    looks = [record.event for record in run.records if isinstance(record.event, Observed)]
-    assert [(look.iteration, bool(look.correction)) for look in looks] == [
-        (3, True),
-        (6, False),
-        (7, False),
-        (8, False),
-        (9, False),
-    ]
-    last = next(request for request in reversed(model.requests) if request.component == "loop")
-    assert [text for text in user_texts(last.messages) if "Ask" in text] == ["Ask elsewhere.\nTools: add, echo."]
-
-
-def test_an_observer_with_threshold_one_starts_with_iteration_two():
-    model = ScriptedModel(cast("native", 3))
-    _, run = run_of(Agent(model, [echo], plugins=[Observer(1)]))
-    assert [record.event.iteration for record in run.records if isinstance(record.event, Observed)] == [2, 3, 4]
 
 
 @pytest.mark.parametrize("preset", ["reflective", "planned"])
@@ -312,32 +186,3 @@ def _arguments(made: Any) -> Any:
     import msgspec
 
     return msgspec.json.decode(made.raw) if made.raw else made.args
-
-
-def test_a_plan_for_a_task_that_needs_no_tool():
-    model = ScriptedModel(cast("native", 0))
-    result, _ = run_of(Agent(model, [echo], plugins=[Planner(), Observer(), Reflection()]))
-    assert components(model) == ["planner", "loop", "planner", "planner"]
-    assert result.answer == "42"
-
-
-def test_a_budget_that_pays_for_the_answer_but_not_for_the_aids():
-    """An answer that was found is never lost because a plan could not be brought up to date."""
-    for on_budget, requests in (("raise", 2), ("force_answer", 3)):
-        model = ScriptedModel(cast("native", 0))
-        result, _ = run_of(
-            Agent(model, [echo], plugins=[Planner()], budget=Budget(requests=requests), on_budget=on_budget)
-        )
-        assert components(model) == ["planner", "loop", "planner"][:requests]
-        assert result.answer == "42"
-        assert result.stop_reason == "answer"
-
-
-def test_an_adviser_leaves_what_the_last_answer_needs():
-    model = ScriptedModel(cast("native", 9))
-    result, _ = run_of(
-        Agent(model, [echo], plugins=[Reflection()], budget=Budget(requests=4), on_budget="force_answer")
-    )
-    assert components(model) == ["loop", "reflection", "loop", "final"]
-    assert result.stop_reason == "budget"
-    assert result.answer == "final says so"

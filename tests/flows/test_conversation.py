@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kit import assert_paired, call, echo, go, user_texts
+from plugins.scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said
 from treadle import Agent, ScriptedModel
 from treadle._flows.conversation import Conversation, history_of
 from treadle._journal.memory import MemoryJournal
@@ -15,8 +16,6 @@ from treadle._types.errors import RequestRefusedError
 from treadle._types.events import ContextCompacted
 from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
 from treadle._types.request import Request
-
-from .scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -1,4 +1,4 @@
-"""Memory: persistent, per user, the top three by relevance."""
+"""Memory: what tools found out for a user comes back in later runs, the top three by relevance."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from kit import call, echo, go, user_texts
+from plugins.scenes import Batches, components, restarted, said, structured
 from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._plugins.memory.plugin import Memory
 from treadle._plugins.memory.store import Memo, MemoryStore
 from treadle._types.errors import TransientModelError
 from treadle._types.request import Request
-
-from .scenes import Batches, components, restarted, said, structured
 
 
 def memo(summary: str, user: str = "ann", question: str = "q") -> Memo:
@@ -42,63 +41,6 @@ def worker(**replies: Any) -> ScriptedModel:
         return call("echo", text=f"fact {turns}") if turns <= 2 else "done"
 
     return ScriptedModel(reply)
-
-
-# ---- the store
-
-
-def test_the_store_finds_by_words_within_one_user(tmp_path: Path):
-    store = filled(
-        tmp_path,
-        "The weather in Paris was rainy.",
-        "Oslo has 700 000 inhabitants.",
-        "Paris has 2.1 million inhabitants.",
-    )
-    store.add({"bob": memo("Paris is Bob's secret.", "bob")})
-    found = [memo.summary for memo in store.search("ann", "How many inhabitants does Paris have?")]
-    assert found[0] == "Paris has 2.1 million inhabitants."
-    assert set(found) == {
-        "Paris has 2.1 million inhabitants.",
-        "The weather in Paris was rainy.",
-        "Oslo has 700 000 inhabitants.",
-    }
-    assert [memo.summary for memo in store.search("bob", "Paris")] == ["Paris is Bob's secret."]
-    assert store.search("carl", "Paris") == []
-    assert len(store.search("ann", "inhabitants Paris", 1)) == 1
-    assert [memo.summary for memo in MemoryStore(tmp_path / "memory.db").all("ann", 1)] == [
-        "Paris has 2.1 million inhabitants."
-    ]
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["", "?!", '"', "a OR b NOT (c", "NEAR(x", "'; DROP TABLE memories; --", "*" * 500, "\x00", "word " * 5_000],
-    ids=range(9),
-)
-def test_no_query_breaks_the_store(tmp_path: Path, query: str):
-    store = filled(tmp_path, "a fact")
-    store.search("ann", query)
-    assert len(store.all("ann")) == 1
-
-
-def test_words_without_blanks_are_found_too(tmp_path: Path):
-    store = filled(tmp_path, "东京的人口是一千四百万", "大阪的天气很好")
-    assert [memo.summary for memo in store.search("ann", "东京有多少人口？", 1)] == ["东京的人口是一千四百万"]  # noqa: RUF001
-
-
-def test_nothing_is_remembered_twice_and_a_user_can_be_forgotten(tmp_path: Path):
-    store = filled(tmp_path, "one", "two")
-    store.add({"ann/0": memo("one again")})
-    assert [memo.summary for memo in store.all("ann")] == ["two", "one"]
-    store.add({"bob": memo("one", "bob")})
-    assert store.forget("ann") == 2
-    assert store.all("ann") == store.search("ann", "one") == []
-    assert len(store.search("bob", "one")) == 1
-    assert MemoryStore(tmp_path / "none" / "memory.db").search("ann", "one") == []
-    assert not (tmp_path / "none").exists(), "looking makes no files"
-
-
-# ---- the plug-in
 
 
 def test_each_tool_call_is_summarised_and_comes_back_in_the_next_run(tmp_path: Path):

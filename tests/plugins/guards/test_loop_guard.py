@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from kit import add, assert_paired, call, echo, fail, go, user_texts
+from plugins.scenes import DIALECTS, TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted
 from treadle import Agent, ScriptedModel, ToolError, tool
 from treadle._plugins.guards.loop_guard import LoopGuard, same_failures, stale_rounds
 from treadle._types.events import AnswerOnly, Noted, ReplyConstrained, ToolsChanged
 from treadle._types.state_values import Step
-
-from .scenes import DIALECTS, TEXT_ONLY, Batches, answer_in, components, in_dialect, restarted
-
 
 SMALL = {"tool_call": False, "grammar": True, "parameters": 1.5}
 

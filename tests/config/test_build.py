@@ -1,0 +1,71 @@
+"""Agents and tools from the parameters in a document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treadle import ScriptedModel
+from treadle._config.build import Builder
+from treadle._config.document import ToolRef, parse_document
+from treadle._types.errors import ConfigError
+
+
+def builder(model: Any = None, **document: Any) -> Builder:
+    return Builder(parse_document({"components": {}, **document}), Path("/base"), model=model, where="x")
+
+
+def test_parameters_become_settings():
+    params = {
+        "max_rounds": 3,
+        "temperature": 0.2,
+        "max_tokens": 50,
+        "sys_prompt": "Be kind.",
+        "settings": {"max_parallel": 2},
+    }
+    agent, parsed = builder(ScriptedModel([])).agent("Agent:Kind", {**params, "preset": "default"})
+    settings = agent.settings
+    assert (settings.max_iterations, settings.temperature, settings.max_tokens, settings.max_parallel) == (
+        4,
+        0.2,
+        50,
+        2,
+    )
+    assert (agent.name, parsed.sys_prompt) == ("Kind", "Be kind.")
+
+
+@pytest.mark.parametrize(
+    ("component_name", "tool"),
+    [("calculator", "calculator"), ("Wikipedia", "wikipedia"), ("duck duck_go", "duckduckgo")],
+)
+def test_tools_by_component_name(component_name: str, tool: str):
+    assert tool in " ".join(made.name for made in builder().tools("A", ToolRef(component_name)))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"llm_idd": "x"}, "did you mean `llm_id`"),
+        ({"max_rounds": "many"}, r"x: .*'Agent:A'.*max_rounds"),
+        ({}, "x: Agent:A has no llm_id: add one, for example"),
+        ({"llm_id": "nobody:x"}, "unknown provider 'nobody'"),
+        ({"llm_id": "ollama:x", "settings": {"tempreature": 1}}, "x: Agent:A: .*tempreature"),
+        (
+            {"tools": [{"component_name": "Telepathy"}]},
+            "Agent:A names the unknown tool 'Telepathy'; expected one of: arxiv",
+        ),
+        (
+            {"mcp": [{"mcp_id": "ghost"}]},
+            "Agent:A uses the MCP server 'ghost', which is not in `mcp_servers`; that has: nothing",
+        ),
+        (
+            {"tools": [{"component_name": "Retrieval", "params": {"kb_ids": ["b"]}}]},
+            r"kb_ids must be one id from `knowledge_bases` \(notes\), not \['b'\]",
+        ),
+    ],
+)
+def test_errors_say_where_and_what_to_change(params: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        builder(knowledge_bases={"notes": "kb.db"}).agent("Agent:A", params)

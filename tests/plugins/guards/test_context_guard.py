@@ -1,0 +1,273 @@
+"""The context guard keeps every request within its limit of tokens."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from kit import assert_paired, echo, go
+from plugins.long_work import QUESTION, check, compactions, look, worker
+from plugins.scenes import (
+    DIALECTS,
+    TEXT_ONLY,
+    CountingModel,
+    components,
+    count,
+    said,
+)
+from treadle import Agent, RetryPolicy, ScriptedModel
+from treadle._engine.requests.prefix import prefix_breaks
+from treadle._plugins.guards.compaction import HINTS
+from treadle._types.errors import ContextOverflowError, TransientModelError
+from treadle._types.events import ContextCompacted
+from treadle._types.messages import SystemMessage, ToolMessage, UserMessage, text_of
+from treadle._types.request import Request
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_stays_within_its_room(dialect: str):
+    model = CountingModel(worker(60, lambda number: 900, dialect), abilities={} if dialect == "native" else TEXT_ONLY)
+    agent = Agent(model, [look], dialect=dialect, system="S", max_iterations=80, context_budget=4_000)
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = agent.start(QUESTION)
+        return await run
+
+    result = go(main())
+    assert result.answer == "the answer"
+    check(model.requests, 4_000)
+    assert len(compactions(run)) >= 2
+    assert prefix_breaks(model.requests, run.records) == []
+
+
+def test_a_long_message_is_cut_before_anything_is_summarised():
+    model = CountingModel(worker(3, lambda number: 9_000 if number == 2 else 300))
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = Agent(model, [look], context_budget=2_500).start(QUESTION)
+        return await run
+
+    result = go(main())
+    assert components(model).count("compaction") == 0
+    assert [event.reason for event in compactions(run)] == ["cut"]
+    seen = next(m for m in model.requests[-1].messages if isinstance(m, ToolMessage) and "#2#" in m.content)
+    assert "characters left out" in seen.content
+    assert len(seen.content) < 1_500
+    assert len(result.steps[1].observation) > 6_000, "only the window forgets, not the run"
+
+
+def test_summaries_replace_what_they_cover_and_never_pile_up():
+    seen: list[str] = []
+    work = worker(80)
+
+    def reply(request: Request) -> Any:
+        if request.component == "compaction":
+            seen.append(said(request))
+            return f"SUMMARY {len(seen)}"
+        return work(request)
+
+    model = CountingModel(reply)
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = Agent(model, [look], max_iterations=100, context_budget=3_000).start(QUESTION)
+        return await run
+
+    go(main())
+    assert len(seen) >= 3
+    for number, text in enumerate(seen[1:], 1):
+        assert f"SUMMARY {number}\n" in text + "\n", "the earlier summary goes into the later one"
+    for request in model.requests:
+        assert sum(isinstance(m, UserMessage) and m.kind == "summary" for m in request.messages) <= 1
+    summary = next(m for m in model.requests[-1].messages if isinstance(m, UserMessage) and m.kind == "summary")
+    assert f"SUMMARY {len(seen)}" in summary.content
+    last = compactions(run)[-1]
+    assert last.kept_messages == last.original_messages - len(last.covers) + 1
+    assert run.state.messages()[1].calls[0].args["number"] == 1, "the transcript keeps everything"
+
+
+def test_the_latest_four_messages_are_kept_as_they_are():
+    model = CountingModel(worker(40))
+    go(Agent(model, [look], max_iterations=60, context_budget=3_000).run(QUESTION))
+    loop = [request for request in model.requests if request.component == "loop"]
+    for before, after in pairwise(loop):
+        tail = [m for m in before.messages if not isinstance(m, SystemMessage)][-3:]
+        assert all(message in after.messages for message in tail)
+
+
+def test_large_steps_keep_the_prefix_for_many_rounds():
+    model = CountingModel(worker(100))
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = Agent(model, [look], max_iterations=120, context_budget=4_000).start(QUESTION)
+        return await run
+
+    go(main())
+    assert len(run.state.breaks) <= 100 / 8
+    assert count(model.requests[-1]) < 4_000
+
+
+def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
+    work = worker(40)
+
+    def reply(request: Request) -> Any:
+        return (
+            TransientModelError("no summaries today", status=503)
+            if request.component == "compaction"
+            else work(request)
+        )
+
+    model = CountingModel(reply)
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        agent = Agent(model, [look], system="S", max_iterations=60, context_budget=2_000, retry=RetryPolicy(attempts=1))
+        run = agent.start(QUESTION)
+        return await run
+
+    result = go(main())
+    assert result.answer == "the answer"
+    check([request for request in model.requests if request.component == "loop"], 2_000)
+    assert {event.reason for event in compactions(run)} == {"truncated"}
+    summaries = [m for m in model.requests[-1].messages if isinstance(m, UserMessage) and m.kind == "summary"]
+    assert len(summaries) == 1
+    assert "earlier messages were left out" in summaries[0].content
+    assert "look (" in summaries[0].content
+    assert summaries[0].content.count("left out to save room") == 1, "markers are added up, not collected"
+
+
+def test_pins_over_half_the_room_are_unpinned_but_the_newest_and_the_question():
+    work = worker(40, lambda number: 200)
+    rounds = 0
+
+    def reply(request: Request) -> Any:
+        nonlocal rounds
+        if request.component == "loop":
+            rounds += 1
+            if rounds in (3, 5, 7):
+                held[0].send(f"PIN {rounds} " + "please mind this too " * 60)
+        return work(request)
+
+    model = CountingModel(reply)
+    held: list[Any] = []
+
+    async def main() -> Any:
+        held.append(Agent(model, [look], system="S", max_iterations=60, context_budget=1_600).start(QUESTION))
+        return await held[0]
+
+    go(main())
+    events = compactions(held[0])
+    assert [len(event.unpinned) for event in events if event.unpinned] == [2]
+    pinned = [m for m in model.requests[-1].messages if isinstance(m, UserMessage) and m.pinned]
+    assert [text_of(m.content)[:24] for m in pinned] == [QUESTION[:24], "[USER INTERRUPT]\nPIN 7 p"]
+    check(model.requests, 1_600)
+
+
+def test_an_overflow_is_answered_by_one_compaction_to_half_and_one_retry():
+    work = worker(40)
+    limit = 2_000
+
+    def reply(request: Request) -> Any:
+        return ContextOverflowError("too long", status=400) if count(request) > limit else work(request)
+
+    model = CountingModel(reply)  # no window in the profile: only the provider knows it
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = Agent(model, [look], max_iterations=60).start(QUESTION)
+        return await run
+
+    result = go(main())
+    assert result.answer == "the answer"
+    sizes = [count(request) for request in model.requests if request.component == "loop"]
+    overflown = [place for place, size in enumerate(sizes) if size > limit]
+    assert len(overflown) == 1, "the first overflow teaches the room"
+    assert sizes[overflown[0] + 1] <= sizes[overflown[0]] * 0.6
+    assert result.metadata["attempts_failed"] == 1
+
+
+def test_a_request_that_cannot_be_made_shorter_ends_with_the_error():
+    model = ScriptedModel([ContextOverflowError("too long", status=400)], repeat_last=True)
+    result = go(Agent(model, [echo]).run("q"))
+    assert result.stop_reason == "error"
+    assert isinstance(result.error, ContextOverflowError)
+    assert len(model.requests) <= 2
+
+
+def test_a_long_history_is_compacted_on_load():
+    history = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"#{n}# " + "talk " * 150} for n in range(30)]
+    model = CountingModel(lambda request: "SUMMARY" if request.component == "compaction" else "done", window=8_000)
+    events: list[Any] = []
+
+    async def main() -> None:
+        events.extend(
+            [
+                event
+                async for event in Agent(model, [echo], system="S", max_tokens=500).stream(QUESTION, history=history)
+            ]
+        )
+
+    go(main())
+    found = [event for event in events if isinstance(event, ContextCompacted)]
+    assert len(found) == 1
+    assert found[0].original_messages == 31
+    assert found[0].kept_messages < 20
+    assert components(model) == ["compaction", "loop"]
+    assert HINTS["general"] in said(model.requests[0])
+    check(model.requests, 7_500)
+    assert "#29#" in said(model.requests[1])
+
+
+def test_the_loops_hint_is_react_iteration_and_the_words_can_be_replaced():
+    model = CountingModel(worker(30))
+    go(
+        Agent(model, [look], max_iterations=60, context_budget=2_000, prompts={"context_summary": "KURZ! {hint}"}).run(
+            QUESTION
+        )
+    )
+    first = next(request for request in model.requests if request.component == "compaction")
+    assert first.messages[0].text == f"KURZ! {HINTS['react_iteration']}"
+
+
+def test_without_a_known_window_nothing_happens():
+    model = CountingModel(worker(60))
+    result = go(Agent(model, [look], max_iterations=80).run(QUESTION))
+    assert result.metadata["compactions"] == 0
+    assert set(components(model)) == {"loop"}
+
+
+def test_the_forced_answer_and_the_complete_answer_fit_too():
+    for options in (
+        {"max_iterations": 25},
+        {"answer": "complete", "max_iterations": 40},
+        {"answer": "synthesize", "max_iterations": 40},
+    ):
+        model = CountingModel(worker(30, lambda number: 1_500))
+        result = go(Agent(model, [look], context_budget=3_000, **options).run(QUESTION))
+        assert result.answer
+        assert model.requests[-1].component in ("final", "complete", "synthesis")
+        for request in model.requests:
+            assert count(request) <= 3_000, (request.component, count(request))
+            assert_paired(request.messages)
+
+
+def test_the_cost_of_compaction_is_counted_on_its_own():
+    model = CountingModel(worker(40))
+    result = go(Agent(model, [look], max_iterations=60, context_budget=2_500).run(QUESTION))
+    spent = result.metadata["components"]
+    assert spent["compaction"]["calls"] == components(model).count("compaction") > 0
+    assert spent["compaction"]["usage"].input_tokens == sum(
+        count(r) for r in model.requests if r.component == "compaction"
+    )
+    assert result.usage.input_tokens == sum(count(request) for request in model.requests)

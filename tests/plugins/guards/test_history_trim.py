@@ -1,0 +1,66 @@
+"""HistoryTrim: the oldest messages are dropped above a number, in large steps, in whole groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kit import assert_paired, call, echo, go
+from treadle import Agent, ScriptedModel
+from treadle._plugins.guards.history_trim import HistoryTrim, oldest_groups
+from treadle._types.events import ContextCompacted
+from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from treadle._types.state_values import Entry
+
+
+def window(*messages: Any) -> list[Entry]:
+    return [Entry(message, seq, "loop") for seq, message in enumerate(messages)]
+
+
+def pair(name: str) -> tuple[AssistantMessage, ToolMessage]:
+    return AssistantMessage("", (ToolCall(name, "echo", {}),)), ToolMessage(name, "echo", "r")
+
+
+QUESTION = UserMessage("the question", pinned=True)
+
+
+def test_whole_groups_go_the_oldest_first_and_pinned_messages_stay():
+    entries = window(QUESTION, *pair("a"), *pair("b"), UserMessage("more"), *pair("c"))
+    assert oldest_groups(entries, keep=8) == []
+    assert oldest_groups(entries, keep=7) == [1, 2]
+    assert oldest_groups(entries, keep=5) == [1, 2, 3, 4]
+    assert oldest_groups(entries, keep=1) == [1, 2, 3, 4, 5], "the newest group always stays"
+
+
+def run(limit: int | None, rounds: int) -> tuple[ScriptedModel, list[ContextCompacted]]:
+    model = ScriptedModel([*[call("echo", text=str(number)) for number in range(rounds)], "done"])
+
+    async def main() -> list[Any]:
+        run = Agent(model, [echo], max_history_messages=limit, max_iterations=50).start("the question")
+        assert (await run).answer == "done"
+        return [record.event for record in run.records if isinstance(record.event, ContextCompacted)]
+
+    return model, go(main())
+
+
+def test_requests_stay_within_the_number_and_few_are_trimmed():
+    model, trims = run(10, 20)
+    for request in model.requests:
+        assert len(request.messages) <= 10
+        assert request.messages[0].content == "the question"
+        assert_paired(request.messages)
+    assert {(event.reason, event.summary) for event in trims} == {("trim", "")}
+    assert len(trims) <= 20 // 2, "in large steps"
+    assert all(event.original_messages - event.kept_messages == len(event.covers) for event in trims)
+
+
+def test_nothing_happens_below_the_number_or_without_one():
+    assert run(100, 5)[1] == []
+    assert run(None, 20)[1] == []
+
+
+def test_a_single_group_that_is_too_long_stays():
+    model = ScriptedModel([[call("echo", text=str(number)) for number in range(8)], "done"])
+    result = go(Agent(model, [echo], max_history_messages=4, plugins=[HistoryTrim()]).run("q"))
+    assert result.answer == "done"
+    assert_paired(model.requests[-1].messages)
+    assert len(result.steps) == 8

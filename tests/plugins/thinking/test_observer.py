@@ -1,0 +1,44 @@
+"""Observer: a second look at the work now and then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kit import add, echo, user_texts
+from plugins.aids import cast, run_of
+from plugins.scenes import said, structured
+from treadle import Agent, ScriptedModel
+from treadle._plugins.thinking.observer import Observer
+from treadle._types.events import Observed
+from treadle._types.request import Request
+
+
+def test_the_observer_looks_when_it_is_due_and_corrects_what_goes_wrong():
+    def observer(request: Request) -> Any:
+        astray = "result 3" in said(request) and "result 4" not in said(request)
+        verdict = {
+            "is_progressing": not astray,
+            "is_in_loop": False,
+            "reasoning": "hm",
+            "correction_message": "Ask elsewhere.",
+        }
+        return structured(request, verdict)
+
+    model = ScriptedModel(cast("native", 8, observer=observer))
+    _, run = run_of(Agent(model, [echo, add], plugins=[Observer(3)]))
+    looks = [record.event for record in run.records if isinstance(record.event, Observed)]
+    assert [(look.iteration, bool(look.correction)) for look in looks] == [
+        (3, True),
+        (6, False),
+        (7, False),
+        (8, False),
+        (9, False),
+    ]
+    last = next(request for request in reversed(model.requests) if request.component == "loop")
+    assert [text for text in user_texts(last.messages) if "Ask" in text] == ["Ask elsewhere.\nTools: add, echo."]
+
+
+def test_an_observer_with_threshold_one_starts_with_iteration_two():
+    model = ScriptedModel(cast("native", 3))
+    _, run = run_of(Agent(model, [echo], plugins=[Observer(1)]))
+    assert [record.event.iteration for record in run.records if isinstance(record.event, Observed)] == [2, 3, 4]

@@ -1,0 +1,45 @@
+"""Planner: a plan before the loop, kept up to date."""
+
+from __future__ import annotations
+
+from kit import echo
+from plugins.aids import cast, run_of
+from plugins.scenes import components, said
+from treadle import Agent, Budget, ScriptedModel
+from treadle._plugins.thinking.observer import Observer
+from treadle._plugins.thinking.planner import Planner
+from treadle._plugins.thinking.reflection import Reflection
+from treadle._types.events import MessageAdded
+
+
+def test_the_plan_is_in_the_conversation_and_follows_the_work():
+    model = ScriptedModel(cast("native", 2))
+    _, run = run_of(Agent(model, [echo], plugins=[Planner()]))
+    loop = [request for request in model.requests if request.component == "loop"]
+    assert "[ ] 1. find the number" in said(loop[0])
+    assert "[x] 1. find the number\n[ ] 2. double it" in said(loop[1])
+    updates = [request for request in model.requests if request.component == "planner"]
+    assert "result 1" in said(updates[1])
+    assert "42" in said(updates[-1])
+    assert all(step.done for step in run.state.plan)
+    added = [record.event for record in run.records if isinstance(record.event, MessageAdded)]
+    assert len(added) == 3, "a plan that did not change is not repeated"
+
+
+def test_a_plan_for_a_task_that_needs_no_tool():
+    model = ScriptedModel(cast("native", 0))
+    result, _ = run_of(Agent(model, [echo], plugins=[Planner(), Observer(), Reflection()]))
+    assert components(model) == ["planner", "loop", "planner", "planner"]
+    assert result.answer == "42"
+
+
+def test_a_budget_that_pays_for_the_answer_but_not_for_the_aids():
+    """An answer that was found is never lost because a plan could not be brought up to date."""
+    for on_budget, requests in (("raise", 2), ("force_answer", 3)):
+        model = ScriptedModel(cast("native", 0))
+        result, _ = run_of(
+            Agent(model, [echo], plugins=[Planner()], budget=Budget(requests=requests), on_budget=on_budget)
+        )
+        assert components(model) == ["planner", "loop", "planner"][:requests]
+        assert result.answer == "42"
+        assert result.stop_reason == "answer"
