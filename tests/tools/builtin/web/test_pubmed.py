@@ -25,7 +25,8 @@ ARTICLES = """<?xml version="1.0" ?>
 <LastName>Zhu</LastName><ForeName>Na</ForeName><Initials>N</Initials></Author>
 <Author><CollectiveName>China Team</CollectiveName></Author></AuthorList></Article></MedlineCitation>
 <PubmedData><ArticleIdList><ArticleId IdType="pubmed">31978945</ArticleId>
-<ArticleId IdType="doi">10.1056/NEJMoa2001017</ArticleId></ArticleIdList></PubmedData></PubmedArticle></PubmedArticleSet>"""
+<ArticleId IdType="doi">10.1056/NEJMoa2001017</ArticleId></ArticleIdList></PubmedData></PubmedArticle>
+</PubmedArticleSet>"""
 
 
 FOUND = {
