@@ -60,7 +60,7 @@ class Bare:
 
 
 async def bare_stream(post_lines: PostLines) -> AsyncIterator[str]:
-    """The same loop with streamed replies; yields the text of the answer as it comes. A call arrives whole, as the server sends it."""
+    """The same loop with streamed replies: yields the text of the answer as it arrives. A call arrives in one piece."""
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
     while True:
         calls: list[Any] = []
@@ -103,7 +103,7 @@ def wide_session() -> aiohttp.ClientSession:
 
 
 def peak_memory() -> int:
-    """Bytes. The system's own high-water mark of this process (what `resource` reports is inherited from the parent)."""
+    """Bytes: the system's high-water mark of this process (what `resource` reports is inherited from the parent)."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024

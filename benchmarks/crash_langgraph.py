@@ -3,9 +3,10 @@
     python benchmarks/crash_langgraph.py         # makes an environment of its own in the cache folder, once
 
 The graph is the documented one (a chat model and a tool node in a circle), compiled with `SqliteSaver` and run with
-`durability="sync"`, the strictest mode. Killed runs go on as documented: `invoke(None)` with the same thread id. The second
-row wraps each effect in a `@task`, which the documentation of durable execution asks for around side effects.
-Kills are SIGKILLs of forked processes: in every tool before and after its effect, and after every write of the checkpointer.
+`durability="sync"`, the strictest mode. Killed runs go on as documented: `invoke(None)` with the same thread id. The
+second row wraps each effect in a `@task`, which the documentation of durable execution asks for around side effects.
+Kills are SIGKILLs of forked processes: in every tool before and after its effect, and after every write of the
+checkpointer.
 """
 
 # LangGraph is not one of our dependencies: a type checker does not see it.

@@ -1,4 +1,4 @@
-"""Kill a run with -9 at every record boundary and in the middle of every tool, resume it, and count what was lost or doubled.
+"""Kill a run with -9 after every record and in the middle of every tool, resume it, count what was lost or repeated.
 
     python benchmarks/crash_matrix.py            # prints: kills tried, runs lost, effects doubled
 

@@ -3,8 +3,8 @@
     python benchmarks/dag_kill.py                # at every record boundary and in every tool
     python benchmarks/dag_kill.py --every 6      # at every sixth of these instants
 
-Every kill is a real SIGKILL of a real process that writes to a SQLite journal. What the model was asked and what the tools
-did are lines in a file outside. Needs a system with fork (not Windows).
+Every kill is a real SIGKILL of a real process that writes to a SQLite journal. What the model was asked and what the
+tools did are lines in a file outside. Needs a system with fork (not Windows).
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1)
     every: int = parser.parse_args().every
     columns = ("kills", "with_flight", "most_in_flight", "finished", "run_again", "lost", "doubled", "missing")
-    titles = ("tool", "kills tried", "with steps in flight", "most in flight", "steps finished before the kill", "of these run again",
+    titles = ("tool", "kills tried", "with steps in flight", "most in flight",
+              "steps finished before the kill", "of these run again",
               "runs lost", "effects doubled", "effects that never happened")  # fmt: skip
     print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
     bad = 0

@@ -1,7 +1,7 @@
-"""What the core install brings along: how many distributions and how many megabytes, `pip install .` in an empty environment.
+"""The size of the core install: distributions and megabytes after `pip install .` in an empty environment.
 
     python benchmarks/install_size.py                  # in a temporary folder, thrown away afterwards
-    python benchmarks/install_size.py --into FOLDER    # keeps the environment: the library and nothing else, not even pip
+    python benchmarks/install_size.py --into FOLDER    # keeps the environment: the library only, without pip
 
 The page of the server is left out unless it is asked for (`--page`; it may have to be built): it is 0.3 MB.
 """
@@ -27,7 +27,8 @@ for dist in importlib.metadata.distributions():
     paths = {os.path.realpath(dist.locate_file(file)) for file in dist.files or ()}
     sizes = {path: os.path.getsize(path) for path in paths if os.path.isfile(path)}
     compiled = sum(size for path, size in sizes.items() if path.endswith(".pyc"))
-    rows.append({"name": dist.metadata["Name"], "version": dist.version, "bytes": sum(sizes.values()) - compiled, "compiled": compiled})
+    size = sum(sizes.values()) - compiled
+    rows.append({"name": dist.metadata["Name"], "version": dist.version, "bytes": size, "compiled": compiled})
 whole = 0
 for folder, _, names in os.walk(sysconfig.get_paths()["purelib"]):
     whole += sum(os.path.getsize(os.path.join(folder, name)) for name in names)

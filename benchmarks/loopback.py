@@ -1,4 +1,4 @@
-"""A model server on loopback that answers at once: k tool calls, then an answer. What is measured against it is the client.
+"""A model server on loopback that answers at once: k tool calls, then an answer. It measures the client.
 
     python benchmarks/loopback.py PORT
 

@@ -1,4 +1,4 @@
-"""How the scripts measure: both sides in turn in one process, the least of several, against a server in a process of its own."""
+"""How the scripts measure: both sides alternately, the least of several, against a server in a separate process."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def compiled() -> tempfile.TemporaryDirectory[str]:
 
 
 def fresh_process(*arguments: object) -> float:
-    """The number a script or `-c` code prints in an interpreter of its own. From the second time on nothing has to be compiled,
-    whatever the environment says about compiled files."""
+    """The number that a script or `-c` code prints in a new interpreter. From the second time on nothing has to be
+    compiled, whatever the environment says about compiled files."""
     env = {**os.environ, "PYTHONPYCACHEPREFIX": compiled().name}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, *(str(argument) for argument in arguments)]

@@ -1,6 +1,6 @@
-"""The rows of `overhead.py` that go over HTTP: CPU, memory and the first token beside the bare loop, against the same server.
+"""The rows of `overhead.py` over HTTP: CPU, memory and first token compared with the bare loop, on the same server.
 
-python benchmarks/overhead_http.py URL RUNS     # so many runs of an agent at once; prints the most memory the process had
+python benchmarks/overhead_http.py URL RUNS     # so many runs of an agent at once; prints the peak memory
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Ticks:
 
 
 async def growth(stage: Stage) -> dict[str, float]:
-    """The last steps of a long run beside its first. What the longer requests cost to send is measured by a loop that only
-    sends them, ready-made: no loop can do with less."""
+    """The last steps of a long run compared with its first. What the longer requests cost to send is measured by a
+    loop that only sends them, already encoded: no loop can do with less."""
     url = stage.url("k200")
     post = poster(stage.session, url)
     bodies: list[bytes] = []
@@ -171,7 +171,7 @@ async def memory(stage: Stage) -> dict[str, float]:
 
 
 async def first_token(stage: Stage) -> dict[str, float]:
-    """CPU until the first piece of the answer, as a ratio, and the time by which ours comes later. One step with a tool goes before."""
+    """CPU until the first piece of the answer, as a ratio, and the time by which ours is later; after one tool step."""
     from treadle._types.events import TextStreamed
 
     url = stage.url("k1-i2")

@@ -1,13 +1,14 @@
 """Does a fact from 40 steps ago survive compaction by a real, small, local model?
 
-An agent reads a caretaker's log page by page in a small window. The turning of pages is scripted (a small model would need
-an hour for it); every summary, and the final answer, is the local model's own work. The fact stands on page 3.
+An agent reads a caretaker's log page by page in a small window. The turning of pages is scripted (a small model would
+need an hour for it); every summary, and the final answer, is the local model's own work. The fact stands on page 3.
 
     python benchmarks/recall.py --model qwen2.5-coder-1.5b [--case known] [--journal recall.db]
 
-The cases: `known`, the question is asked at the start, so that the summaries know what matters; `late`, it is asked when all
-pages are read; `left_out`, no summaries are made, old turns are left out. Each run is kept in the journal: kill it when you
-need the machine, and it goes on where it was at the next call. Prints a row of a markdown table when a run is finished.
+The cases: `known`, the question is asked at the start, so that the summaries know what matters; `late`, it is asked
+when all pages are read; `left_out`, no summaries are made, old turns are left out. Each run is kept in the journal:
+kill it when you need the machine, and it goes on where it was at the next call. Prints a row of a markdown table when
+a run is finished.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ async def recall(model: Model, case: str, *, journal: Any = None, run_id: str = 
     except RunNotFoundError:
         run = agent.prepare(READ if late else f"{READ} Then tell me: {QUESTION}", run_id=run_id)
     reader.run = run
-    result = await agent.restart(run)
+    result = await agent.launch(run)
     told = [entry.message for entry in run.state.window]
     told = told[:-1] if isinstance(told[-1], AssistantMessage) else told
     spent = [result.metadata["components"].get(name, {"elapsed": 0.0, "calls": 0}) for name in ("compaction", "loop")]
@@ -145,7 +146,8 @@ async def main() -> None:
         found = await recall(model, case, journal=journal, run_id=f"{options.model}-{case}-{options.window}")
         await journal.aclose()
         cells = [
-            options.model, "asked at the end" if late else "known from the start", "summarised" if summarise else "left out",
+            options.model, "asked at the end" if late else "known from the start",
+            "summarised" if summarise else "left out",
             "yes" if found["in_window"] else "no", "yes" if found["answered"] else "no", found["summaries"],
             found["usage"].input_tokens, found["usage"].output_tokens, f"{found['seconds']:.0f}",
         ]  # fmt: skip

@@ -1,8 +1,9 @@
 """How the server bears many runs at once: `python benchmarks/sse_load.py`.
 
-500 runs, each with two tool calls and a streamed answer, each followed over a connection of its own, all under way at the same time. Then a
-server with 10 000 conversations in its journal that nobody follows. Prints events per second, the delay from the moment an event is
-recorded to its arrival (of those recorded while somebody followed), what was lost (must be nothing), and the memory of the server.
+500 runs, each with two tool calls and a streamed answer, each followed over a connection of its own, all under way at
+the same time. Then a server with 10 000 conversations in its journal that nobody follows. Prints events per second,
+the delay from the moment an event is recorded to its arrival (of those recorded while somebody followed), what was
+lost (must be nothing), and the memory of the server.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Server:
 
     @property
     def cpu(self) -> float:
-        """Seconds of processor time so far, where the system tells: unlike the clock, it does not depend on who else is working."""
+        """Seconds of CPU time so far, where the system reports it: it does not depend on other load."""
         try:
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -185,7 +186,8 @@ async def idle_conversations(count: int, folder: str) -> dict[str, Any]:
     for number in range(count):
         run = f"idle-{number:08}"
         events = [
-            RunStarted(f"Question {number}", "demo", conversation=run), AnswerStarted("loop"), AnswerDone("x" * 500, "loop"),
+            RunStarted(f"Question {number}", "demo", conversation=run),
+            AnswerStarted("loop"), AnswerDone("x" * 500, "loop"),
             RunFinished("answer", "x" * 500),
         ]  # fmt: skip
         await journal.append([Record(run, seq, 1.0 * number, event) for seq, event in enumerate(events)])

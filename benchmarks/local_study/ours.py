@@ -21,7 +21,7 @@ DIALECTS = ("auto", "direct", "schema", "native", "json", "array", "action")
 
 
 def local_model(name: str, who: str) -> LocalModel:
-    """As a user would make it; that the model can call tools natively has to be said, for its own profile does not claim it."""
+    """As a user would make it. Native tool calls must be switched on: the model's own profile does not claim them."""
     return LocalModel(name, n_ctx=4096, slots=2, abilities={"tool_call": True} if who == "native" else None)
 
 
@@ -67,7 +67,7 @@ async def solve(
     )
     run = agent.prepare(task.question)
     run.subscribe(see)
-    agent.restart(run)
+    agent.launch(run)
     assert run.task is not None
     await asyncio.wait([run.task], timeout=seconds)
     late = not run.done

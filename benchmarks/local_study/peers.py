@@ -1,4 +1,4 @@
-"""The other engines, seen from here: an environment for each, one model server for all, one child process that does the tasks."""
+"""The other engines: an environment for each, one model server for all, one child process that runs the tasks."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def _start(python: Path, who: str, model: str, address: str, instructions:
 
 
 async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
-    """One task. The child tells of each call and request at once, so that they are known even if it has to be killed."""
+    """One task. The child reports each call and request at once, so that they are known even if it is killed."""
     calls: list[RecordedCall] = []
     rounds: list[Round] = []
     assert child.stdin is not None

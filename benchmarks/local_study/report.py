@@ -20,7 +20,7 @@ def markdown(
     model: str | None = None,
     who: Sequence[str] = (),
 ) -> str:
-    """For every model and label one table of what was solved and one of what it took, over the tasks that all of them have done."""
+    """For every model and label: a table of solved tasks and one of the effort, over the tasks that all have done."""
     order = {name: place for place, name in enumerate(who)}
     groups: dict[tuple[str, str], dict[str, dict[str, Row]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""What every row of the study has in common: the calls that really reached a tool, one judge, one file that survives a kill."""
+"""What the rows of the study share: the calls that reached a tool, one judge, one file that survives a kill."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Ro
     )
     return Row(
         label, model, who, task.id, task.kind, task.split, not problems, round(outcome.seconds, 2), outcome.stop,
-        outcome.answer[:ANSWER_CHARS], problems, outcome.calls, len(outcome.calls), len(outcome.rounds), read, cached, written,
+        outcome.answer[:ANSWER_CHARS], problems, outcome.calls, len(outcome.calls), len(outcome.rounds),
+        read, cached, written,
         outcome.rounds, outcome.dialect, outcome.run_id,
     )  # fmt: skip
 

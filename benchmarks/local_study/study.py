@@ -3,8 +3,9 @@
     python benchmarks/local_study/study.py run --model qwen2.5-coder-1.5b --who auto,schema,smolagents --split dev
     python benchmarks/local_study/study.py report --split dev
 
-`run` adds one line to the results file for every task that is done, and skips what is there: it can be stopped and started
-again at any time. Treadle loads the model into this process; the other engines talk to the same file in a llama.cpp server.
+`run` adds one line to the results file for every task that is done, and skips what is there: it can be stopped and
+started again at any time. Treadle loads the model into this process; the other engines talk to the same file in a
+llama.cpp server.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Treadle in the peers bench: bare loops, Treadle and other engines do the same job against the same server, and one table says it.
+"""Treadle in the peers bench: bare loops, Treadle and other engines do the same job on the same server; one table.
 
-    python benchmarks/peers/run.py FOLDER                    # FOLDER: the peers bench (or PEERS_BENCH in the environment)
+    python benchmarks/peers/run.py FOLDER      # FOLDER: the peers bench (or PEERS_BENCH in the environment)
     python benchmarks/peers/run.py FOLDER --repeats 1 --measures all
     python benchmarks/peers/run.py FOLDER --check            # one quick run of every runner, nothing measured
 
-The bench itself is left as it is: a copy in a temporary folder gets our runner. Environments are made under BENCH_VENVS (see there)
-and kept; Treadle's is made anew each time, from this tree, with the core install and nothing else. Figures of one table come from one run.
+The bench itself is left as it is: a copy in a temporary folder gets our runner. Environments are made under
+BENCH_VENVS (see there) and kept; Treadle's is made anew each time, from this tree, with the core install and nothing
+else. Figures of one table come from one run.
 """
 
 from __future__ import annotations

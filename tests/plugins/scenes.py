@@ -136,7 +136,7 @@ async def restarted(agent: Any, run: Run, records: int) -> Run:
     """The run as it would go on if the process had died after so many records."""
     stored = agent.journal = MemoryJournal()
     await stored.append(run.records[:records])
-    return agent.restart(await agent.load(run.id))
+    return agent.launch(await agent.load(run.id))
 
 
 def structured(request: Request, value: Any) -> Any:

@@ -10,8 +10,8 @@ import msgspec
 
 from treadle._dialects.code import FINAL_ANSWER, PYTHON, function_name
 from treadle._engine.acting.nested import NestedCalls
-from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Pause, Plugin
 from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
 from treadle._tools.sandbox.base import SandboxLimits
@@ -34,7 +34,7 @@ class CodeMode(Plugin):
     def __init__(self, limits: SandboxLimits | None = None, *, folder: str = "", write: bool = False) -> None:
         self.limits = limits or SandboxLimits()
         self._folder, self._write = folder, write
-        self._sessions: WeakKeyDictionary[Run, MontySession] = WeakKeyDictionary()
+        self._sessions: WeakKeyDictionary[RunContext, MontySession] = WeakKeyDictionary()
         self.tools = (
             Tool(
                 PYTHON,
@@ -56,27 +56,30 @@ class CodeMode(Plugin):
             ),
         )
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         offered = [tool.name for tool in run.state.tools]
         if PYTHON not in offered:
-            await run.set_tools([*offered, PYTHON], "tools are called from code")
+            await run.offer_tools([*offered, PYTHON], "tools are called from code")
 
     async def _execute(self, context: ToolContext, code: str) -> ToolResponse:
-        run: Run = context.run
+        run: RunContext = context.run
         session = self._sessions.get(run)
         if session is None:
             session = self._sessions[run] = await self._restored(run, context.call_id)
-        calls = NestedCalls(run, context.call_id)
+        calls = run.nested_calls(context.call_id)
         answers: list[Any] = []
         artifacts: list[Artifact] = []
-        result = await session.run(code, self._functions(run, calls, answers, artifacts))
+        try:
+            result = await session.run(code, self._functions(run, calls, answers, artifacts))
+        except Pause:
+            return ToolResponse("", waiting=calls.waiting)
         if answers:
             return ToolResponse(to_text(answers[0]), final_answer=True, artifacts=tuple(artifacts), usage=calls.usage)
         text = result.text(run.limits.max_chars)
         return ToolResponse(text, error=bool(result.error), artifacts=tuple(artifacts), usage=calls.usage)
 
     def _functions(
-        self, run: Run, calls: NestedCalls, answers: list[Any], artifacts: list[Artifact]
+        self, run: RunContext, calls: NestedCalls, answers: list[Any], artifacts: list[Artifact]
     ) -> dict[str, Function]:
         async def final_answer(args: tuple[Any, ...], named: dict[str, Any]) -> None:
             answers.extend([*args, *named.values()][:1] or [""])
@@ -88,7 +91,7 @@ class CodeMode(Plugin):
         }
         return {**functions, FINAL_ANSWER: final_answer}
 
-    async def _restored(self, run: Run, until: str) -> MontySession:
+    async def _restored(self, run: RunContext, until: str) -> MontySession:
         """A session with the variables of the code that ran before, as the log has it."""
         session = MontySession(self.limits, folder=self._folder, write=self._write, seed=run.id)
         codes = {
@@ -99,7 +102,7 @@ class CodeMode(Plugin):
         done = {r.event.call_id for r in run.records if isinstance(r.event, ToolDone) and r.event.executed}
         for call_id, code in codes.items():
             if call_id != until and call_id in done and isinstance(code, str):
-                await session.run(code, self._functions(run, NestedCalls(run, call_id, replay_only=True), [], []))
+                await session.run(code, self._functions(run, run.nested_calls(call_id, replay_only=True), [], []))
         return session
 
 

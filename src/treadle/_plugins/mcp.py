@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
-from treadle._plugins.state_queries import last_note
 from treadle._plugins.guards.tool_selection import BROUGHT
+from treadle._plugins.state_queries import last_note
 from treadle._tools.base import Approval, Tool
 from treadle._tools.mcp.client import McpConnection, RemoteCall, safe_name
 from treadle._tools.toolkit import Toolkit
@@ -57,21 +57,21 @@ class McpTools(Plugin):
             raise ConfigError(f"MCP server {mcp_id!r}: {error}") from None
         return cls(connection, only)
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         await self._offer(run, BROUGHT)
 
-    async def on_resume(self, run: Run) -> None:
+    async def on_resume(self, run: RunContext) -> None:
         try:
             tools = await self._made(run)
         except ToolError:
             tools = self._remembered(run)  # a call of one of them will try to reach the server again
         self._put(run, tools)
 
-    async def before_round(self, run: Run) -> None:
+    async def before_round(self, run: RunContext) -> None:
         if self.connection.changed or (self._names(run) and not any(map(self._owns, run.toolkit))):
             await self._offer(run, f"tools of {self.connection.name} changed")
 
-    async def _offer(self, run: Run, reason: str) -> None:
+    async def _offer(self, run: RunContext, reason: str) -> None:
         try:
             tools = await self._made(run)
         except ToolError as error:
@@ -91,10 +91,10 @@ class McpTools(Plugin):
         wanted += [name for name in now if name not in before and name not in offered]
         told = {schema.name: schema for schema in run.state.tools}
         if wanted != offered or any(name in told and tool.schema != told[name] for name, tool in now.items()):
-            await run.set_tools(wanted, reason)
+            await run.offer_tools(wanted, reason)
 
-    async def _made(self, run: Run) -> list[Tool]:
-        taken = {tool.name for tool in (*run.toolkit, *run.own_tools.values()) if not self._owns(tool)}
+    async def _made(self, run: RunContext) -> list[Tool]:
+        taken = {tool.name for tool in (*run.toolkit, *run.plugin_tools.values()) if not self._owns(tool)}
         given = {original: name for name, original in self._names(run).items()}
         tools: list[Tool] = []
         for remote in await self.connection.listed():
@@ -115,7 +115,7 @@ class McpTools(Plugin):
             name, number = f"{safe_name(original)[:60]}_{number}", number + 1
         return name
 
-    def _remembered(self, run: Run) -> list[Tool]:
+    def _remembered(self, run: RunContext) -> list[Tool]:
         """The tools the log knows, for as long as the server itself cannot be asked."""
         origins = self._names(run)
         effects: Any = last_note(run.state, self.name, "effects") or {}
@@ -132,13 +132,13 @@ class McpTools(Plugin):
             if told.name in origins
         ]
 
-    def _put(self, run: Run, tools: list[Tool]) -> None:
-        run.toolkit = Toolkit([*(tool for tool in run.toolkit if not self._owns(tool)), *tools])
+    def _put(self, run: RunContext, tools: list[Tool]) -> None:
+        run.replace_toolkit(Toolkit([*(tool for tool in run.toolkit if not self._owns(tool)), *tools]))
 
     def _owns(self, tool: Tool) -> bool:
         return isinstance(tool.execute, RemoteCall) and tool.execute.connection is self.connection
 
-    def _names(self, run: Run) -> dict[str, str]:
+    def _names(self, run: RunContext) -> dict[str, str]:
         """What is offered, by the server's own names, as the log has it."""
         names: Any = last_note(run.state, self.name, "tools")
         return names or {}

@@ -53,10 +53,10 @@ _PLAIN = Telemetry()
 
 def watch(run: Run) -> None:
     """Trace and log a run that is about to begin. Runs inside it are seen through it: their records are forwarded."""
-    if run.parent is not None:
+    if run.has_parent:
         return
     if logger.isEnabledFor(logging.INFO):
-        run.log.subscribe(_log_step, live=False)
+        run.subscribe(_log_step, live=False)
     if "opentelemetry.trace" not in sys.modules:
         return
     how = next((plugin for plugin in run.blueprint.plugins if isinstance(plugin, Telemetry)), _PLAIN)
@@ -64,9 +64,8 @@ def watch(run: Run) -> None:
     if provider is None or not how.spans:
         return
     spans = Spans(provider, run, how.content)
-    run.log.subscribe(spans, live=False)
-    if run.task is not None:
-        run.task.add_done_callback(lambda _: spans.close())
+    run.subscribe(spans, live=False)
+    run.task.add_done_callback(lambda _: spans.close())
 
 
 def _program_provider() -> Any:

@@ -16,6 +16,8 @@ from treadle._types.usage import NO_USAGE, Usage
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
+ANSWERING = ("synthesis", "complete", "final")
+"""Components whose streamed text is the answer."""
 
 
 class RunState:

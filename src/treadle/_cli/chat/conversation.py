@@ -9,7 +9,7 @@ from treadle._cli.chat.input import Reader
 from treadle._cli.display.factory import open_display
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
-from treadle._cli.runs.resume import fork_of, switch_model
+from treadle._cli.runs.resume import fork_of
 from treadle._cli.setup.launch import Launch, build_agent, journal_from
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
@@ -55,7 +55,6 @@ class Chat:
         """The last answer again from before step `at`; it takes the place of the one there was."""
 
         run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
-        await switch_model(run)
         if left := await self._drive(run, say=words):
             await self.ask("\n".join(left))
 

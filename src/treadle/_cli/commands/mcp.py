@@ -45,7 +45,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
-    from treadle._tools.mcp.serve import serve_http, serve_stdio
+    from treadle._flows.mcp_server import serve_http, serve_stdio
     from treadle._tools.toolkit import Toolkit
     from treadle._types.errors import ConfigError
 

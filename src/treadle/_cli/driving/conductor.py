@@ -47,13 +47,12 @@ class Conductor:
         run.subscribe(display.feed)
         if say and run.state.finished is None:
             run.send(say)
-            await run.drain()
         with StopWork(self._clean_up) as interrupt:
             interrupt.cancel_by(asyncio.get_running_loop(), self._stop)
             try:
                 if self.talk:
                     self._listen()
-                result = await agent.restart(run)
+                result = await agent.launch(run)
             except BaseException:
                 display.close()
                 raise

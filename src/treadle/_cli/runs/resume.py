@@ -17,12 +17,10 @@ from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
 from treadle._cli.setup.user_config import UserFile
-from treadle._dialects.registry import choose_dialect
-from treadle._engine.run import Run
 from treadle._flows.replay import fork
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
-from treadle._types.events import DialectDemoted, ModelSwitched, Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
+from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
 
 
@@ -48,7 +46,6 @@ async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
     try:
         await load_model(agent)
         run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserFile()))
-        await switch_model(run)
         display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)
         result = await conductor.drive(agent, run, display, say=args.say or "")
     finally:
@@ -101,18 +98,6 @@ def _decisions(args: argparse.Namespace, records: Sequence[Record]) -> dict[str,
                 raise ConfigError(f"no call {call_id!r} waits in this run; waiting: {', '.join(waiting) or 'none'}")
             decided |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
     return decided
-
-
-async def switch_model(run: Run) -> None:
-    """Another model goes on: the log says so, and the requests from here on are those of its dialect."""
-    state = run.state
-    if run.model.name == state.model or state.finished is not None:
-        return
-    await run.emit(ModelSwitched(run.model.name, state.model, "another model was named to go on", run.model.profile))
-    dialect = choose_dialect(run.settings.dialect, run.model.profile).name
-    if dialect != state.dialect:
-        await run.emit(DialectDemoted(dialect, state.dialect, "the new model speaks another dialect"))
-    run.renderer = run.new_renderer()
 
 
 async def fork_run(args: argparse.Namespace, journal: Journal) -> int:

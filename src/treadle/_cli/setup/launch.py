@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserFile, read_user_file
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
@@ -183,8 +183,8 @@ class LaunchNote(Plugin):
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
 
-    async def on_start(self, run: Run) -> None:
-        if run.log.journal is not None:
+    async def on_start(self, run: RunContext) -> None:
+        if run.stored:
             await run.emit(launch_note(run.id, self.launch))
 
 

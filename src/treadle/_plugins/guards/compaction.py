@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from treadle._engine.run import Run
+from treadle._engine.context import RunContext
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
@@ -33,7 +33,7 @@ _SMALLEST = 600
 """Tokens. In a window smaller than this a summary costs more than it saves."""
 
 
-async def condense(run: Run, text: str, *, hint: str, tokens: int) -> str:
+async def condense(run: RunContext, text: str, *, hint: str, tokens: int) -> str:
     """The text in at most about so many tokens: as it is if it fits, else shortened by the model, else cut."""
     chars = chars_for(run, text, tokens)
     if len(text) <= chars:
@@ -41,9 +41,9 @@ async def condense(run: Run, text: str, *, hint: str, tokens: int) -> str:
     return cut(await summarise(run, text, hint=hint, tokens=tokens) or text, chars)
 
 
-async def summarise(run: Run, text: str, *, hint: str, tokens: int) -> str:
+async def summarise(run: RunContext, text: str, *, hint: str, tokens: int) -> str:
     """What the model makes of the text; empty when it cannot be had."""
-    room = run.room
+    room = run.token_limit
     if room is not None and room < _SMALLEST:
         return ""
     # The request must fit as well: what is said above the text, and the answer, are the other part of the room.
@@ -65,7 +65,7 @@ async def summarise(run: Run, text: str, *, hint: str, tokens: int) -> str:
     return reply.text.strip()
 
 
-def chars_for(run: Run, text: str, tokens: int) -> int:
+def chars_for(run: RunContext, text: str, tokens: int) -> int:
     """How many characters of a text like this one make so many tokens."""
     size = len(text.encode("utf-8", "replace")) or 1
     return int(tokens * run.estimator.ratio * len(text) / size)

@@ -6,16 +6,15 @@ in large steps, down to about half the room, so that the prefix stays as it is f
 
 from __future__ import annotations
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.requests.estimate import size_of
-from treadle._engine.run import Run
 from treadle._plugins.guards.compaction import chars_for, is_summary, left_out, record_of, summarise
 from treadle._plugins.state_queries import last_note
 from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted
 from treadle._types.messages import AssistantMessage, Content, SystemMessage, TextPart, UserMessage, text_of
-from treadle._types.request import Request
 from treadle._types.state import groups
 from treadle._types.state_values import Entry
 
@@ -36,50 +35,50 @@ class ContextGuard(Plugin):
         self.goal = goal
         self.summarise = summarise
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         await self.fit(run, hint="general", full=0.75)
 
-    async def before_round(self, run: Run) -> None:
+    async def before_round(self, run: RunContext) -> None:
         if _bounded(run):
             await self.fit(run)
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         # The limit may be reached now: the forced answer is asked for without another round.
         if _bounded(run):
             await self.fit(run)
 
-    async def before_finish(self, run: Run, answer: str) -> str:
+    async def before_finish(self, run: RunContext, answer: str) -> str:
         if run.settings.answer == "complete":
             await self.fit(run)
         return answer
 
-    async def on_overflow(self, run: Run, error: ContextOverflowError) -> bool:
-        used = tokens_of(run)
+    async def on_overflow(self, run: RunContext, error: ContextOverflowError) -> bool:
+        used = run.next_request_tokens()
         room = room_of(run)
         if room is None or used < room:  # the provider knows better than our table or our estimate
             room = used
             await run.emit(Noted(self.name, {"room": max(int(used * 0.9), _SMALLEST_ROOM)}))
         return await self._shrink(run, room, "react_iteration")
 
-    async def fit(self, run: Run, *, hint: str = "react_iteration", full: float = 0.95) -> None:
+    async def fit(self, run: RunContext, *, hint: str = "react_iteration", full: float = 0.95) -> None:
         room = room_of(run)
-        if room is not None and tokens_of(run) > room * full:
+        if room is not None and run.next_request_tokens() > room * full:
             await self._shrink(run, room, hint)
 
-    async def _shrink(self, run: Run, room: int, hint: str) -> bool:
+    async def _shrink(self, run: RunContext, room: int, hint: str) -> bool:
         """Make the next request shorter. False when nothing more can be done."""
-        before = tokens_of(run)
+        before = run.next_request_tokens()
         await self._cut_long(run, room // 8)
         await self._unpin(run, room)
-        if tokens_of(run) > room * 0.75:
+        if run.next_request_tokens() > room * 0.75:
             await self._compact(run, room, hint)
         for keep in (self.keep, 1, 0):
-            if tokens_of(run) > room * 0.9:
+            if run.next_request_tokens() > room * 0.9:
                 await self._leave_out(run, keep, room)
                 await self._cut_long(run, room // 16, pins=False)
-        return tokens_of(run) < before
+        return run.next_request_tokens() < before
 
-    async def _cut_long(self, run: Run, length: int, *, pins: bool = True) -> None:
+    async def _cut_long(self, run: RunContext, length: int, *, pins: bool = True) -> None:
         """Cut every message of more than twice this length to it; the question never."""
         length = max(length, _SHORTEST)
         replaced: dict[int, Content] = {}
@@ -102,7 +101,7 @@ class ContextGuard(Plugin):
                 ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason="cut")
             )
 
-    async def _unpin(self, run: Run, room: int) -> None:
+    async def _unpin(self, run: RunContext, room: int) -> None:
         """Pins over half the room: only the question and the newest interrupt stay pinned."""
         pinned = [entry for entry in run.state.window if is_pinned(entry)]
         if run.estimator.of_size(_size(pinned)) <= room // 2:
@@ -115,10 +114,10 @@ class ContextGuard(Plugin):
             )
             await run.emit(event)
 
-    async def _compact(self, run: Run, room: int, hint: str) -> None:
+    async def _compact(self, run: RunContext, room: int, hint: str) -> None:
         """Replace as many of the oldest turns by a summary as it takes to come down to the goal."""
         length = room // 8
-        surplus = tokens_of(run) + length - room * self.goal
+        surplus = run.next_request_tokens() + length - room * self.goal
         covered: list[Entry] = []
         old = self._old(run, self.keep)
         for place, unit in enumerate(old):
@@ -136,7 +135,7 @@ class ContextGuard(Plugin):
         else:
             await self._replace(run, covered, left_out(messages, int(length * run.estimator.ratio)), "truncated")
 
-    async def _leave_out(self, run: Run, keep: int, room: int) -> None:
+    async def _leave_out(self, run: RunContext, keep: int, room: int) -> None:
         covered = [entry for unit in self._old(run, keep) for entry in unit]
         messages = [entry.message for entry in covered]
         if not all(map(is_summary, messages)):
@@ -144,7 +143,7 @@ class ContextGuard(Plugin):
         elif covered and not keep:
             await self._replace(run, covered, "", "truncated")
 
-    async def _replace(self, run: Run, covered: list[Entry], summary: str, reason: str) -> None:
+    async def _replace(self, run: RunContext, covered: list[Entry], summary: str, reason: str) -> None:
         size = _size(covered)
         if size_of(UserMessage(summary)) >= size:  # every step must make it shorter
             summary = cut(summary, size // 2) if size > 100 else ""
@@ -153,7 +152,7 @@ class ContextGuard(Plugin):
         covers = tuple(entry.seq for entry in covered)
         await run.emit(ContextCompacted(covers, summary, original_messages=count, kept_messages=kept, reason=reason))
 
-    def _old(self, run: Run, keep: int) -> list[list[Entry]]:
+    def _old(self, run: RunContext, keep: int) -> list[list[Entry]]:
         """The groups that may go, oldest first: not pinned, and not among those with the latest `keep` messages."""
         units = list(groups(run.state.window))
         latest: list[list[Entry]] = []
@@ -163,23 +162,17 @@ class ContextGuard(Plugin):
         return [unit for unit in units if not any(map(is_pinned, unit))]
 
 
-def tokens_of(run: Run) -> int:
-    """The estimated tokens of the next request, at the cost of what is new in it."""
-    renderer = run.renderer
-    return run.estimate(Request(messages=renderer.prepare(run.state), tools=renderer.encoding(run.state).tools))
-
-
-def _bounded(run: Run) -> bool:
+def _bounded(run: RunContext) -> bool:
     """Whether there may be a limit at all: one that is known, or one that an overflow has taught."""
-    return run.sized or ContextGuard.name in run.state.notes
+    return run.counts_tokens or ContextGuard.name in run.state.notes
 
 
-def room_of(run: Run) -> int | None:
+def room_of(run: RunContext) -> int | None:
     """The room as it is known, or as an overflow has taught it."""
     learnt = last_note(run.state, ContextGuard.name, "room")
     if learnt is None:
-        return run.room
-    rooms = [room for room in (run.room, learnt) if isinstance(room, int)]
+        return run.token_limit
+    rooms = [room for room in (run.token_limit, learnt) if isinstance(room, int)]
     return min(rooms) if rooms else None
 
 
@@ -191,7 +184,7 @@ def _size(entries: list[Entry]) -> int:
     return sum(size_of(entry.message) for entry in entries)
 
 
-def _shorter(run: Run, content: Content, tokens: int) -> Content:
+def _shorter(run: RunContext, content: Content, tokens: int) -> Content:
     text = text_of(content)
     short = cut(text, chars_for(run, text, tokens))
     if isinstance(content, str):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._types.events import ContextCompacted
 from treadle._types.messages import UserMessage
 from treadle._types.state import groups
@@ -15,7 +15,7 @@ class HistoryTrim(Plugin):
 
     name = "trim"
 
-    async def before_round(self, run: Run) -> None:
+    async def before_round(self, run: RunContext) -> None:
         limit = run.settings.max_history_messages
         window = run.state.window
         if limit is None or len(window) <= limit:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -57,7 +57,7 @@ class LoopGuard(Plugin):
         self._limits = (nudge, withdraw, stop)
         self.allow = frozenset(allow)
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         """A small model asks for what it has just got. There is no second result to read, and its next reply is for another tool."""
         if (
             not small_under_grammar(run)
@@ -73,7 +73,7 @@ class LoopGuard(Plugin):
         await run.emit(ReplyConstrained(self.name, must_act, (call.name,)))
         return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         state = run.state
         if state.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
@@ -113,12 +113,12 @@ class LoopGuard(Plugin):
             ]
         await run.emit(*events)
 
-    async def _require_answer(self, run: Run) -> None:
+    async def _require_answer(self, run: RunContext) -> None:
         """A tiny model that has a result never finds the next step, it calls anything: its next reply is the answer."""
         if not any(step.error for step in last_round(run.state)):
             await run.emit(ReplyConstrained(self.name, barred=tuple(sorted(run.state.tool_names() - self.allow))))
 
-    def _note(self, run: Run, what: str, text: str) -> MessageAdded:
+    def _note(self, run: RunContext, what: str, text: str) -> MessageAdded:
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", text), kind="note"), self.name)
 
 

@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.guards.compaction import chars_for
-from treadle._plugins.state_queries import last_note
 from treadle._plugins.memory.citing import checked, without_citations
+from treadle._plugins.state_queries import last_note
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.events import MessageAdded, Noted, ToolDone
@@ -69,9 +69,9 @@ class Citations(Plugin):
     def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: int = 4) -> None:
         self.mode = mode
         self.most = most
-        self._locks: WeakKeyDictionary[Run, asyncio.Lock] = WeakKeyDictionary()
+        self._locks: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()
 
-    async def after_tool(self, run: Run, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         found = _read(outcome.full if outcome.full is not None else text_of(outcome.content))
         if found is None:
             return outcome
@@ -88,13 +88,13 @@ class Citations(Plugin):
         ids = [_numbered(chunk, known, call).id for chunk in found.chunks]
         return outcome if ids == [chunk.id for chunk in found.chunks] else _renumbered(run, outcome, ids)
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         state = run.state
         if self._inline(run) and passages(state) and not last_note(state, self.name, "told"):
             words = run.prompts.get("citations", RULES).replace("{most}", str(self.most))
             await run.emit(Noted(self.name, {"told": True}), MessageAdded(UserMessage(words, kind="note"), self.name))
 
-    async def on_answer(self, run: Run, answer: str) -> str:
+    async def on_answer(self, run: RunContext, answer: str) -> str:
         known = passages(run.state)
         if known and not self._inline(run):
             answer = await self._cited(run, answer)
@@ -106,17 +106,17 @@ class Citations(Plugin):
             await run.emit(Noted(self.name, {"report": report}))
         return answer
 
-    def _inline(self, run: Run) -> bool:
+    def _inline(self, run: RunContext) -> bool:
         # A synthesised answer is written from the trace alone: rules in the conversation would not reach it.
         return self.mode == "inline" and run.settings.answer != "synthesize"
 
-    async def _cited(self, run: Run, answer: str) -> str:
+    async def _cited(self, run: RunContext, answer: str) -> str:
         """The answer with citations by a second pass; as it was if that changed anything else."""
         words = run.prompts.get("citations_second_pass", SECOND_PASS).replace("{most}", str(self.most))
         texts = _texts(run)
         told = "\n\n".join(f"[ID:{number}] {cut(text, 1_200)}" for number, text in texts.items())
-        if run.room is not None:
-            told = cut(told, chars_for(run, told, run.room // 2))
+        if run.token_limit is not None:
+            told = cut(told, chars_for(run, told, run.token_limit // 2))
         messages: list[Message] = [SystemMessage(words), UserMessage(f"Passages:\n{told}\n\nAnswer:\n{answer}")]
         reply = await run.ask(self.name, messages)
         same = without_citations(reply.text) == without_citations(answer)
@@ -155,7 +155,7 @@ def _numbered(chunk: _Chunk, known: dict[int, Passage], call: ToolCall) -> Passa
     return Passage(number, chunk.document, chunk.position, chunk.id, call.name, call.id)
 
 
-def _renumbered(run: Run, outcome: ToolOutcome, ids: list[int]) -> ToolOutcome:
+def _renumbered(run: RunContext, outcome: ToolOutcome, ids: list[int]) -> ToolOutcome:
     raw: dict[str, Any] = msgspec.json.decode(outcome.full if outcome.full is not None else text_of(outcome.content))
     for chunk, number in zip(raw["chunks"], ids, strict=True):
         chunk["id"] = number
@@ -164,7 +164,7 @@ def _renumbered(run: Run, outcome: ToolOutcome, ids: list[int]) -> ToolOutcome:
     return msgspec.structs.replace(outcome, content=cut(text, limit), full=text if len(text) > limit else None)
 
 
-def _texts(run: Run) -> dict[int, str]:
+def _texts(run: RunContext) -> dict[int, str]:
     """What the passages say, from the log."""
     texts: dict[int, str] = {}
     for record in run.records:

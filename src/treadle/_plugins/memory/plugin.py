@@ -6,12 +6,12 @@ import asyncio
 from typing import Any
 
 from treadle._engine.answering.answer import trace
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
-from treadle._engine.run import Run
 from treadle._engine.structured import structured_llm_call
-from treadle._plugins.state_queries import last_note
 from treadle._plugins.memory.store import Memo, MemoryStore
+from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, Noted
@@ -44,7 +44,7 @@ class Memory(Plugin):
         self.top = top
         self.rank = rank
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         user = _user(run)
         if not user or last_note(run.state, self.name, "recalled") is not None:
             return
@@ -61,7 +61,7 @@ class Memory(Plugin):
                 Noted(self.name, {"recalled": [memo.id for memo in found]}), MessageAdded(message, self.name)
             )
 
-    async def on_end(self, run: Run, result: RunResult) -> None:
+    async def on_end(self, run: RunContext, result: RunResult) -> None:
         user = _user(run)
         if not user or result.stop_reason not in ("answer", "final_tool", "limit", "stuck"):
             return
@@ -73,13 +73,13 @@ class Memory(Plugin):
                 text = await thread.say(trace([step], 2_000))
                 await run.emit(thread.note(call=step.call_id, summary=text[:1_000]))
         memos = {
-            f"{run.id}/{call_id}": Memo(0, user, run.blueprint.name, state.question, result.answer[:2_000], summary)
+            f"{run.id}/{call_id}": Memo(0, user, run.agent_name, state.question, result.answer[:2_000], summary)
             for call_id, summary in _summaries(state).items()
             if summary
         }
         await asyncio.to_thread(self.store.add, memos)
 
-    async def _ranked(self, run: Run, question: str, candidates: list[Memo], by_words: list[Memo]) -> list[Memo]:
+    async def _ranked(self, run: RunContext, question: str, candidates: list[Memo], by_words: list[Memo]) -> list[Memo]:
         """By the model's choice; by words if it makes none that can be read."""
         listed = "\n".join(f"{number}. {memo.summary}" for number, memo in enumerate(candidates))
         messages: list[Message] = [
@@ -99,7 +99,7 @@ class Memory(Plugin):
         return result.value
 
 
-def _user(run: Run) -> str:
+def _user(run: RunContext) -> str:
     started = run.state.started
     return started.user if started is not None else ""
 

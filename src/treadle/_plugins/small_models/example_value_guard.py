@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.small_models.numbers_and_ids import mentions
 from treadle._plugins.small_models.support import prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import same_calls, small_under_grammar
@@ -28,7 +28,7 @@ class ExampleValueGuard(Plugin):
 
     name = "example_value_guard"
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) else None
         if tool is None or same_calls(run, call):
             return call

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.small_models.numbers_and_ids import ids, mentions, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar
@@ -36,7 +36,7 @@ class UnsourcedValueGuard(Plugin):
 
     name = "unsourced_value_guard"
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
         if tool is None or same_calls(run, call):
             return call
@@ -49,7 +49,7 @@ class UnsourcedValueGuard(Plugin):
         await require_other_tool(run, self.name, call.name)
         return ToolOutcome(objection, "rejected", executed=False)
 
-    async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
+    async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state
         objections = len(state.notes.get(self.name, ()))
         if (
@@ -69,7 +69,7 @@ class UnsourcedValueGuard(Plugin):
         await run.emit(Noted(self.name, {"objection": objection}), constraint, _retraction(state, self.name))
         return UserMessage(objection, kind="note")
 
-    def _objection(self, run: Run, answer: str) -> str:
+    def _objection(self, run: RunContext, answer: str) -> str:
         """What is said against the answer; empty when nothing is."""
         state = run.state
         if not state.steps:
@@ -99,5 +99,5 @@ def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
                 yield text
 
 
-def _unsourced_ids(run: Run, text: str) -> Iterator[str]:
+def _unsourced_ids(run: RunContext, text: str) -> Iterator[str]:
     return (f'"{id}"' for id in ids(text) if not any(mentions(source, id) for source in source_texts(run)))

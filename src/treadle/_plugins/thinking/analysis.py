@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import Message, SystemMessage, UserMessage
@@ -19,7 +19,7 @@ class TaskAnalysis(Plugin):
 
     name = "analysis"
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         state = run.state
         if state.notes.get(self.name):
             return

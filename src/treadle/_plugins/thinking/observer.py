@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from treadle._engine.answering.answer import trace
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, Observed
@@ -48,14 +48,14 @@ class Observer(Plugin):
         self.threshold = threshold
         self.observation_chars = observation_chars
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         await self._observe(run, correct=True)
 
-    async def before_finish(self, run: Run, answer: str) -> str:
+    async def before_finish(self, run: RunContext, answer: str) -> str:
         await self._observe(run, correct=False)
         return answer
 
-    async def _observe(self, run: Run, *, correct: bool) -> None:
+    async def _observe(self, run: RunContext, *, correct: bool) -> None:
         state = run.state
         now = state.iteration
         corrected = last_note(state, self.name, "corrected")
@@ -74,7 +74,7 @@ class Observer(Plugin):
             *([MessageAdded(UserMessage(correction, kind="note"), self.name)] if astray else []),
         )
 
-    def _report(self, run: Run) -> str:
+    def _report(self, run: RunContext) -> str:
         """What happened since the last look."""
         state = run.state
         seen = last_note(state, self.name, "steps")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.guards.compaction import chars_for
 from treadle._plugins.state_queries import last_note
 from treadle._tools.results import cut
@@ -30,7 +30,7 @@ class QuestionRewrite(Plugin):
     def __init__(self, above: int = 3) -> None:
         self.above = above
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         state = run.state
         if state.started is None or len(state.started.history) <= self.above or state.notes.get(self.name):
             return
@@ -38,8 +38,8 @@ class QuestionRewrite(Plugin):
         today = datetime.fromtimestamp(state.created).astimezone().strftime("%A, %d %B %Y")
         words = run.prompts.get("rewrite", REWRITE).replace("{today}", today)
         said = "\n".join(line for message in state.started.history[-_LATEST:] if (line := _line(message)))
-        if run.room is not None:
-            said = cut(said, chars_for(run, said, run.room // 2))
+        if run.token_limit is not None:
+            said = cut(said, chars_for(run, said, run.token_limit // 2))
         messages: list[Message] = [
             SystemMessage(words),
             UserMessage(f"Conversation:\n{said}\n\nLatest question:\n{state.question}"),

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.context import RunContext
 from treadle._engine.requests.estimate import size_of
-from treadle._engine.run import Run
 from treadle._engine.structured import structured_llm_call
 from treadle._tools.results import cut
 from treadle._types.events import Noted, ThinkDone, ThinkStarted
@@ -24,13 +24,13 @@ BREAK = "break"
 
 
 class Thread:
-    def __init__(self, run: Run, component: str, system: str, opening: str, *, tokens: int = 6_000) -> None:
+    def __init__(self, run: RunContext, component: str, system: str, opening: str, *, tokens: int = 6_000) -> None:
         """`opening` is what the model must know whenever the thread starts (again): the task, and how things stand."""
         self.run = run
         self.component = component
         self.system = system
         self.opening = opening
-        self.tokens = min(tokens, run.room // 2) if run.room else tokens
+        self.tokens = min(tokens, run.token_limit // 2) if run.token_limit else tokens
 
     async def say(self, text: str) -> str:
         """One more turn, answered in plain text."""
