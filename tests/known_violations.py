@@ -11,15 +11,4 @@ LONG_FUNCTIONS: set[str] = set()
 MISSING_TEST_FILES: set[str] = {
 }
 
-MISSING_TEST_FOLDERS: set[str] = {
-    "tests/cli/chat",
-    "tests/cli/display",
-    "tests/cli/runs",
-    "tests/cli/setup",
-    "tests/models/anthropic",
-    "tests/models/gemini",
-    "tests/models/openai",
-    "tests/models/transport",
-    "tests/server/api",
-    "tests/server/live",
-}
+MISSING_TEST_FOLDERS: set[str] = set()

@@ -74,7 +74,8 @@ _BUILT_IN = {
         Preset(
             "two_phase",
             Settings(
-                dialect="auto:json", on_limit="fallback", answer="synthesize", one_tool_per_step="text", error_detail="message",
+                dialect="auto:json", on_limit="fallback", answer="synthesize", one_tool_per_step="text",
+                error_detail="message",
                 max_observation_chars=50_000, repair=RepairPolicy(max_parse=1),
             ),
             _guards,
@@ -82,22 +83,26 @@ _BUILT_IN = {
         Preset(
             "streaming",
             Settings(
-                dialect="action", markers=True, one_tool_per_step=True, stream_thoughts=True, error_detail="message", unknown_args="prune",
-                repair=RepairPolicy(max_parse=2, max_tool=2, backoff=0.8, separate_call=True, counts_as_iteration=False),
+                dialect="action", markers=True, one_tool_per_step=True, stream_thoughts=True, error_detail="message",
+                unknown_args="prune", repair=RepairPolicy(
+                    max_parse=2, max_tool=2, backoff=0.8, separate_call=True, counts_as_iteration=False
+                ),
                 selection_threshold=None, temperature=0.7, max_tokens=8000,
             ),
         ),
         Preset(
             "strict",
             Settings(
-                dialect="native", max_iterations=8, on_limit="raise", max_parallel=1, unknown_args="schema", raise_errors=True,
+                dialect="native", max_iterations=8, on_limit="raise", max_parallel=1, unknown_args="schema",
+                raise_errors=True,
                 selection_threshold=None, temperature=0.3, max_tokens=4096,
             ),
         ),
         Preset(
             "reflective",
             Settings(
-                dialect="array", max_iterations=6, answer="complete", error_detail="message", repair=RepairPolicy(max_parse=6),
+                dialect="array", max_iterations=6, answer="complete", error_detail="message",
+                repair=RepairPolicy(max_parse=6),
                 selection_threshold=None,
             ),
             _reflective,
@@ -106,11 +111,14 @@ _BUILT_IN = {
             "planned",
             Settings(
                 dialect="schema", max_iterations=20, on_limit="salvage", one_tool_per_step=True, error_detail="full",
-                repair=RepairPolicy(max_parse=2, counts_as_iteration=False), selection_threshold=None, stream_thoughts=True,
+                repair=RepairPolicy(max_parse=2, counts_as_iteration=False), selection_threshold=None,
+                stream_thoughts=True,
             ),
             _planned,
         ),
-        Preset("code", Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None), _code),
+        Preset(
+            "code", Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None), _code
+        ),
     )
 }  # fmt: skip
 
@@ -128,7 +136,7 @@ def names() -> list[str]:
 
 
 def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:
-    """The preset's plug-ins, those the settings need, and those given; a given one replaces the one of the same name."""
+    """The preset's plug-ins, those the settings need, and those given; a given one replaces its namesake."""
     plugins = preset.plugins(settings)
     if settings.max_history_messages is not None:
         plugins.append(HistoryTrim())

@@ -61,12 +61,13 @@ class BudgetTracker:
             if tracker.budget is not None and tracker.budget.cost is not None and profile.prices is None:
                 raise ConfigError(
                     f"a money limit needs prices, and none are known for {model!r}: "
-                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))) or limit tokens instead"
+                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))), "
+                    "or limit tokens instead"
                 )
             tracker = tracker.parent
 
     def reserve(self, worst: Usage, *, keep: Usage = NO_USAGE) -> Reservation:
-        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep` must still fit beside it (the final answer's share)."""
+        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep`, the answer's share, must still fit."""
         self._check(worst + keep)
         self._add(worst)
         return Reservation(self, worst)
@@ -118,6 +119,6 @@ class BudgetTracker:
 
 def _minus(a: Usage, b: Usage) -> Usage:
     return a + Usage(
-        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests, -b.tool_calls,
-        None if b.cost is None else -b.cost,
+        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests,
+        -b.tool_calls, None if b.cost is None else -b.cost,
     )  # fmt: skip
