@@ -111,7 +111,7 @@ def test_folders_stay_small():
 
 MIRRORED = ["_types", "_dialects", "_engine", "_plugins", "_flows"]
 """Here each module has a test file of its own; elsewhere each folder of the source has its folder of tests."""
-WITHOUT_LOGIC: dict[str, str] = {}
+WITHOUT_LOGIC: dict[str, str] = {"_engine/core/blueprint.py": "two frozen values without a method"}
 """Modules that need no test file, and why."""
 
 
@@ -161,7 +161,7 @@ PUBLIC = set(
     ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError GeminiModel
     Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError McpConnection McpTools
     MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel Plugin Prices Profile RepairPolicy
-    Reply RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunInfo RunNotFoundError RunResult
+    Reply RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunInfo RunNotFoundError RunResult
     SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError StructuredResult TemporalSubmitter
     Tool ToolContext ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError
     UnknownModelError Usage Variant blame builtin create_app evaluation_report fork load_agent load_tasks

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treadle._config import load_agent as load_agent
     from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
     from treadle._durable.temporal import temporal_worker as temporal_worker
+    from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._engine.result import RunResult as RunResult
     from treadle._engine.run import Run as Run
@@ -140,6 +141,7 @@ _LAZY_IMPORTS = {
     "RetryPolicy": "_models.transport.retry",
     "Run": "_engine.run",
     "RunBusyError": "_types.errors",
+    "RunContext": "_engine.context",
     "RunInfo": "_journal.base",
     "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",

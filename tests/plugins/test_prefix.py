@@ -180,4 +180,4 @@ def test_declared_breaks_are_no_breaks():
 
     go(main())
     assert prefix_breaks(model.requests, held[0].records) == []
-    assert [found.place for found in prefix_breaks(model.requests)] == [-1]
+    assert [broken.index for broken in prefix_breaks(model.requests)] == [-1]

@@ -153,7 +153,7 @@ class Run:
         await self._execution.life.abandon()
 
     def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
-        """Have every later record shown to `sink`; returns what ends it. Nothing is streamed for one that is not `live`."""
+        """Show every later record to `sink`; returns what ends it. Nothing is streamed for one that is not `live`."""
         return self._execution.log.subscribe(sink, live=live)
 
     def forward(self, record: Record) -> None:

@@ -270,8 +270,8 @@ class Agent:
     async def stream_answer(self, result: RunResult) -> AsyncIterator[str]:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
         question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        words = self.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(words, question, result.steps, result.brief, self.settings.synthesis_chars)
+        prompt = self.prompts.get("synthesis", SYNTHESIS)
+        messages = synthesis_messages(prompt, question, result.steps, result.brief, self.settings.synthesis_chars)
         shown = False
         try:
             async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):

@@ -30,7 +30,7 @@ class Delegate(Protocol):
 def agent_tool(
     agent: Delegate, *, name: str = "", description: str = "", user_prompt: str = "", timeout: float | None = None
 ) -> Tool:
-    """`name` may be a component id: the last segment after `-->` counts. A configured `user_prompt` becomes the default order."""
+    """`name` may be a component id: the last segment after `-->` counts. A given `user_prompt` is the default order."""
     order: dict[str, Any] = {"type": "string", "description": "The order for the agent."}
     required = ["user_prompt", "reasoning", "context"]
     if user_prompt:
@@ -62,7 +62,7 @@ def agent_tool(
         },
         execute,
         timeout=timeout,
-        # The child's own log says what it has done: running the call again goes on with the child, it does not repeat it.
+        # The child's own log says what it has done: running the call again resumes the child, it does not repeat it.
         effect="idempotent",
         takes_extras=frozenset(),
         context_param="context",

@@ -1,4 +1,4 @@
-"""Agents whose run is made of other runs: one log of their own, steps as child runs, the same driver and the same ends."""
+"""Agents whose run is made of other runs: one log of their own, steps as child runs, the same driver and ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The one way a tool runs, whoever asks: the model, an early start, code, a plan, a document, an MCP client.
 
-A call is admitted first: the plug-ins' policy, then a person's approval where the tool asks for one. What cannot decide
-refuses: a hook that raises has refused the call. An admitted call is paid for, recorded as started, run, and recorded as
-done; whatever ends it, its reservation is settled.
+A call is admitted first: the plug-ins' policy, then a person's approval where the tool asks for one. What cannot
+decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
+started, run, and recorded as done; whatever ends it, its reservation is settled.
 """
 
 from __future__ import annotations

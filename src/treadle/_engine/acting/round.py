@@ -15,8 +15,8 @@ LOST_EXTRAS = (
     "the objects an earlier tool left for this call are gone (the process was restarted): run that tool again first"
 )
 UNKNOWN_OUTCOME = (
-    "The outcome of this call of '{tool}' is unknown: the process stopped while it ran, and it is not safe to run it again. "
-    "It may or may not have taken effect; check before you repeat it."
+    "The outcome of this call of '{tool}' is unknown: the process stopped while it ran, and it is not safe to run it "
+    "again. It may or may not have taken effect; check before you repeat it."
 )
 
 Judged = tuple[OpenCall, Admitted | ToolOutcome]

@@ -1,4 +1,4 @@
-"""Writing the answer the user gets: from the trace, from the whole conversation, or because a limit leaves no other way."""
+"""Writing the answer the user gets: from the trace, from the conversation, or because a limit forces it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ logger = logging.getLogger("treadle")
 
 SYNTHESIS = (
     "You write the reply a user reads. You are given the question and the record of the tools that were run for it. "
-    "Answer the question from that record, first things first, in the language of the question, in markdown where it helps. "
+    "Answer the question from that record, first things first, in the language of the question, "
+    "in markdown where it helps. "
     "Do not mention tools, records or how the answer came about, and do not invent what the record does not hold."
 )
 COMPLETE = (
@@ -25,10 +26,15 @@ COMPLETE = (
     "Plain prose or markdown, no JSON, no tool call, nothing about how the work went."
 )
 FORCED = {
-    "limit": "There is no room for another tool call. Answer the question now from what is known; say plainly what is missing.",
-    "budget": "The budget is nearly used up. Answer the question now, briefly, from what is known; say plainly what is missing.",
+    "limit": "There is no room for another tool call. "
+    "Answer the question now from what is known; say plainly what is missing.",
+    "budget": "The budget is nearly used up. "
+    "Answer the question now, briefly, from what is known; say plainly what is missing.",
 }
-SALVAGE = "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. Do not claim success."
+SALVAGE = (
+    "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. "
+    "Do not claim success."
+)
 
 
 def trace_chars(run: Execution) -> int | None:
@@ -38,10 +44,10 @@ def trace_chars(run: Execution) -> int | None:
 
 
 def synthesis_messages(
-    words: str, question: str, steps: list[Step], brief: str, limit: int, max_chars: int | None = None
+    prompt: str, question: str, steps: list[Step], brief: str, limit: int, max_chars: int | None = None
 ) -> list[Message]:
     facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit, max_chars)}\n\nDraft answer:\n{brief}"
-    return [SystemMessage(words), UserMessage(facts)]
+    return [SystemMessage(prompt), UserMessage(facts)]
 
 
 async def write_answer(run: Execution, brief: str) -> str:
@@ -49,9 +55,9 @@ async def write_answer(run: Execution, brief: str) -> str:
     settings, state = run.settings, run.state
     if settings.answer == "synthesize":
         source = "synthesis"
-        words = run.prompts.get("synthesis", SYNTHESIS)
+        prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
-            words, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run)
+            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run)
         )
     else:
         source = "complete"
@@ -79,7 +85,7 @@ async def write_answer(run: Execution, brief: str) -> str:
 
 
 async def polished(run: Execution, answer: str) -> str:
-    """The answer after every plug-in has had its say about the words."""
+    """The answer after every plug-in's `on_answer`."""
     for hook in run.hooks.on_answer:
         try:
             answer = await hook(run.context, answer)
@@ -94,8 +100,8 @@ async def polished(run: Execution, answer: str) -> str:
 
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
-    words = run.prompts.get(f"forced_{why}", FORCED[why])
-    messages = [*run.renderer.prepare(run.state), UserMessage(words, kind="note")]
+    prompt = run.prompts.get(f"forced_{why}", FORCED[why])
+    messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
@@ -105,6 +111,7 @@ async def force_answer(run: Execution, why: str) -> str:
 
 
 async def salvage(run: Execution) -> str:
-    facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))}"
+    steps = trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
+    facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{steps}"
     reply = await ask(run, "salvage", [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)])
     return reply.text.strip()

@@ -76,8 +76,8 @@ async def finish(
         await run.emit(AnswerDone(answer, source))
     task_successful = state.task_successful
     finished = RunFinished(
-        reason, answer, brief if brief != answer else "", success and task_successful is not False, str(error or "")[:2000],
-        type(error).__name__ if error else "", task_successful, plain,
+        reason, answer, brief if brief != answer else "", success and task_successful is not False,
+        str(error or "")[:2000], type(error).__name__ if error else "", task_successful, plain,
     )  # fmt: skip
     run.ending.error = error
     await end(run, finished)
@@ -128,10 +128,10 @@ async def fail(run: Execution, error: TreadleError) -> None:
     """The model failed for good: say so, with what was found so far."""
     if run.settings.raise_errors:
         run.ending.raises = error
-    found = run.partial_answer(run)
+    partial = run.partial_answer(run)
     await finish(
         run,
-        f"The model could not be used any further ({type(error).__name__}). {found}",
+        f"The model could not be used any further ({type(error).__name__}). {partial}",
         "error",
         success=False,
         error=error,

@@ -47,16 +47,16 @@ def instruction(output_type: Any) -> str:
 
 
 async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
-    """The typed value and its plain form. Usually the answer already is it; otherwise one structured call converts it."""
+    """The typed value and its plain form: usually the answer itself, otherwise what one structured call makes of it."""
     shape = shape_of(run.blueprint.output_type)
     try:
         from treadle._dialects.reading.extract import (
             extract_json,  # its many expressions are compiled when a reply is first read
         )
 
-        found, _ = extract_json(answer)
-        if isinstance(found, dict):
-            raw = cast(dict[str, Any], found)
+        value, _ = extract_json(answer)
+        if isinstance(value, dict):
+            raw = cast(dict[str, Any], value)
             if not checker(shape.schema).validate(raw):
                 return shape.read(raw), raw
     except (ValueError, KeyError, TypeError):

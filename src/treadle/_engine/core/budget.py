@@ -61,12 +61,13 @@ class BudgetTracker:
             if tracker.budget is not None and tracker.budget.cost is not None and profile.prices is None:
                 raise ConfigError(
                     f"a money limit needs prices, and none are known for {model!r}: "
-                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))) or limit tokens instead"
+                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))), "
+                    "or limit tokens instead"
                 )
             tracker = tracker.parent
 
     def reserve(self, worst: Usage, *, keep: Usage = NO_USAGE) -> Reservation:
-        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep` must still fit beside it (the final answer's share)."""
+        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep`, the answer's share, must still fit."""
         self._check(worst + keep)
         self._add(worst)
         return Reservation(self, worst)
@@ -78,11 +79,15 @@ class BudgetTracker:
             self.parent.release(amount, used)
 
     def seconds_left(self) -> float | None:
-        left = None
-        if self.budget is not None and self.budget.seconds is not None:
-            left = self.budget.seconds - (time.monotonic() - self.started)
+        """Of this budget or of one above it, whichever ends first; None when no time is set."""
+        left = self._own_seconds_left()
         above = self.parent.seconds_left() if self.parent is not None else None
         return above if left is None else left if above is None else min(left, above)
+
+    def _own_seconds_left(self) -> float | None:
+        if self.budget is None or self.budget.seconds is None:
+            return None
+        return self.budget.seconds - (time.monotonic() - self.started)
 
     def _add(self, amount: Usage) -> None:
         self.reserved += amount
@@ -105,7 +110,7 @@ class BudgetTracker:
                     raise BudgetExhaustedError(
                         f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
                     )
-            left = self.seconds_left()
+            left = self._own_seconds_left()
             if left is not None and left <= 0:
                 raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)
         if self.parent is not None:
@@ -114,6 +119,6 @@ class BudgetTracker:
 
 def _minus(a: Usage, b: Usage) -> Usage:
     return a + Usage(
-        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests, -b.tool_calls,
-        None if b.cost is None else -b.cost,
+        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests,
+        -b.tool_calls, None if b.cost is None else -b.cost,
     )  # fmt: skip

@@ -17,8 +17,8 @@ from treadle._types.messages import ToolCall
 logger = logging.getLogger("treadle")
 
 HOOKS = (
-    "on_start", "on_resume", "before_round", "after_decision", "before_tool", "on_approval", "after_tool", "after_round",
-    "before_finish", "on_answer", "on_overflow", "on_end",
+    "on_start", "on_resume", "before_round", "after_decision", "before_tool", "on_approval", "after_tool",
+    "after_round", "before_finish", "on_answer", "on_overflow", "on_end",
 )  # fmt: skip
 IS_DEFAULT = "__treadle_default_hooks__"
 """Marks the class whose hooks do nothing."""

@@ -172,8 +172,8 @@ async def repair_failed_calls(run: Execution) -> bool:
     step = state.steps[-1]
     text = run.prompts.get(
         "repair_call",
-        "The call of `{tool}` failed. Read the error above, correct the tool or its arguments, and make one corrected call; "
-        "or, if it cannot succeed, say what you will do instead.",
+        "The call of `{tool}` failed. Read the error above, correct the tool or its arguments, and make one corrected "
+        "call; or, if it cannot succeed, say what you will do instead.",
     )
     await run.emit(MessageAdded(UserMessage(text.replace("{tool}", step.tool), kind="reformat"), "repair"))
     if policy.backoff:
@@ -183,7 +183,7 @@ async def repair_failed_calls(run: Execution) -> bool:
 
 
 async def recover(run: Execution, error: ModelError) -> None:
-    """A model call failed for good: make the request smaller, speak another dialect, take the next model, or give up."""
+    """A model call failed for good: shrink the request, speak another dialect, take the next model, or give up."""
     if isinstance(error, ContextOverflowError):
         if run.overflows < 1 and await _shrink(run, error):
             run.overflows += 1

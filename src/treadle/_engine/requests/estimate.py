@@ -1,4 +1,4 @@
-"""How many tokens a request has, before the provider says so. Counts everything that is sent; learns from reported usage."""
+"""How many tokens a request has, before the provider says so; calibrated by the usage it reports."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ async def ask(
     """
     state = run.state
     digest = digest_of(messages, tools, format)
-    if known := run.recovered.get((component, digest)):
-        done = known.pop(0)
+    if replies := run.recovered.get((component, digest)):
+        done = replies.pop(0)
         return Reply(
             text=done.message.text, calls=_raw_calls(done.message), reasoning=done.message.reasoning, usage=NO_USAGE
         )
@@ -108,8 +108,8 @@ async def ask(
         component=component,
         cache=run.cache_for(component),
     )
-    places = {id(entry.message): entry.seq for entry in state.window}
-    sent = tuple(Sent(seq=places[id(m)]) if id(m) in places else Sent(message=m) for m in messages)
+    seqs = {id(entry.message): entry.seq for entry in state.window}
+    sent = tuple(Sent(seq=seqs[id(m)]) if id(m) in seqs else Sent(message=m) for m in messages)
     await run.emit(ThinkStarted(component, state.iteration, digest, messages=sent, tools=tools, format=format))
     reply, elapsed = await call_model(run, request, state.iteration)
     message = AssistantMessage(reply.text, _kept_calls(reply), reply.reasoning)

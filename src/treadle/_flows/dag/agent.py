@@ -101,7 +101,7 @@ class DagAgent(FlowAgent):
             if single:
                 await self._single(run, executed.done["answer"])
                 return
-            await run.emit(await judge(run, number, self._found(run)))
+            await run.emit(await judge(run, number, self._findings(run)))
             if self._enough(dag.verdicts[-1], number):
                 await self._conclude(run)
                 return
@@ -116,17 +116,17 @@ class DagAgent(FlowAgent):
         plan = self._plans.pop(run.id, None)
         if plan is None:
             await run.emit(DagPlanning())
-            found = self._found(run)
+            results = self._findings(run)
             if verdicts := run.state.dag.verdicts:
-                found += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
+                results += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
             models = list(dict.fromkeys(["general", *(self.registry.names if self.registry else ())]))
-            plan = await make_plan(run, list(run.tools.toolkit.names), models, found)
+            plan = await make_plan(run, list(run.tools.toolkit.names), models, results)
         if self.review is not None:
             answer = self.review(plan)
             plan = await answer if inspect.isawaitable(answer) else answer
         return plan
 
-    def _found(self, run: Execution) -> str:
+    def _findings(self, run: Execution) -> str:
         tasks = self._tasks(run)
         limit = max(500, 24_000 // max(1, len(tasks)))
         return findings(tasks, limit) + "".join(f"\n\nThe user added: {text}" for text in _interrupts(run))
@@ -134,14 +134,14 @@ class DagAgent(FlowAgent):
     def _tasks(self, run: Execution) -> dict[str, tuple[str, StepDone]]:
         """Every step that has ended, with its task; of several attempts under one id the last counts."""
         tasks: dict[str, str] = {}
-        found: dict[str, tuple[str, StepDone]] = {}
+        results: dict[str, tuple[str, StepDone]] = {}
         for record in run.log.records:
             event = record.event
             if isinstance(event, DagPlanned):
                 tasks.update({step.id: step.task for step in event.steps})
             elif isinstance(event, StepDone):
-                found[event.step] = (tasks.get(event.step, ""), event)
-        return found
+                results[event.step] = (tasks.get(event.step, ""), event)
+        return results
 
     async def _conclude(self, run: Execution) -> None:
         verdict = run.state.dag.verdicts[-1]
@@ -186,5 +186,5 @@ def _verdict_fields(verdict: DagJudged) -> dict[str, Any]:
 
 
 def _interrupts(run: Execution) -> list[str]:
-    said = [entry.message for entry in run.state.window if entry.component == "interrupt"]
-    return [text_of(message.content) for message in said if isinstance(message, UserMessage)]
+    interrupts = [entry.message for entry in run.state.window if entry.component == "interrupt"]
+    return [text_of(message.content) for message in interrupts if isinstance(message, UserMessage)]

@@ -91,8 +91,8 @@ async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[
     """One step, always with an outcome; finished work with the same task and inputs is taken from the log."""
     task = resolve(step, inputs)
     key = fingerprint(step, task, inputs)
-    if (known := run.state.dag.steps.get(key)) is not None and known.status in ("completed", "reused"):
-        done = StepDone(step.id, "reused", known.result, round=number, key=key)
+    if (recorded := run.state.dag.steps.get(key)) is not None and recorded.status in ("completed", "reused"):
+        done = StepDone(step.id, "reused", recorded.result, round=number, key=key)
         await run.emit(done)
         return done
     child_id = f"{run.id}.{number}.{step.id}"
