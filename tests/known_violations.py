@@ -30,9 +30,4 @@ MISSING_TEST_FILES: set[str] = {
     "tests/flows/test_react.py",
 }
 
-MISSING_TEST_FOLDERS: set[str] = {
-    "tests/models/anthropic",
-    "tests/models/gemini",
-    "tests/models/openai",
-    "tests/models/transport",
-}
+MISSING_TEST_FOLDERS: set[str] = set()

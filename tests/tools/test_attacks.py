@@ -85,7 +85,7 @@ def test_code_that_fights_its_sandbox():
         abilities={"tool_call": False},
     )
     agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small)], max_iterations=30)
-    result = go(agent.run("q"), 100)
+    result = go(agent.run("q"))
     assert result.answer == "the end"
     assert result.steps[-1].observation == "2"
     assert all(len(step.observation) < 13_000 for step in result.steps)
@@ -93,17 +93,16 @@ def test_code_that_fights_its_sandbox():
 
 def test_an_mcp_server_that_does_everything_wrong():
     pytest.importorskip("mcp")
-    server = McpConnection("evil", command=sys.executable, args=[SERVER], timeout=2.0)
+    server = McpConnection("evil", command=sys.executable, args=[SERVER], timeout=60)
     names = ["flood", "noise", "malformed", "silent", "refuse", "ends_it", "evil_wipe", "wipe"]
-    made = [call(name, path="/") for name in names]
-    model = ScriptedModel([*made, "the end"])
-    result = go(Agent(model, [wipe], plugins=[McpTools(server)], max_iterations=20).run("q"), 100)
+    model = ScriptedModel([*(call(name, path="/") for name in names), "the end"])
+    result = go(Agent(model, [wipe], plugins=[McpTools(server)], max_iterations=20, tool_timeout=5).run("q"))
     assert result.answer == "the end"
-    said = {step.tool: step for step in result.steps}
+    results = {step.tool: step for step in result.steps}
     offered = [schema.name for schema in model.requests[0].tools]
     assert {"broken", "remote"}.isdisjoint(offered)
-    assert len(said["flood"].observation) < 13_000
-    assert "after the noise" in said["noise"].observation
-    assert said["silent"].error == "timeout"
-    assert all(said[name].error for name in ("malformed", "refuse", "ends_it"))
-    assert said["wipe"].observation == "ours"
+    assert len(results["flood"].observation) < 13_000
+    assert "after the noise" in results["noise"].observation
+    assert results["silent"].error == "timeout"
+    assert all(results[name].error for name in ("malformed", "refuse", "ends_it"))
+    assert results["wipe"].observation == "ours"

@@ -33,7 +33,7 @@ def raw(execute: Callable[..., Any], parameters: dict[str, Any] | None = None, *
 def test_a_call_gives_an_outcome(call: Call) -> None:
     outcome = call(add, {"a": 1, "b": 2})
     assert (outcome.content, outcome.error, outcome.executed, outcome.final) == ("3", "", True, False)
-    assert 0 < outcome.elapsed < 5
+    assert outcome.elapsed > 0
 
 
 def test_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:

@@ -43,9 +43,9 @@ def test_it_never_fails_and_only_quotes_the_message(args: dict[str, str], messag
 def test_many_long_values_do_not_hold_up_the_loop():
     offered = ", ".join("abcdefghij" * 7 + str(number) for number in range(60))
     args = {f"a{number}": "abcdefghij" * 8 for number in range(500)}
-    began = time.process_time()
+    started = time.process_time()
     assert did_you_mean(args, offered)
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - started < 1  # of CPU time; comparing all of them would take far longer
 
 
 def test_it_reaches_the_model():

@@ -1,4 +1,7 @@
-"""Against the reference servers and the conformance suite, from npm. `TREADLE_TEST_NPM` names the folder they are kept in."""
+"""Our client against the reference servers and the conformance suite from npm.
+
+`TREADLE_TEST_NPM` names the folder in which the npm packages are kept.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,12 @@ from treadle._types.messages import ImagePart, Message
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
 PACKAGES = [
-    "@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-memory",
-    "@modelcontextprotocol/conformance@0.1.16", "node@22",
-]  # fmt: skip
+    "@modelcontextprotocol/server-everything",
+    "@modelcontextprotocol/server-filesystem",
+    "@modelcontextprotocol/server-memory",
+    "@modelcontextprotocol/conformance@0.1.16",
+    "node@22",
+]
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 
 

@@ -22,7 +22,7 @@ def allowed(site: Site, **options: object) -> GuardedClient:
 
 def refused(url: str, **options: object) -> str:
     async def main() -> str:
-        client = GuardedClient(timeout=5, **options)  # pyright: ignore[reportArgumentType]
+        client = GuardedClient(timeout=60, **options)  # pyright: ignore[reportArgumentType]
         with pytest.raises(ToolError) as caught:
             await client.get(url)
         return str(caught.value)
@@ -247,7 +247,7 @@ def test_failures_name_the_host_and_never_the_query():
         port = closed.getsockname()[1]
 
     async def main() -> str:
-        client = GuardedClient(allow_private=True, timeout=5)
+        client = GuardedClient(allow_private=True, timeout=60)
         with pytest.raises(ToolError) as caught:
             await client.get(f"http://127.0.0.1:{port}/?key={SECRET}", params={"k": SECRET}, headers={"X": SECRET})
         return str(caught.value)

@@ -13,7 +13,8 @@ from treadle._tools.builtin.web.arxiv import arxiv
 from treadle._types.errors import ToolError
 
 FEED = """<?xml version="1.0" encoding="UTF-8"?>
-<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://arxiv.org/api/query?x" rel="self" type="application/atom+xml"/>
+<feed xmlns="http://www.w3.org/2005/Atom">
+<link href="http://arxiv.org/api/query?x" rel="self" type="application/atom+xml"/>
 <title type="html">ArXiv Query</title>
 <opensearch:totalResults xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">1</opensearch:totalResults>
 <entry><id>http://arxiv.org/abs/2210.03629v3</id><updated>2023-03-10T01:00:32Z</updated><published>2022-10-06T01:00:32Z</published>

@@ -1,6 +1,10 @@
-"""Failures of providers, as the errors the engine acts on."""
+"""Failures of providers and networks as typed errors, with keys masked."""
+
+from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -15,6 +19,8 @@ from treadle._types.errors import (
 )
 
 KEY = "top-secret-4711"
+
+
 ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
 
 
@@ -29,7 +35,7 @@ ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
         ("try later", None),
     ],
 )
-def test_a_wish_in_the_message(text: str, seconds: float | None):
+def test_a_pause_in_the_message(text: str, seconds: float | None):
     error = error_for_status(ORIGIN, 429, {}, json.dumps({"error": {"message": text}}).encode())
     assert isinstance(error, TransientModelError)
     assert error.retry_after == (None if seconds is None else pytest.approx(seconds))
@@ -40,7 +46,8 @@ OVERFLOWS = [
     "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.",
     "Your input exceeds the context window of this model. Please adjust your input and try again.",
     "prompt is too long: 3333404 tokens > 200000 maximum",
-    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again",
+    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, "
+    "decrease input length or `max_tokens` and try again",
     "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
     "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
     "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
@@ -51,15 +58,17 @@ OVERFLOWS = [
     "Please reduce the length of the messages or completion.",
     "Input is too long for requested model.",
     "The number of tokens to keep from the initial prompt is greater than the context length.",
-    "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
-    "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000. The input or output tokens must be reduced",
+    "Trying to keep the first 5000 tokens when context the overflows. "
+    "However, the model is loaded with context length of only 4096 tokens",
+    "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000. "
+    "The input or output tokens must be reduced",
     "Range of input length should be [1, 30720]",
 ]
 
 
 @pytest.mark.parametrize("text", OVERFLOWS)
 @pytest.mark.parametrize("status", [400, 429, 500])
-def test_overflow_is_known_by_its_words(text: str, status: int):
+def test_overflow_is_recognised_by_its_message(text: str, status: int):
     assert isinstance(
         error_for_status(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
     )
@@ -71,7 +80,8 @@ def test_overflow_is_known_by_its_words(text: str, status: int):
     [
         "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
         "Too many tokens, please wait before trying again.",
-        "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 2s.",
+        "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. "
+        "Please try again in 2s.",
         "image exceeds the maximum size of 20 MB",
     ],
 )
@@ -133,3 +143,15 @@ def test_keys_are_masked_everywhere():
         assert "***" in said
         assert "abc" not in said
         assert KEY not in said
+
+
+def test_a_pause_until_a_timestamp_is_read():
+    now = datetime.now(UTC)
+    for headers in (
+        {"retry-after": format_datetime(now + timedelta(seconds=90), usegmt=True)},
+        {"x-ratelimit-reset": str(int((now.timestamp() + 90) * 1000))},
+        {"x-ratelimit-reset": str(int(now.timestamp() + 90))},
+    ):
+        error = error_for_status(ORIGIN, 429, headers, b"")
+        assert isinstance(error, TransientModelError)
+        assert error.retry_after == pytest.approx(90, abs=10)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from models.loopback import Answer, Received, reply, stream
+from kit import go
+from models.loopback import Answer, Loopback, Received, reply, stream
+from treadle._models.catalog.probe import Report, probe
+from treadle._models.catalog.probe_target import target_of
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 EVERYTHING = frozenset({"tools", "parallel", "forced", "json", "schema", "stream", "usage", "stream_usage", "list"})
@@ -116,3 +119,20 @@ def _call(place: int, city: str) -> dict[str, Any]:
 
 def _event(choice: dict[str, Any]) -> str:
     return f"data: {json.dumps({'choices': [{'index': 0, **choice}]})}\n\n"
+
+
+def examine(server: Server, **options: Any) -> Report:
+    async def main() -> Report:
+        async with Loopback(server) as loopback:
+            target = await target_of(loopback.url)
+            return await probe(target.model, target.claimed, window=target.window, **options)
+
+    return go(main())
+
+
+def findings(report: Report) -> dict[str, bool | None]:
+    return {found.ability: found.works for found in report.findings}
+
+
+def note(report: Report, ability: str) -> str:
+    return next(found.note for found in report.findings if found.ability == ability)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Loopback
-from probe.servers import EVERYTHING, Server
 from treadle._cli.main import main
 
 KEY = "sk-very-secret-0123456789abcdef"
@@ -42,7 +42,7 @@ def running(server: Server) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield url[0]
     finally:

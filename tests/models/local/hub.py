@@ -96,3 +96,7 @@ def wheel(folder: Path, name: str, payload: bytes, version: str = "1.0") -> Path
         )
         archive.writestr(f"{info}/RECORD", "")
     return path
+
+
+def file_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

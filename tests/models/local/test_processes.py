@@ -1,4 +1,4 @@
-"""The end of things: processes that exit while a model runs, fork, are interrupted, or hold the model for others."""
+"""Processes with a model: they exit while it runs, are interrupted, fork, or run it for another process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kit import go
-from models_local.local_kit import SMALL, need_model
+from models.local.local_kit import GUARD, SECONDS, SMALL, need_model
 from processes import interruptible
 from treadle._models.base import complete
 from treadle._models.local import weights
@@ -26,8 +26,8 @@ from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.model
-SOURCE = Path(weights.__file__).parents[2]
+pytestmark = [pytest.mark.model, GUARD]
+SOURCE = Path(weights.__file__).parents[3]
 HEAD = f"""
 import asyncio, os, sys, threading, time
 from treadle._models.base import complete
@@ -53,7 +53,7 @@ def start(code: str) -> subprocess.Popen[str]:
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process: subprocess.Popen[str], within: float = 60) -> tuple[int, str]:
+def ended(process: subprocess.Popen[str], within: float = SECONDS) -> tuple[int, str]:
     try:
         out, errors = process.communicate(timeout=within)
     except subprocess.TimeoutExpired:
@@ -77,6 +77,7 @@ def test_exit_while_another_thread_runs_the_model():
             kept = await begin()
             begun.set()
             async for _ in kept: pass
+            print("complete", flush=True)
         threading.Thread(target=asyncio.run, args=(main(),), daemon=True).start()
         begun.wait()
         sys.exit(3)
@@ -84,10 +85,8 @@ def test_exit_while_another_thread_runs_the_model():
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    begun = time.monotonic()
-    code, _ = ended(process)
-    assert code == 3
-    assert time.monotonic() - begun < 8, "400 tokens take longer"
+    code, rest = ended(process)
+    assert (code, rest) == (3, ""), "it does not wait for the end of the reply"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent there")
@@ -96,16 +95,16 @@ def test_interrupt_ends_it_at_once():
         """
         async def main():
             async for _ in await begin(): pass
+            print("complete", flush=True)
         asyncio.run(main())
         """
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    begun = time.monotonic()
     process.send_signal(signal.SIGINT)
-    code, _ = ended(process)
+    code, rest = ended(process)
     assert code != 0
-    assert time.monotonic() - begun < 8
+    assert rest == "", "it does not wait for the end of the reply"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
@@ -149,7 +148,7 @@ def test_the_last_to_close_frees_the_model():
         assert (await complete(first, Request([UserMessage("hi")], max_tokens=1))).usage.output_tokens == 1
         await first.aclose()
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 def test_a_process_of_its_own():
@@ -157,18 +156,18 @@ def test_a_process_of_its_own():
 
     async def main() -> None:
         model = LocalModel(SMALL, n_ctx=512, slots=1, isolated=True)
-        gaps: list[float] = []
+        ticks = 0
 
         async def tick() -> None:
+            nonlocal ticks
             while True:
-                begun = time.perf_counter()
                 await asyncio.sleep(0.005)
-                gaps.append(time.perf_counter() - begun)
+                ticks += 1
 
         ticker = asyncio.create_task(tick())
         await model.load()
         ticker.cancel()
-        assert max(gaps) < 0.5, "loading must not stop the event loop"
+        assert ticks > 5, "loading in another process must not stop the event loop of this one"
         assert isinstance(model._runtime, Isolated)
         pid = model._runtime._process.pid
         request = Request([UserMessage("Tell me a story.")], stream=True, max_tokens=300)
@@ -191,11 +190,13 @@ def test_a_process_of_its_own():
         process = model._runtime._process
         assert process.pid != pid
         await model.aclose()
-        await asyncio.sleep(0.3)
-        gc.collect()
-        assert process.poll() == 0
+        # It ends when the last thread that used it has; one that takes more than five seconds to end is killed.
+        while process.poll() is None:
+            gc.collect()
+            await asyncio.sleep(0.05)
+        assert process.poll() in (0, -signal.SIGKILL)
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 def test_an_isolated_model_that_cannot_be_loaded_says_why(tmp_path: Path):
@@ -203,7 +204,7 @@ def test_an_isolated_model_that_cannot_be_loaded_says_why(tmp_path: Path):
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"GGUF" + b"\x03\0\0\0" * 20)
     with pytest.raises(ModelError, match=r"bad\.gguf cannot be loaded"):
-        go(LocalModel(path, isolated=True).load())
+        go(LocalModel(path, isolated=True).load(), SECONDS)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent there")
@@ -220,7 +221,7 @@ def test_a_killed_parent_leaves_no_worker_behind():
     worker = int(process.stdout.readline())
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         try:
             os.kill(worker, 0)

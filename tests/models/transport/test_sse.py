@@ -18,7 +18,10 @@ def read(data: bytes, size: int | None = None) -> list[bytes]:
 @pytest.mark.parametrize("size", [None, 1, 2, 3, 7, 64])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_every_line_end_and_split_gives_the_same_payloads(size: int | None, end: str):
-    text = ': keep-alive\n\nevent: x\ndata: {"a":"ü€😀"}\nid: 4\n\n: ping\n\ndata:two\n\n\n\ndata: a\ndata: b\n\ndata: [DONE]\n\n'
+    text = (
+        ': keep-alive\n\nevent: x\ndata: {"a":"ü€😀"}\nid: 4\n\n: ping\n\n'
+        "data:two\n\n\n\ndata: a\ndata: b\n\ndata: [DONE]\n\n"
+    )
     assert read(text.replace("\n", end).encode(), size) == ['{"a":"ü€😀"}'.encode(), b"two", b"a\nb", b"[DONE]"]
 
 

@@ -51,7 +51,7 @@ def test_a_runtime_without_the_better_engine_gets_the_schema_itself():
     assert constraint_of(OutputFormat("grammar", grammar='root ::= "a"'), guided=False) == {"grammar": 'root ::= "a"'}
 
 
-def test_what_nobody_can_enforce_is_left_out():
+def test_what_cannot_be_enforced_is_left_out():
     schema = {
         "type": "object",
         "properties": {
@@ -91,7 +91,7 @@ def test_opening(wanted: OutputFormat | None, opening: str):
     assert opening_of(wanted) == opening
 
 
-def test_flat_mixes_text_and_tokens():
+def test_prompt_items_are_texts_and_tokens():
     assert prompt_items([Segment("ask"), Segment("said", (7, 8)), Segment("more")]) == ["ask", 7, 8, "more"]
 
 
@@ -151,14 +151,14 @@ def test_tokens_that_may_not_be_the_text_are_not_kept(finish: str, stop: str, wr
     assert read.tokens == ()
 
 
-def test_thoughts_are_set_apart():
+def test_thoughts_are_separated():
     read = reader()
     assert read.feed(chunk("<think>hm</think>yes", [1])) == [ReasoningDelta("hm"), TextDelta("yes")]
     read.feed(chunk(finish="stop"))
     assert (read.reply().reasoning, read.reply().text) == ("hm", "yes")
 
 
-def test_a_prompt_that_leaves_no_room_is_refused_before_it_is_read():
+def test_a_prompt_that_leaves_no_tokens_for_the_reply_is_refused_before_it_is_evaluated():
     with pytest.raises(
         ContextOverflowError, match=r"900 tokens .* needs 128, but the window has 1000; use a larger n_ctx"
     ):
@@ -189,7 +189,7 @@ def test_a_reply_that_does_not_begin_as_it_must_was_never_constrained():
     reader(OutputFormat("json")).feed(chunk('{"a"', [1]))
 
 
-def test_a_stream_that_ends_too_early_is_said():
+def test_a_stream_that_ends_too_early_is_an_error():
     read = reader()
     read.feed(chunk("Hel", [5]))
     with pytest.raises(TransientModelError, match="before the reply was complete"):

@@ -1,4 +1,4 @@
-"""Slots: who keeps which, what is given up first, what waits."""
+"""Slots: which conversation keeps which, which one is reassigned first, what waits."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ def use(slots: Slots, owner: Owner, prompt: str = "", size: int = 1) -> Slot:
     slot.size = size
     slots.release(slot)
     return slot
+
+
+def in_thread(slots: Slots, owner: Owner, stop: threading.Event = NEVER) -> tuple[threading.Thread, list[Slot | None]]:
+    """A thread that waits for a slot, and the list its slot will be put into."""
+    result: list[Slot | None] = []
+    thread = threading.Thread(target=lambda: result.append(slots.acquire(owner, "", stop)))
+    thread.start()
+    while not slots._changed._waiters and not result:  # pyright: ignore
+        time.sleep(0.001)
+    return thread, result
 
 
 def test_a_conversation_is_its_cache_and_else_its_component():
@@ -81,19 +91,17 @@ def test_a_request_waits_while_all_are_busy_and_can_be_cancelled_meanwhile():
     slots = Slots(1)
     held = slots.acquire("a", "", NEVER)
     assert held is not None
-    stop, found = threading.Event(), []
-    waiting = threading.Thread(target=lambda: found.append(slots.acquire("b", "", stop)))
-    waiting.start()
-    time.sleep(0.15)
-    assert not found
+    stop = threading.Event()
+    thread, result = in_thread(slots, "b", stop)
+    assert not result
     stop.set()
-    waiting.join(2)
-    assert found == [None]
-    waiting = threading.Thread(target=lambda: found.append(slots.acquire("c", "", NEVER)))
-    waiting.start()
+    thread.join(60)
+    assert result == [None]
+    thread, result = in_thread(slots, "c")
+    assert not result
     slots.release(held)
-    waiting.join(2)
-    assert found[1] is held
+    thread.join(60)
+    assert result == [held]
 
 
 def test_after_a_cancel_the_same_conversation_waits_for_its_own_slot():
@@ -106,14 +114,11 @@ def test_after_a_cancel_the_same_conversation_waits_for_its_own_slot():
     assert other is not held
     slots.release(other)
     stop.set()
-    found: list[Slot | None] = []
-    waiting = threading.Thread(target=lambda: found.append(slots.acquire(owner, "", NEVER)))
-    waiting.start()
-    time.sleep(0.15)
+    thread, result = in_thread(slots, owner)
+    assert not result
     slots.release(held)
-    waiting.join(2)
-    assert len(found) == 1
-    assert found[0] is not None
+    thread.join(60)
+    assert result == [held]
 
 
 def test_a_run_that_is_over_gives_its_slot_up_though_somebody_holds_on_to_it():

@@ -12,6 +12,9 @@ from treadle._models.local.model import LocalModel
 from treadle._types.errors import ModelError
 
 SMALL = "smollm2-135m"
+SECONDS = 300.0
+"""A guard against hanging only: beside other work a model may be many times slower than alone."""
+GUARD = pytest.mark.timeout(2 * SECONDS)
 
 
 @functools.cache
@@ -21,7 +24,7 @@ def reason_to_skip() -> str:
     try:
         weights.ensure(SMALL)
     except ModelError as error:
-        return f"{SMALL} cannot be had: {error}"
+        return f"{SMALL} cannot be downloaded: {error}"
     return ""
 
 

@@ -1,20 +1,15 @@
-"""Chat completions as profiles and providers want them written, and where they go."""
+"""Requests of chat completions: settings, tools, formats, images, thoughts that go back."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from treadle._models.base import complete
-from treadle._models.openai.chat import OpenAIModel
+from models.openai.chat_kit import ASK, TOOLS, chunk, model, read, whole
 from treadle._models.openai.chat_wire import is_strict
 from treadle._types.errors import (
-    ConfigError,
-    MissingKeyError,
-    ModelError,
     RequestRefusedError,
 )
 from treadle._types.messages import (
@@ -27,12 +22,7 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle._types.request import OutputFormat, RawCall, Request, WireCache
-
-from .chat import ASK, TOOLS, chunk, model, piece, read, whole
-from .loopback import Answer, Loopback, reply
-
-# What goes out
+from treadle._types.request import OutputFormat, Request, WireCache
 
 
 def body(request: Request, streaming: bool = False, **options: Any) -> dict[str, Any]:
@@ -217,87 +207,3 @@ def test_reasoning_details_are_joined_and_go_back_whole():
     assert (
         "reasoning_details" not in body(Request([UserMessage("q"), said]), provider="together", name="x")["messages"][1]
     )
-
-
-# Keys and addresses
-
-
-def test_keys(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
-
-    def header(**options: Any) -> str | None:
-        return OpenAIModel("m", **options)._connection.headers.get("authorization")
-
-    assert header() == "Bearer from-environment"
-    assert header(api_key="given") == "Bearer given"
-    assert header(base_url="http://localhost:1/v1") is None
-    assert header(base_url="http://localhost:1/v1", api_key="given") == "Bearer given"
-    assert header(api_key="") is None
-    assert header(provider="ollama") is None
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(MissingKeyError, match="OPENAI_API_KEY"):
-        header()
-    monkeypatch.delenv("GROQ_API_KEY", raising=False)
-    with pytest.raises(MissingKeyError, match="GROQ_API_KEY"):
-        header(provider="groq")
-
-
-def test_headers_are_added_and_masked():
-    adapter = model(
-        headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"}
-    )
-    assert adapter._connection.headers["x-team-token"] == "team-token-1"
-    assert adapter._origin.redact("blue team-token-1 a-very-long-value-of-a-header") == "blue *** ***"
-
-
-@pytest.mark.parametrize("url", ["nonsense", "ftp://host/v1", "http://", "localhost:8000"])
-def test_a_bad_address_names_the_fix(url: str):
-    with pytest.raises(ConfigError, match="base_url"):
-        model(base_url=url)
-
-
-def test_credentials_in_an_address_are_not_shown():
-    adapter = model(base_url="http://user:password123@127.0.0.1:9/v1?token=abcdefgh")
-    assert adapter._origin.address == "http://127.0.0.1:9/v1"
-
-
-def test_addresses_from_the_environment(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OLLAMA_HOST", "0.0.0.0")
-    assert OpenAIModel("m", provider="ollama")._connection.base_url == "http://127.0.0.1:11434/v1"
-    monkeypatch.setenv("OLLAMA_HOST", "https://box.example:8443")
-    assert OpenAIModel("m", provider="ollama")._connection.base_url == "https://box.example:8443/v1"
-    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
-    with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT"):
-        OpenAIModel("m", provider="azure", api_key="k")
-    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
-    azure = OpenAIModel("m", provider="azure", api_key="kkk")
-    assert azure._connection.base_url == "https://me.openai.azure.com/openai/v1"
-    assert azure._connection.headers["api-key"] == "kkk"
-
-
-def test_an_unknown_ability_is_an_error():
-    with pytest.raises(ValueError, match="unknown ability 'tools'"):
-        model(abilities={"tools": True})
-
-
-def test_over_a_connection_with_everything():
-    async def main() -> None:
-        async with Loopback(
-            [reply(whole("tool_calls", content=None, tool_calls=[piece('{"a":1}', "f", "x")]))]
-        ) as server:
-            found = await complete(model(base_url=server.url + "/v1"), Request([UserMessage("q")], TOOLS))
-            assert found.calls == (RawCall("x", "f", '{"a":1}'),)
-            assert server.received[0].path == "/v1/chat/completions"
-            assert server.received[0].headers["content-type"] == "application/json"
-
-    asyncio.run(main())
-
-
-def test_a_typed_error_for_every_status():
-    async def main() -> None:
-        for status in range(300, 600):
-            async with Loopback([Answer(status, [b"x"], length=True)]) as server:
-                with pytest.raises(ModelError):
-                    await complete(model(base_url=server.url), ASK)
-
-    asyncio.run(main())

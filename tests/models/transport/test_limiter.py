@@ -1,58 +1,15 @@
+"""The limiter: shared by key and address, bounded across threads and event loops."""
+
+from __future__ import annotations
+
 import asyncio
-import random
 import threading
 import time
+from typing import Any
 
 import pytest
 
 from treadle._models.transport.limiter import MAX_BACK_OFF, Limiter, limiter_for
-from treadle._models.transport.retry import RetryPolicy
-from treadle._types.errors import (
-    BadReplyError,
-    ContentFilteredError,
-    ContextOverflowError,
-    MissingKeyError,
-    RequestRefusedError,
-    TransientModelError,
-)
-
-
-def test_only_transient_failures_are_worth_another_attempt():
-    policy = RetryPolicy()
-    assert policy.attempts == 3
-    assert policy.retryable(TransientModelError("x"))
-    assert policy.retryable(TransientModelError("x", retry_after=20))
-    for error in (
-        RequestRefusedError("x"),
-        ContextOverflowError("x"),
-        BadReplyError("x"),
-        ContentFilteredError("x"),
-        MissingKeyError("x"),
-    ):
-        assert not policy.retryable(error)
-    assert not policy.retryable(ValueError("x"))
-
-
-def test_a_server_that_wants_hours_is_not_waited_for():
-    policy = RetryPolicy()
-    assert not policy.retryable(TransientModelError("x", retry_after=3600))
-    assert policy.delay(1, TransientModelError("x", retry_after=3600)) == policy.patience
-
-
-def test_full_jitter_grows_up_to_the_cap():
-    policy = RetryPolicy()
-    for attempt in (1, 2, 3, 8, 20, 2000):
-        bound = min(60.0, 0.5 * 2.0 ** min(attempt - 1, 60))
-        delays = [policy.delay(attempt, None, random.Random(seed)) for seed in range(300)]
-        assert 0 <= min(delays) < 0.1 * bound
-        assert 0.9 * bound < max(delays) <= bound
-
-
-def test_the_servers_wish_is_the_least_wait():
-    policy = RetryPolicy()
-    for seed in range(50):
-        assert policy.delay(1, TransientModelError("x", retry_after=7), random.Random(seed)) == 7
-        assert policy.delay(8, TransientModelError("x", retry_after=2), random.Random(seed)) >= 2
 
 
 def test_one_limiter_per_key_and_address():
@@ -98,21 +55,22 @@ def test_the_cap_holds_across_threads_and_loops():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert (most, done) == (3, 80)
     assert limiter.idle
 
 
-def test_a_cancelled_waiter_loses_no_place():
+def test_a_cancelled_waiter_loses_no_permit():
     async def main() -> None:
         limiter = Limiter(1)
         async with limiter:
             waiters = [asyncio.create_task(enter(limiter)) for _ in range(5)]
-            await asyncio.sleep(0.01)
+            while len(limiter._waiters) < 5:  # noqa: ASYNC110 - the limiter has no event for it
+                await asyncio.sleep(0)
             waiters[0].cancel()
             waiters[3].cancel()
             await asyncio.sleep(0)
-        # The first live waiter is handed the place while it is being cancelled.
+        # The first live waiter gets the permit while it is being cancelled.
         waiters[1].cancel()
         results = await asyncio.gather(*waiters, return_exceptions=True)
         assert [type(result) for result in results].count(asyncio.CancelledError) == 3
@@ -125,7 +83,7 @@ def test_a_cancelled_waiter_loses_no_place():
     asyncio.run(main())
 
 
-def test_a_waiter_on_a_dead_loop_is_passed_over():
+def test_a_waiter_on_a_closed_loop_is_skipped():
     limiter = Limiter(1)
 
     async def wait() -> None:
@@ -136,33 +94,36 @@ def test_a_waiter_on_a_dead_loop_is_passed_over():
         async with limiter:
             loop = asyncio.new_event_loop()
             thread = threading.Thread(
-                target=lambda: (loop.create_task(wait()), loop.call_later(0.02, loop.stop), loop.run_forever())
+                target=lambda: (loop.create_task(wait()), loop.call_soon(loop.stop), loop.run_forever())
             )
             thread.start()
             await asyncio.to_thread(thread.join)
             for task in asyncio.all_tasks(loop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
             loop.close()
-        async with asyncio.timeout(1), limiter:
+        async with asyncio.timeout(30), limiter:
             pass
 
     asyncio.run(hold())
 
 
-def test_the_gate_is_bounded():
+def test_a_back_off_is_bounded():
     limiter = Limiter()
     limiter.back_off(86_400)
     assert limiter._closed_until <= time.monotonic() + MAX_BACK_OFF
 
 
 @pytest.mark.no_cover  # its time is measured
-def test_idle_it_costs_next_to_nothing():
-    async def main() -> float:
-        limiter = Limiter()
+def test_idle_it_costs_about_as_much_as_a_lock():
+    async def cost(guard: Any) -> float:
         start = time.process_time()
-        for _ in range(20_000):
-            async with limiter:
+        for _ in range(5_000):
+            async with guard:
                 pass
-        return (time.process_time() - start) / 20_000
+        return time.process_time() - start
 
-    assert asyncio.run(main()) < 20e-6
+    async def main() -> float:
+        limiter, lock = Limiter(), asyncio.Lock()
+        return min([await cost(limiter) / await cost(lock) for _ in range(7)])
+
+    assert asyncio.run(main()) < 10

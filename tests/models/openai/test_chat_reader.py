@@ -1,13 +1,15 @@
-"""Chat completions as servers really send them."""
+"""Replies of chat completions, also from servers that deviate from the API."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
 
+from models.contract import event
+from models.loopback import Loopback, stream
+from models.openai.chat_kit import ASK, chunk, model, piece, read, whole
 from treadle._models.base import complete
 from treadle._types.errors import (
     BadReplyError,
@@ -17,10 +19,6 @@ from treadle._types.errors import (
     TransientModelError,
 )
 from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, TextDelta
-
-from .chat import ASK, chunk, model, piece, read, whole
-from .contract import event
-from .loopback import Loopback, stream
 
 
 def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
@@ -32,9 +30,6 @@ def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tup
         assert "".join(delta.arguments for delta in mine) == call.arguments
         assert "".join(delta.name for delta in mine) == call.name
     return [(call.name, call.arguments) for call in found.calls]
-
-
-# Fragments of calls
 
 
 def test_fragments_with_index():
@@ -147,9 +142,6 @@ def test_broken_arguments_are_never_done():
     assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
 
 
-# Finish reasons
-
-
 @pytest.mark.parametrize(
     ("said", "has_calls", "finish"),
     [
@@ -184,7 +176,7 @@ def test_an_end_without_done_or_finish_reason_is_none():
 
 
 @pytest.mark.parametrize("reason", ["error", "insufficient_system_resource", "network_error"])
-def test_a_model_that_broke_off(reason: str):
+def test_a_model_that_stopped_early(reason: str):
     with pytest.raises(TransientModelError, match="stopped before"):
         read(chunk(content="x"), chunk(reason))
 
@@ -204,13 +196,10 @@ def test_a_complete_reply_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch
     answer = stream(event(chunk(content="all of it")), event(chunk("stop")), fault="stall")
 
     async def main() -> None:
-        async with Loopback([answer]) as server, asyncio.timeout(2):
+        async with Loopback([answer]) as server, asyncio.timeout(30):
             assert (await complete(model(base_url=server.url), ASK.replace(stream=True))).text == "all of it"
 
     asyncio.run(main())
-
-
-# Content
 
 
 def test_null_and_missing_content():
@@ -290,9 +279,6 @@ def test_the_content_filter():
     assert (found.text, found.finish) == ("He", "filter")
 
 
-# Errors in disguise
-
-
 @pytest.mark.parametrize("end", [True, False])
 def test_an_error_in_a_whole_body(end: bool):
     with pytest.raises(TransientModelError):
@@ -314,32 +300,6 @@ def test_an_error_in_a_choice():
         )
 
 
-def test_two_events_without_a_blank_line():
-    one, two = json.dumps(chunk(content="a")).encode(), json.dumps(chunk("stop", content="b")).encode()
-    assert read(one + b"\n" + two)[0].text == "ab"
-
-
-@pytest.mark.parametrize(
-    ("raw", "text"),
-    [
-        (b'{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":NaN,"finish_reason":"stop"}]}', "a"),
-        (b'{"choices":[{"index":0,"delta":{"content":"a\x01b"},"finish_reason":"stop"}]}', "a\x01b"),
-        (rb'{"choices":[{"index":0,"delta":{"content":"a\ud83d"},"finish_reason":"stop"}]}', "a\ufffd"),
-        (rb'{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00"},"finish_reason":"stop"}]}', "\U0001f600"),
-        (b'\xef\xbb\xbf{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}', "a"),
-    ],
-)
-def test_json_that_is_only_nearly_json(raw: bytes, text: str):
-    found, _ = read(raw)
-    assert found.text == text
-    found.text.encode()
-
-
-def test_nesting_without_end_is_a_typed_error():
-    with pytest.raises(BadReplyError):
-        read(b'{"a":' * 200_000 + b"1" + b"}" * 200_000)
-
-
 def test_unknown_events_are_ignored():
     assert read({"type": "ping"}, chunk(content="a"), {"event": "x"}, chunk("stop"))[0].text == "a"
 
@@ -348,8 +308,6 @@ def test_an_empty_stream_is_no_reply():
     with pytest.raises(BadReplyError):
         read()
 
-
-# Usage
 
 THREE = {"reasoning_tokens": 3}
 

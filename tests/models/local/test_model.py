@@ -1,9 +1,8 @@
-"""A real model in process: constraint, streaming, cache, cancel, and an event loop that stays free."""
+"""A real model in this process: constraints, streaming, the cache, cancelling, a responsive event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 import pytest
 
 from kit import go
-from models_local.local_kit import SMALL, need_model, shared
+from models.local.local_kit import GUARD, SECONDS, SMALL, need_model, shared
 from treadle._models.base import Model, complete
 from treadle._models.local import weights
 from treadle._models.local.model import LocalModel
@@ -26,6 +25,7 @@ from treadle._types.errors import (
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from treadle._types.request import OutputFormat, Reply, Request, TextDelta, ToolSchema, WireCache
 
+pytestmark = GUARD
 SYSTEM = SystemMessage("You answer in few words. " * 6)
 PERSON = {
     "type": "object",
@@ -62,7 +62,7 @@ def schema(value: dict[str, Any]) -> OutputFormat:
 # Without a model.
 
 
-def test_facts_are_known_before_anything_is_loaded():
+def test_the_profile_is_there_before_anything_is_loaded():
     need_model()
     model = LocalModel("qwen2.5-coder-0.5b", n_ctx=4096)
     assert isinstance(model, Model)
@@ -106,10 +106,10 @@ def test_a_damaged_file_is_a_clear_error(tmp_path: Path, content: bytes):
     path = tmp_path / "bad.gguf"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=r"bad\.gguf (is not a GGUF file|cannot be loaded)"):
-        go(complete(LocalModel(path), ask("hi")))
+        go(complete(LocalModel(path), ask("hi")), SECONDS)
     path.unlink()
     with pytest.raises(ModelError, match="no model file"):
-        go(complete(LocalModel(path), ask("hi")))
+        go(complete(LocalModel(path), ask("hi")), SECONDS)
 
 
 # With one.
@@ -129,7 +129,7 @@ def test_constrained_replies_always_fit_their_schema(seed: int):
             assert reply.finish == "stop"
             assert jsonschema_rs.is_valid(wanted, msgspec.json.decode(reply.text)), reply.text
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -144,7 +144,7 @@ def test_any_json_and_grammars():
         assert reply.text[:6] == "maybe "
         assert reply.text[6:].isdecimal()
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -167,7 +167,7 @@ def test_constraints_that_cannot_be_kept_are_refused_not_ignored():
         reply = await complete(shared(), ask("hi", format=schema({**odd, "additionalProperties": False})))
         assert set(msgspec.json.decode(reply.text)) == {"a"}
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -185,7 +185,7 @@ def test_streamed_pieces_make_up_the_reply_and_zero_temperature_repeats():
         assert {reply.text for reply in silent} == {whole.text}
         assert whole.usage.output_tokens <= 20
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -197,36 +197,36 @@ def test_caps_and_stop_words():
         reply = await complete(shared(), ask("Count.", format=words, stop=("three",)))
         assert (reply.text, reply.finish) == ("one two ", "stop")
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 async def rounds(
     component: str, count: int, cache: WireCache | None, messages: list[Message]
 ) -> list[tuple[int, int, int]]:
     """For each round: tokens sent, of which cached, and how many could have been."""
-    found: list[tuple[int, int, int]] = []
-    had = 0
+    results: list[tuple[int, int, int]] = []
+    reusable = 0
     for number in range(count):
         request = Request(messages, format=schema(STEP), component=component, cache=cache, max_tokens=40)
         reply = await complete(shared(), request)
-        found.append((reply.usage.input_tokens, reply.usage.cached_tokens, had))
+        results.append((reply.usage.input_tokens, reply.usage.cached_tokens, reusable))
         # The last token written ended the reply and was never evaluated.
-        had = reply.usage.input_tokens + reply.usage.output_tokens - 1
+        reusable = reply.usage.input_tokens + reply.usage.output_tokens - 1
         messages += [
             AssistantMessage(reply.text, dialect="schema"),
             UserMessage(f"Result {number}: 42", kind="observation"),
         ]
-    return found
+    return results
 
 
 @pytest.mark.model
-def test_a_round_pays_only_for_what_is_new():
+def test_a_round_evaluates_only_what_is_new():
     async def main() -> None:
-        found = await rounds("loop", 3, WireCache(), [SYSTEM, UserMessage("What is the answer?")])
-        for _, cached, reusable in found[1:]:
-            assert cached >= 0.95 * reusable, found
+        results = await rounds("loop", 3, WireCache(), [SYSTEM, UserMessage("What is the answer?")])
+        for _, cached, reusable in results[1:]:
+            assert cached >= 0.95 * reusable, results
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -241,14 +241,16 @@ def test_components_do_not_evict_each_other():
             (sent, cached, _), *_ = await rounds(component, 1, cache, messages)
             assert cached >= 0.6 * sent, component
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
-def test_cancel_is_immediate_and_frees_the_slots_within_a_batch():
+def test_a_cancelled_request_stops_and_frees_its_slot():
     async def main() -> None:
         model = shared()
         await model.load()
+        assert model._runtime is not None
+        slots = model._runtime.slots._slots
         long = "word " * 900
         for wait_for_text in (False, True):
             streams = [
@@ -259,20 +261,22 @@ def test_cancel_is_immediate_and_frees_the_slots_within_a_batch():
             if wait_for_text:
                 await asyncio.gather(*tasks)
             else:
-                await asyncio.sleep(0.3)
-                assert not any(task.done() for task in tasks)
-            begun = time.monotonic()
+                while not all(slot.busy for slot in slots):  # noqa: ASYNC110 - set by other threads
+                    await asyncio.sleep(0.01)
+            sizes = [slot.size for slot in slots]
             for task, stream in zip(tasks, streams, strict=True):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 await stream.aclose()
-            assert time.monotonic() - begun < 0.2
-            # Both slots were taken: an answer now means that one is free again.
+            # Both slots were taken: a reply now means that one is free again.
             reply = await complete(model, ask("Hi!", max_tokens=1, component="next"))
             assert reply.usage.output_tokens == 1
-            assert time.monotonic() - begun < 12, "900 words would take longer than this to read"
+            while any(slot.busy for slot in slots):  # noqa: ASYNC110 - set by other threads
+                await asyncio.sleep(0.01)
+            # A slot's size is set when its request is complete: at most the last one was.
+            assert sum(slot.size != size for slot, size in zip(slots, sizes, strict=True)) <= 1
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -280,36 +284,37 @@ def test_the_event_loop_stays_free():
     async def main() -> None:
         model = shared()
         await model.load()
-        gaps: list[float] = []
+        ticks = 0
 
         async def tick() -> None:
+            nonlocal ticks
             while True:
-                begun = time.perf_counter()
-                await asyncio.sleep(0.002)
-                gaps.append(time.perf_counter() - begun)
+                await asyncio.sleep(0.001)
+                ticks += 1
 
         ticker = asyncio.create_task(tick())
         await complete(model, ask("Tell me a long story about a loom. " * 4, stream=True, max_tokens=40))
         ticker.cancel()
-        gaps.sort()
-        assert len(gaps) > 20
-        # Other processes may take the processor from us now and then; the model must not.
-        assert gaps[int(len(gaps) * 0.9)] < 0.05
-        assert gaps[-1] < 0.5
+        # A model that blocked the loop would allow at most one tick between two of its 40 tokens.
+        assert ticks > 50
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
-def test_what_does_not_fit_is_refused_before_it_is_read():
+def test_what_does_not_fit_is_refused_before_it_is_evaluated():
     async def main() -> None:
-        begun = time.monotonic()
+        need_model()
+        model = LocalModel(SMALL, n_ctx=2048, slots=1, batch=32)
         for words in (5000, 1970):
             with pytest.raises(ContextOverflowError, match="2048"):
-                await complete(shared(), ask("word " * words))
-        assert time.monotonic() - begun < 5
+                await complete(model, ask("word " * words))
+        # What a refused prompt has left in the cache shows how much of it was evaluated.
+        shorter = await complete(model, ask("word " * 100, max_tokens=1))
+        assert shorter.usage.cached_tokens < 0.7 * shorter.usage.input_tokens
+        await model.aclose()
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -326,7 +331,7 @@ def test_no_message_can_forge_a_turn():
         assert "<|im_end| >" in prompt
         assert "<|nobody|> and <s>me</s>" in prompt
 
-    go(main(), 100)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -340,7 +345,7 @@ def test_more_requests_than_slots_queue():
         for reply in replies:
             assert set(msgspec.json.decode(reply.text)) == {"name", "age", "pets"}
 
-    go(main(), 110)
+    go(main(), SECONDS)
 
 
 @pytest.mark.model
@@ -361,4 +366,4 @@ def test_tools_of_the_template_go_through_the_runtimes_own_reader():
         # The same file and options as the other tests' model: nothing is loaded twice.
         assert model._runtime is shared()._runtime
 
-    go(main(), 100)
+    go(main(), SECONDS)
