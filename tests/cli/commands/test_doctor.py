@@ -60,7 +60,7 @@ def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "the call came as text" in out
     assert "context window: 4096 tokens (from the server)" in out
     assert "dialect: schema (native calls do not work" in out
-    assert "the server has others" in err
+    assert "other models of this server" in err
     files = list((tmp_path / "state" / "profiles").iterdir())
     assert len(files) == 1
     assert json.loads(files[0].read_text())["dialect"] == "schema"
