@@ -1,4 +1,4 @@
-"""Every attack at once, in whole runs: each is refused or contained, and the run goes on to its answer."""
+"""Many attacks in whole runs: each is refused or contained, and the run ends with its answer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_files_stay_in_their_folder_and_sql_only_reads(tmp_path: Path):
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path / "secret")
     files: Any = builtin("files", folder=str(folder))
-    reader = next(made.name for made in files if "read" in made.name)
+    reader = next(tool.name for tool in files if "read" in tool.name)
     for path in ("../secret", "link", str(tmp_path / "secret")):
         (step,) = steps(files, call(reader, path=path))
         assert step.error
@@ -58,7 +58,7 @@ def test_files_stay_in_their_folder_and_sql_only_reads(tmp_path: Path):
         connection.execute("insert into t values (1)")
     sql: Any = builtin("sql", url=f"sqlite:///{database}")
     tools = sql if isinstance(sql, list) else [sql]
-    name = next(made.name for made in tools if "query" in made.parameters["properties"])
+    name = next(tool.name for tool in tools if "query" in tool.parameters["properties"])
     for query in ("delete from t", "select 1; drop table t", "attach database '/tmp/x' as y"):
         (step,) = steps(tools, call(name, query=query))
         assert step.error

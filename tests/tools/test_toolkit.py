@@ -95,7 +95,7 @@ def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "expected"),
     [
         ({"name": "my tool"}, "try name='my_tool'"),
         ({"timeout": 0}, "timeout"),
@@ -106,8 +106,8 @@ def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
         ({"execute": "plain"}, "execute"),
     ],
 )
-def test_a_tool_written_by_hand_is_checked(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
+def test_a_tool_written_by_hand_is_checked(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         Toolkit([raw(**changes)])
 
 

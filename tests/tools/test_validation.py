@@ -100,7 +100,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("parameters", "expected"),
     [
         (None, ["'bad'", "dict", "NoneType"]),
         ("{}", ["'bad'", "dict", "str"]),
@@ -118,10 +118,10 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
         (schema(a={"default": {1, 2}}), ["plain JSON"]),
     ],
 )
-def test_a_schema_that_cannot_be_checked_is_refused(parameters: Any, words: list[str]) -> None:
+def test_a_schema_that_cannot_be_checked_is_refused(parameters: Any, expected: list[str]) -> None:
     with pytest.raises(SchemaError) as caught:
         check_schema(parameters, "bad")
-    assert [word for word in words if word not in str(caught.value)] == []
+    assert [text for text in expected if text not in str(caught.value)] == []
     with pytest.raises(SchemaError):
         check_schema(parameters, "bad")
 

@@ -1,4 +1,4 @@
-"""The built-ins as a whole: named, described, checkable, lazy, and harmless inside a run."""
+"""All built-ins: named, described, with valid schemas, imported lazily, and harmless inside a run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def make(name: str, folder: Path) -> list[Tool]:
         "sql": {"url": folder / "x.db"},
         "retrieval": {"path": folder / "kb.db"},
     }
-    made = builtin(name, **params.get(name, {}))
-    return made if isinstance(made, list) else [made]
+    tools = builtin(name, **params.get(name, {}))
+    return tools if isinstance(tools, list) else [tools]
 
 
 @pytest.mark.parametrize("name", BUILTINS)
@@ -47,7 +47,7 @@ def test_all_together_have_unique_names(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "said"),
+    ("name", "params", "message"),
     [
         ("wikipeda", {}, "did you mean 'wikipedia'"),
         ("xyzzy", {}, "expected one of: arxiv"),
@@ -58,8 +58,8 @@ def test_all_together_have_unique_names(tmp_path: Path):
         ("sql", {"url": "oracle://x"}, "names no supported database"),
     ],
 )
-def test_mistakes_name_the_fix(name: str, params: dict[str, Any], said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_mistakes_name_the_fix(name: str, params: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
         builtin(name, **params)
 
 

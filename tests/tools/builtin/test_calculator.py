@@ -95,7 +95,7 @@ def test_values(expression: str, value: str):
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("", "empty"),
         ("   ", "empty"),
@@ -120,8 +120,8 @@ def test_values(expression: str, value: str):
         ("round(1, 1000)", "whole number"),
     ],
 )
-def test_errors_say_what_is_wrong(expression: str, said: str):
-    with pytest.raises(ToolError, match=said):
+def test_errors_say_what_is_wrong(expression: str, message: str):
+    with pytest.raises(ToolError, match=message):
         calculate(expression)
 
 

@@ -63,14 +63,14 @@ def texts(response: Any) -> str:
 
 
 def test_everything(modules: Path):
-    asked: list[str] = []
+    prompts: list[str] = []
 
     async def elicit(message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        asked.append(message)
+        prompts.append(message)
         return None
 
     async def sample(messages: Sequence[Message], max_tokens: int) -> str:
-        asked.append(str(messages[-1]))
+        prompts.append(str(messages[-1]))
         return "sampled words"
 
     async def main() -> None:
@@ -94,7 +94,7 @@ def test_everything(modules: Path):
             await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10})
         )
         assert "declin" in texts(await everything.call("trigger-elicitation-request", {})).lower()
-        assert len(asked) == 2
+        assert len(prompts) == 2
         assert (await everything.call("get-sum", {"a": "x"})).error
         assert {"get-structured-content", "get-resource-links"} <= names
 

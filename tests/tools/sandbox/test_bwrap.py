@@ -91,6 +91,10 @@ def test_code_that_never_ends_is_stopped(code: str):
     assert "longer than 2 s" in run(code, limits=SHORT).error
 
 
+def test_code_that_is_too_long_is_not_run():
+    assert "too long: more than 10 characters" in run("print('x' * 10)", limits=SandboxLimits(code_chars=10)).error
+
+
 def test_javascript():
     if not shutil.which("node"):
         pytest.skip("there is no node here")

@@ -33,8 +33,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
-    made: list[Tool] = sql(url, **options)
-    return {tool.name.removeprefix("sql_"): tool.execute for tool in made}
+    tools: list[Tool] = sql(url, **options)
+    return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
 
 
 def test_effects(path: Path):

@@ -36,7 +36,7 @@ Tortoises are <b>reptiles</b>; it&#x27;s a family.</a></div></div>
 
 
 def test_duckduckgo():
-    result, asked = ask(lambda url: duckduckgo(base_url=f"{url}/html/"), {"/html/": DUCK}, query="tortoise & hare")
+    result, requests = ask(lambda url: duckduckgo(base_url=f"{url}/html/"), {"/html/": DUCK}, query="tortoise & hare")
     assert result == SearchResult(
         "tortoise & hare",
         (
@@ -48,7 +48,7 @@ def test_duckduckgo():
             Hit("The hare", "https://www.example.org/hare"),
         ),
     )
-    assert (asked[0].method, asked[0].body) == ("POST", b"q=tortoise+%26+hare&b=&kl=wt-wt")
+    assert (requests[0].method, requests[0].body) == ("POST", b"q=tortoise+%26+hare&b=&kl=wt-wt")
 
 
 def test_duckduckgo_finds_nothing():
@@ -58,7 +58,7 @@ def test_duckduckgo_finds_nothing():
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "message"),
     [
         (lambda _: web.Response(status=202, text="<form id='challenge-form'>"), "asks for a human"),
         ('<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>', "asks for a human"),
@@ -66,6 +66,6 @@ def test_duckduckgo_finds_nothing():
         (lambda _: web.Response(status=429), "too many requests"),
     ],
 )
-def test_duckduckgo_refuses(page: Any, said: str):
-    with pytest.raises(ToolError, match=said):
+def test_duckduckgo_refuses(page: Any, message: str):
+    with pytest.raises(ToolError, match=message):
         ask(lambda url: duckduckgo(base_url=url), {"/": page}, query="x")

@@ -37,7 +37,7 @@ FOUND = {
 
 def test_pubmed():
     pages = {"/esearch.fcgi": FOUND, "/efetch.fcgi": lambda _: web.Response(text=ARTICLES, content_type="text/xml")}
-    result, asked = ask(
+    result, requests = ask(
         lambda url: pubmed(base_url=url, key="k", email="a@b.example"), pages, query="novel coronavirus"
     )
     (article,) = result.articles
@@ -50,8 +50,8 @@ def test_pubmed():
         "10.1056/NEJMoa2001017",
         "https://pubmed.ncbi.nlm.nih.gov/31978945/",
     )
-    assert asked[0].query["term"] == "novel coronavirus"
-    assert asked[1].query == {
+    assert requests[0].query["term"] == "novel coronavirus"
+    assert requests[1].query == {
         "db": "pubmed",
         "tool": "treadle",
         "email": "a@b.example",
@@ -63,12 +63,12 @@ def test_pubmed():
 
 
 def test_pubmed_finds_nothing_or_refuses():
-    result, asked = ask(
+    result, requests = ask(
         lambda url: pubmed(base_url=url),
         {"/esearch.fcgi": {"esearchresult": {"count": "0", "idlist": []}}},
         query="xyzzy",
     )
-    assert (result.articles, len(asked)) == ((), 1)
+    assert (result.articles, len(requests)) == ((), 1)
     with pytest.raises(ToolError, match="Empty term"):
         ask(
             lambda url: pubmed(base_url=url),
