@@ -4,8 +4,8 @@
     python benchmarks/overhead.py --short             # fewer and smaller measurements: the form the tests run
     python benchmarks/overhead.py --only growth       # some rows
 
-Never absolute times where a ratio says it: both sides are measured turn by turn on the same machine, and the least of several is
-compared. The row beside httpx is there when httpx is installed.
+Never absolute times where a ratio says it: both sides are measured turn by turn on the same machine, and the least of
+several is compared. The row beside httpx is there when httpx is installed.
 """
 
 from __future__ import annotations

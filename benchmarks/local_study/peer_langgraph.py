@@ -1,4 +1,4 @@
-"""LangGraph's prebuilt agent, which LangChain 1.x calls `create_agent`, with LangChain's model class for OpenAI-compatible servers."""
+"""LangGraph's prebuilt agent (`create_agent` in LangChain 1.x), with LangChain's class for OpenAI-compatible servers."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ async def answer(case: Case) -> tuple[str, str]:
         client_kwargs={"http_client": client},
         temperature=0,
         max_tokens=MAX_TOKENS,
-        # Its default, "required", keeps llama.cpp from ending a reply that holds no call in the model's own markup: this model
-        # writes its calls as plain JSON, which smolagents reads, and then blank lines up to the limit.
+        # Its default, "required", keeps llama.cpp from ending a reply that holds no call in the model's own markup:
+        # this model writes its calls as plain JSON, which smolagents reads, and then blank lines up to the limit.
         tool_choice="auto",
     )
     agent = ToolCallingAgent(
