@@ -11,6 +11,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "treadle"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 INTERNALS = sorted((ROOT / "docs" / "internals").glob("*.md"))
 
 
@@ -36,6 +37,13 @@ def test_paths_of_a_folder_exist(page: Path):
     folder = SOURCE / f"_{page.stem}"
     bases = (ROOT, SOURCE, folder, *folder.rglob("*"))
     assert [path for path in paths_in(page) if not any((base / path).exists() for base in bases)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_tests_that_are_named_exist(page: Path):
+    """As a path in backticks, alone or after `pytest`, with or without the name of a test."""
+    named = re.findall(r"[`\s]((?:tests|benchmarks|scripts|examples|evals)/[\w./-]+)", page.read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path.rstrip(".")).exists()] == []
 
 
 def test_every_folder_of_the_source_has_its_page():
