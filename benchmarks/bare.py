@@ -60,7 +60,7 @@ class Bare:
 
 
 async def bare_stream(post_lines: PostLines) -> AsyncIterator[str]:
-    """The same loop with streamed replies; yields the text of the answer as it arrives. The server sends calls in one piece."""
+    """The same loop with streamed replies; yields the text of the answer as it arrives. Calls arrive in one piece."""
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
     while True:
         calls: list[Any] = []

@@ -128,7 +128,7 @@ def checkpointer(path: Path, after: int) -> Any:
 
 
 def work(folder: Path, *, as_tasks: bool, after: int = 0, kill_in: KillIn = None) -> None:
-    """Start the run, or go on with it if it has a checkpoint; the outcome is written to a file."""
+    """Start the run, or resume it if it has a checkpoint; the outcome is written to a file."""
     from langgraph.graph import START, MessagesState, StateGraph
     from langgraph.prebuilt import ToolNode, tools_condition
 

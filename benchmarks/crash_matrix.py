@@ -2,8 +2,8 @@
 
     python benchmarks/crash_matrix.py            # prints: kills tried, runs lost, effects doubled
 
-Every kill is a real SIGKILL of a real process that writes to a SQLite journal; effects are lines in another file. Needs a
-system with fork (not Windows).
+Every kill is a real SIGKILL of a real process that writes to a SQLite journal; effects are lines in another file. Needs
+a system with fork (not Windows).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/dag_kill.py                # at every record boundary and in every tool
     python benchmarks/dag_kill.py --every 6      # at every sixth of these instants
 
-Every kill is a real SIGKILL of a real process that writes to a SQLite journal. The requests to the model and the effects of
-the tools are lines in another file. Needs a system with fork (not Windows).
+Every kill is a real SIGKILL of a real process that writes to a SQLite journal. The requests to the model and the
+effects of the tools are lines in another file. Needs a system with fork (not Windows).
 """
 
 from __future__ import annotations

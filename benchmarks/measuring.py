@@ -1,4 +1,4 @@
-"""How the scripts measure: both sides in turn in one process, the smallest of several results, against another process."""
+"""How the scripts measure: both sides in turn in one process, and the smallest of several results counts."""
 
 from __future__ import annotations
 

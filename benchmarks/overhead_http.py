@@ -116,8 +116,11 @@ class Ticks:
 
 
 async def growth(stage: Stage) -> dict[str, float]:
-    """The last steps of a long run beside its first. The cost of sending the longer requests is measured by a loop that only
-    sends them, without building them: every loop has at least this cost."""
+    """The last steps of a long run beside its first.
+
+    The cost of sending the longer requests is measured by a loop that only sends them, without building them: every
+    loop has at least this cost.
+    """
     url = stage.url("k200")
     post = poster(stage.session, url)
     bodies: list[bytes] = []
@@ -171,7 +174,7 @@ async def memory(stage: Stage) -> dict[str, float]:
 
 
 async def first_token(stage: Stage) -> dict[str, float]:
-    """CPU until the first piece of the answer, as a ratio, and how much later ours arrives. One step with a tool is before."""
+    """CPU until the first piece of the answer, as a ratio, and how much later ours arrives (after one step)."""
     from treadle._types.events import TextStreamed
 
     url = stage.url("k1-i2")

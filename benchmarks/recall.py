@@ -148,8 +148,9 @@ async def main() -> None:
         await journal.aclose()
         cells = [
             options.model, "asked at the end" if late else "known from the start",
-            "summarised" if summarise else "left out", "yes" if result["in_window"] else "no", "yes" if result["answered"] else "no", result["summaries"],
-            result["usage"].input_tokens, result["usage"].output_tokens, f"{result['seconds']:.0f}",
+            "summarised" if summarise else "left out", "yes" if result["in_window"] else "no",
+            "yes" if result["answered"] else "no", result["summaries"], result["usage"].input_tokens,
+            result["usage"].output_tokens, f"{result['seconds']:.0f}",
         ]  # fmt: skip
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
         print(f"<!-- {result['answer'][:300]!r}; page 3 itself still there: {result['page_in_window']} -->", flush=True)

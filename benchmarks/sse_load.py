@@ -186,9 +186,11 @@ async def idle_conversations(count: int, folder: str) -> dict[str, Any]:
     for number in range(count):
         run = f"idle-{number:08}"
         events = [
-            RunStarted(f"Question {number}", "demo", conversation=run), AnswerStarted("loop"), AnswerDone("x" * 500, "loop"),
+            RunStarted(f"Question {number}", "demo", conversation=run),
+            AnswerStarted("loop"),
+            AnswerDone("x" * 500, "loop"),
             RunFinished("answer", "x" * 500),
-        ]  # fmt: skip
+        ]
         await journal.append([Record(run, seq, 1.0 * number, event) for seq, event in enumerate(events)])
     await journal.aclose()
     sizes: dict[str, float] = {}

@@ -21,7 +21,7 @@ DIALECTS = ("auto", "direct", "schema", "native", "json", "array", "action")
 
 
 def local_model(name: str, who: str) -> LocalModel:
-    """The model as a user would create it. Native calls must be enabled, as the profile of the model does not list them."""
+    """The model as a user would create it. Native calls must be enabled: its profile does not list them."""
     return LocalModel(name, n_ctx=4096, slots=2, abilities={"tool_call": True} if who == "native" else None)
 
 

@@ -25,7 +25,7 @@ class Case(Struct, frozen=True):
 
 
 def typed(tool: Tool, raises: type[Exception]) -> Callable[..., Any]:
-    """A tool as a plain annotated function, with the descriptions of its parameters, its errors turned into `raises`."""
+    """A tool as a plain annotated function, with descriptions of its parameters; its errors become `raises`."""
     from pydantic import Field
 
     def function(**kwargs: Any) -> Any:

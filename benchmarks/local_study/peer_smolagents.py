@@ -23,8 +23,8 @@ class Offered(Tool):
         self.name = tool.name
         self.description = tool.description
         self.inputs = {
-            name: {"type": told["type"], "description": told["description"]}
-            for name, told in tool.parameters["properties"].items()
+            name: {"type": schema["type"], "description": schema["description"]}
+            for name, schema in tool.parameters["properties"].items()
         }
         self.forward = tool.execute
         super().__init__()

@@ -110,7 +110,7 @@ async def _start(python: Path, who: str, model: str, address: str, instructions:
 
 
 async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
-    """One task. The child reports each call and request at once, so that they are counted even if it has to be killed."""
+    """One task. The child reports each call and request at once, so that they count even if it has to be killed."""
     calls: list[RecordedCall] = []
     rounds: list[Round] = []
     assert child.stdin is not None

@@ -20,7 +20,7 @@ def markdown(
     model: str | None = None,
     who: Sequence[str] = (),
 ) -> str:
-    """For every model and label a table of the tasks solved and one of the effort, over the tasks that all have done."""
+    """For every model and label a table of tasks solved and one of the effort, over the tasks that all have done."""
     order = {name: index for index, name in enumerate(who)}
     groups: dict[tuple[str, str], dict[str, dict[str, Row]]] = {}
     for row in rows:
@@ -107,8 +107,8 @@ def _effort(lines: dict[str, list[Row]]) -> list[list[str]]:
     return table
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "-"
+def _percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.0f} %" if total else "-"
 
 
 def _table(rows: list[list[str]]) -> str:
