@@ -1,6 +1,6 @@
 """Builds the page when the package is built, so that a wheel has it and an sdist carries it.
 
-An editable install goes without: `python3 tasks.py page` builds it there. TREADLE_WITHOUT_PAGE=1 leaves it out on purpose.
+An editable install does not build it (`python3 tasks.py page` does). TREADLE_WITHOUT_PAGE=1 omits it on purpose.
 """
 
 from __future__ import annotations

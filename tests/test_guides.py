@@ -24,7 +24,7 @@ def paths_in(page: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_paths_exist(name: str):
     paths = paths_in(ROOT / name)
     assert len(paths) > 10
@@ -32,7 +32,7 @@ def test_paths_exist(name: str):
     assert [path for path in paths if not any((base / path).exists() for base in bases)] == []
 
 
-@pytest.mark.parametrize("page", [page for page in INTERNALS if page.stem != "engine"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda page: page.stem)
 def test_paths_of_a_folder_exist(page: Path):
     folder = SOURCE / f"_{page.stem}"
     bases = (ROOT, SOURCE, folder, *folder.rglob("*"))

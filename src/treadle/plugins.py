@@ -8,6 +8,7 @@ from treadle._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from treadle._dialects.base import Decision as Decision
+    from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Pause as Pause
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._plugins.code import CodeMode as CodeMode
@@ -52,6 +53,7 @@ _LAZY_IMPORTS = {
     "Plugin": "_engine.plugin",
     "QuestionRewrite": "_plugins.thinking.rewrite",
     "Reflection": "_plugins.thinking.reflection",
+    "RunContext": "_engine.context",
     "TaskAnalysis": "_plugins.thinking.analysis",
     "Telemetry": "_plugins.telemetry",
     "ToolOutcome": "_tools.base",

@@ -10,6 +10,7 @@ import pytest
 
 from kit import call, echo, go
 from treadle import Agent, DagAgent, ModelRegistry, ScriptedModel, tool
+from treadle._engine.context import execution_of
 from treadle._flows.dag.picture import mermaid, svg
 from treadle._flows.dag.plan import DagStep, Plan, resolve
 from treadle._journal.sqlite import SqliteJournal
@@ -195,7 +196,7 @@ def test_an_interrupt_replans_for_free_and_cancel_stops_steps():
         run.cancel()
         result = await run
         assert result.stop_reason == "cancelled"
-        assert not run.children
+        assert not execution_of(run.context).life.children
 
     go_virtual(main())
 

@@ -215,7 +215,8 @@ def test_extras_go_to_the_next_call_only_and_win():
 
 
 def test_after_a_crash_the_next_call_is_told_that_they_are_gone():
-    from treadle._engine.run import Run
+    from treadle._engine.core.blueprint import Origin
+    from treadle._engine.run import new_run
 
     @tool
     async def first() -> ToolResponse:
@@ -229,8 +230,8 @@ def test_after_a_crash_the_next_call_is_told_that_they_are_gone():
         cut = next(i for i, record in enumerate(whole.records) if isinstance(record.event, ToolDone)) + 1
         second = Agent(ScriptedModel([call("echo", text="x"), call("echo", text="x"), "done"]), [first, echo])
         loaded = await second.load(whole)
-        replica = Run(loaded.blueprint, "q", run_id="copy", records=whole.records[:cut])
-        result = await second.restart(replica)
+        replica = new_run(loaded.blueprint, Origin(run_id="copy", question="q"), records=whole.records[:cut])
+        result = await second.launch(replica)
         assert [step.error for step in result.steps] == ["", "lost_extras", ""]
         assert "gone" in result.steps[1].observation
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kit import assert_paired, call, go
 from scripts import BOUND, TEXT, TOOLS, actions, dialects, reply
 from treadle import Agent, RetryPolicy, ScriptedModel, TreadleError
-from treadle._engine.run import Run
+from treadle._engine.core.blueprint import Origin
+from treadle._engine.run import Run, new_run
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import Message
 from treadle._types.request import RawCall, Reply
@@ -110,9 +111,9 @@ def test_a_log_cut_anywhere_can_be_gone_on_with(script: list[Any], dialect: str,
         cut = data.draw(st.integers(1, len(run.records)))
         second, _ = agent([])
         partial = await second.load(run)
-        replica = Run(partial.blueprint, "question", run_id=run.id, records=run.records[:cut])
+        replica = new_run(partial.blueprint, Origin(run_id=run.id, question="question"), records=run.records[:cut])
         done = {step.call_id: step.observation for step in replica.state.steps}
-        result = await second.restart(replica)
+        result = await second.launch(replica)
         assert_paired(result.messages)
         assert result.stop_reason in ("answer", "final_tool", "limit", "stuck", "cancelled", "error")
         for step in result.steps:

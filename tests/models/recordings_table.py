@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 
+from models.contract import model_for
+from models.loopback import Loopback
+from models.recordings import Pair, expected, pairs
+from models.test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 from treadle._models.base import complete
 from treadle._types.errors import ModelError
 from treadle._types.request import Request
-
-from .contract import model_for
-from .loopback import Loopback
-from .recordings import Pair, expected, pairs
-from .test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 
 COLUMNS = (
     "api",
@@ -34,17 +33,17 @@ async def judge(pair: Pair, size: int | None) -> dict[str, bool]:
     async with Loopback([answer_of(pair, size)]) as server:
         request: Request = REQUEST.replace(stream=pair.sse)
         try:
-            found = got(await complete(model_for(pair.api, server.url, pair.provider), request))
+            actual = got(await complete(model_for(pair.api, server.url, pair.provider), request))
         except ModelError as error:
             return {"errors typed": type(error) is wanted.error}
     if wanted.error:
         return {"errors typed": False}
     return {
-        "text": found.text == wanted.text,
-        "calls": same(found, wanted),
-        "reasoning": found.reasoning == wanted.reasoning,
-        "usage": found.usage == wanted.usage,
-        "finish": found.finish == wanted.finish,
+        "text": actual.text == wanted.text,
+        "calls": same(actual, wanted),
+        "reasoning": actual.reasoning == wanted.reasoning,
+        "usage": actual.usage == wanted.usage,
+        "finish": actual.finish == wanted.finish,
     }
 
 
@@ -61,9 +60,8 @@ async def main() -> None:
             f"| {' | '.join(key)} | {len(verdicts)} | {' | '.join(share(verdicts, column) for column in COLUMNS[4:])} |"
         )
     everything = [verdict for verdicts in rows.values() for verdict in verdicts]
-    print(
-        f"| all |  |  | {len(everything)} of {len(pairs())} | {' | '.join(share(everything, column) for column in COLUMNS[4:])} |"
-    )
+    shares = " | ".join(share(everything, column) for column in COLUMNS[4:])
+    print(f"| all |  |  | {len(everything)} of {len(pairs())} | {shares} |")
 
 
 def share(verdicts: list[dict[str, bool]], column: str) -> str:

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
+from models.contract import model_for
+from models.loopback import Answer, Loopback, split
+from models.recordings import Expected, Pair, expected, pairs
 from treadle._models.base import complete
 from treadle._models.http_model import HttpModel
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta
-
-from .contract import model_for
-from .loopback import Answer, Loopback, split
-from .recordings import Expected, Pair, expected, pairs
 
 REQUEST = Request([UserMessage("hi")])
 
@@ -43,8 +42,8 @@ def got(reply: Reply) -> Expected:
     )
 
 
-def same(found: Expected, wanted: Expected) -> bool:
-    """Arguments are compared as values (their spacing is the model's own), and an id is only compared where there was one."""
+def same(actual: Expected, wanted: Expected) -> bool:
+    """Arguments are compared as values, because their spacing varies; an id is compared only where there was one."""
 
     def calls(value: Expected) -> list[Any]:
         return [
@@ -52,8 +51,8 @@ def same(found: Expected, wanted: Expected) -> bool:
             for (call_id, name, arguments), (wanted_id, _, _) in zip(value.calls, wanted.calls, strict=False)
         ]
 
-    plain = [(value.text, value.reasoning, value.usage, value.finish, len(value.calls)) for value in (found, wanted)]
-    return plain[0] == plain[1] and calls(found) == calls(wanted)
+    plain = [(value.text, value.reasoning, value.usage, value.finish, len(value.calls)) for value in (actual, wanted)]
+    return plain[0] == plain[1] and calls(actual) == calls(wanted)
 
 
 def check_deltas(deltas: list[Delta], reply: Reply) -> None:

@@ -71,7 +71,7 @@ def counted(entry: Any, request: Request) -> Any:
     )
 
 
-def said(request: Request) -> str:
+def request_text(request: Request) -> str:
     """All the text of a request."""
     return "\n".join(
         message.text if hasattr(message, "text") else text_of(message.content) for message in request.messages
@@ -136,7 +136,7 @@ async def restarted(agent: Any, run: Run, records: int) -> Run:
     """The run as it would go on if the process had died after so many records."""
     stored = agent.journal = MemoryJournal()
     await stored.append(run.records[:records])
-    return agent.restart(await agent.load(run.id))
+    return agent.launch(await agent.load(run.id))
 
 
 def structured(request: Request, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""MCP servers in runs: offered, followed, gone on with, and agents from documents that use them."""
+"""MCP servers in runs: their tools are offered, followed while they change, and there again after a resume."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from kit import add, call, go
 from treadle import Agent, ScriptedModel, tool
@@ -14,6 +15,7 @@ from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp import McpTools
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
 from treadle._tools.mcp.client import McpConnection
+from treadle._types.errors import ConfigError
 from treadle._types.events import Noted, ToolDone, ToolsChanged
 from treadle._types.messages import text_of
 
@@ -84,7 +86,7 @@ def test_a_server_that_is_not_there_costs_its_tools_only():
     go(main())
 
 
-def test_a_run_that_goes_on_has_them_again():
+def test_a_resumed_run_has_them_again():
     journal = MemoryJournal()
 
     async def main() -> None:
@@ -114,10 +116,55 @@ def test_a_run_that_goes_on_has_them_again():
             again = await Agent(model, [pid], plugins=[McpTools(server)], journal=journal).resume(name)
             assert again.answer == "done"
             assert [step.tool for step in again.steps] == ["pid", "custom_tool"]
-            said = again.steps[1].observation
-            assert said == "cba" if name == "copy" else "cannot be reached" in said
+            observation = again.steps[1].observation
+            assert observation == "cba" if name == "copy" else "cannot be reached" in observation
 
     go(main(), 60)
+
+
+def test_a_name_that_is_taken_gets_the_servers_name_then_a_number():
+    @tool(name="test_pid")
+    async def test_pid() -> str:
+        """Has the name that the server's tool would get."""
+        return "mine too"
+
+    model = ScriptedModel(["done"])
+    go(Agent(model, [pid, test_pid], plugins=[McpTools(connection(), only=("pid",))]).run("q"))
+    assert [tool.name for tool in model.requests[0].tools] == ["pid", "test_pid", "pid_2"]
+
+
+class Server(Struct):
+    """A server as a document describes it."""
+
+    command: str = ""
+    args: list[str] = []
+    env: dict[str, str] = {}
+    url: str = ""
+    headers: dict[str, str] = {}
+    transport: str = "http"
+    timeout: float = 30.0
+    variables: dict[str, str] = {}
+
+
+def test_a_document_fills_its_variables_into_every_text():
+    described = Server(
+        url="https://{host}/mcp",
+        headers={"Authorization": "Bearer {key}"},
+        transport="sse",
+        variables={"host": "h", "key": "k"},
+    )
+    plugin = McpTools.from_settings("docs", described, only=("find",))
+    endpoint = plugin.connection.endpoint
+    assert (plugin.name, endpoint.url, endpoint.transport) == ("mcp:docs", "https://h/mcp", "sse")
+    assert endpoint.headers == {"Authorization": "Bearer k"}
+    local = McpTools.from_settings("files", Server("{tool}", ["{folder}"], {"A": "{tool}"}, variables={"tool": "t"}))
+    assert (local.connection.endpoint.command, local.connection.endpoint.args) == ("t", ("{folder}",))
+    assert local.connection.endpoint.env == {"A": "t"}
+
+
+def test_a_document_without_command_and_url_is_an_error_that_names_the_server():
+    with pytest.raises(ConfigError, match="MCP server 'docs'"):
+        McpTools.from_settings("docs", Server())
 
 
 def test_tool_selection_sees_them():

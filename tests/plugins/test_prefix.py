@@ -8,6 +8,7 @@ import pytest
 
 from kit import add, call, echo, go
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
+from treadle._engine.context import execution_of
 from treadle._engine.plugin import Plugin
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._plugins.memory.citations import Citations
@@ -128,13 +129,13 @@ def test_a_break_is_found_and_the_component_named():
 
         async def before_round(self, run: Any) -> None:
             if run.state.iteration == 2:
-                messages = run.renderer.messages
-                place = next(
-                    place
-                    for place, message in enumerate(messages)
+                messages = execution_of(run).renderer.messages
+                index = next(
+                    index
+                    for index, message in enumerate(messages)
                     if isinstance(message, UserMessage) and message.kind == "note"
                 )
-                messages[place] = UserMessage("the time is now 12:01", kind="note")
+                messages[index] = UserMessage("the time is now 12:01", kind="note")
 
     model = ScriptedModel([call("echo", text="1"), call("echo", text="2"), "done"])
     run: Any = None
@@ -169,7 +170,7 @@ def test_declared_breaks_are_no_breaks():
 
         async def after_round(self, run: Any) -> None:
             if run.state.iteration == 1:
-                await run.set_tools(["add"], "no more echo")
+                await run.offer_tools(["add"], "no more echo")
 
     held: list[Any] = []
 
@@ -179,4 +180,4 @@ def test_declared_breaks_are_no_breaks():
 
     go(main())
     assert prefix_breaks(model.requests, held[0].records) == []
-    assert [found.place for found in prefix_breaks(model.requests)] == [-1]
+    assert [broken.index for broken in prefix_breaks(model.requests)] == [-1]

@@ -7,27 +7,19 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, go
+from plugins.probe import Probe
 from plugins.scenes import answer_in
-from treadle import Agent, Plugin, ScriptedModel
+from treadle import Agent, ScriptedModel
 from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
 from treadle._types.events import Noted
 from treadle._types.messages import ToolCall
 
 
-class Probe(Plugin):
-    name = "probe"
-
-    def __init__(self, look: Any) -> None:
-        self.look = look
-
-    async def before_finish(self, run: Any, answer: str) -> str:
-        await self.look(run)
-        return answer
-
-
 def run(look: Any, *replies: Any, **options: Any) -> None:
     model = ScriptedModel([*replies, "done"], abilities=options.pop("abilities", {}), repeat_last=True)
-    go(Agent(model, [echo, add], plugins=[Probe(look)], **options).run("q"))
+    probe = Probe(look)
+    go(Agent(model, [echo, add], plugins=[probe], **options).run("q"))
+    probe.check()
 
 
 def test_the_last_round_is_what_the_latest_reply_called():
@@ -85,5 +77,7 @@ def test_small_under_grammar(abilities: dict[str, Any], dialect: str, expected: 
         seen.append(small_under_grammar(run))
 
     model = ScriptedModel([answer_in(dialect, "done")], abilities=abilities)
-    result = go(Agent(model, [echo], plugins=[Probe(look)]).run("q"))
+    probe = Probe(look)
+    result = go(Agent(model, [echo], plugins=[probe]).run("q"))
+    probe.check()
     assert (result.metadata["dialect"], seen) == (dialect, [expected])

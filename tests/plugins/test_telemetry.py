@@ -294,7 +294,7 @@ def test_nothing_is_imported_and_nobody_listens_when_not_in_use():
         "import sys; from treadle import Agent, ScriptedModel; import asyncio\n"
         "async def main():\n"
         "    run = Agent(ScriptedModel(['hello']), tools=None).start('hi')\n"
-        "    assert not run.log._sinks\n"
+        "    assert not run._execution.log._sinks\n"
         "    await run\n"
         "asyncio.run(main())\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]"

@@ -20,7 +20,7 @@ READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *so
 
 PLUGINS = set(
     """Approval Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard HistoryTrim LoopGuard McpTools
-    Memory MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection TaskAnalysis Telemetry
+    Memory MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection RunContext TaskAnalysis Telemetry
     ToolOutcome ToolSelection UnsourcedValueGuard""".split()
 )
 MESSAGES = set(
@@ -29,7 +29,8 @@ MESSAGES = set(
     text_of""".split()
 )
 TESTING = set(
-    "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_prefix_stable assert_replays load_traffic".split()
+    "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_export_replays assert_prefix_stable "
+    "assert_replays load_traffic".split()
 )
 NOT_EVENTS = set(
     "Artifact Event PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event encode_event".split()

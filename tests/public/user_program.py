@@ -28,9 +28,9 @@ from treadle import (
     structured_llm_call,
     tool,
 )
-from treadle.events import AnswerDelta, Event, Record, ToolDone
+from treadle.events import AnswerDelta, Event, Noted, Record, ToolDone
 from treadle.messages import AssistantMessage, Reply, Request, StreamPart, TextDelta, ToolCall, UserMessage, text_of
-from treadle.plugins import Citations, Plugin, ToolOutcome
+from treadle.plugins import Citations, Plugin, RunContext, ToolOutcome
 from treadle.testing import ScriptedModel, assert_prefix_stable, assert_replays
 
 
@@ -71,6 +71,22 @@ class Echo:
         pass
 
 
+class Discount(Plugin):
+    """A plug-in of one's own."""
+
+    name = "discount"
+
+    async def on_start(self, run: RunContext) -> None:
+        await run.emit(Noted(self.name, {"tools": list(run.toolkit.names)}))
+
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
+        known = run.tool(call.name) is not None and run.state.iteration < run.settings.max_iterations
+        return call if known else ToolOutcome("not now", "rejected", executed=False)
+
+    async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+        return ToolOutcome(text_of(outcome.content).replace("10", "9"))
+
+
 def shown(event: Event) -> str:
     match event:
         case ToolDone(name=name, content=content):
@@ -93,7 +109,7 @@ async def main(folder: Path) -> RunResult:
     agent = Agent(
         ScriptedModel(script),
         tools=[price, remember],
-        plugins=[Approval(), Citations()],
+        plugins=[Approval(), Citations(), Discount()],
         output_type=Offer,
         journal=journal,
         budget=Budget(requests=10),
@@ -107,6 +123,7 @@ async def main(folder: Path) -> RunResult:
     assert replay(records).same
     assert_prefix_stable(records)
     await assert_replays(agent, "lamp")
+    assert result.steps[0].observation == "lamp: 9 dollars"
     calls: list[ToolCall] = [c for m in result.messages if isinstance(m, AssistantMessage) for c in m.calls]
     assert [c.name for c in calls] == result.tools_used
     await journal.aclose()
@@ -121,15 +138,6 @@ async def main(folder: Path) -> RunResult:
     async for event in Agent(ScriptedModel(["Hello!"]), tools=tools()).stream("Hi"):
         print(shown(event), end="")
     return result
-
-
-class Discount(Plugin):
-    """A plug-in of one's own."""
-
-    name = "discount"
-
-    def make_cheaper(self, outcome: ToolOutcome) -> ToolOutcome:
-        return ToolOutcome(text_of(outcome.content).replace("10", "9"))
 
 
 if __name__ == "__main__":

@@ -68,3 +68,17 @@ def test_an_unknown_ability_is_named_with_those_there_are():
 
 def test_every_ability_is_a_field():
     assert set(ABILITIES) <= set(Profile.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("facts", "small"),
+    [
+        ({}, False),
+        ({"parameters": 0.5}, True),
+        ({"parameters": 3.9}, True),
+        ({"parameters": 4.0}, False),
+        ({"tiny": True}, True),
+    ],
+)
+def test_a_model_is_small_when_its_size_is_known_and_below_four_billion(facts: dict[str, float], small: bool):
+    assert Profile().with_abilities(facts).small is small

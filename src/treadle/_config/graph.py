@@ -8,18 +8,15 @@ from typing import Any
 
 from treadle._config.build import Builder
 from treadle._config.document import AgentParams, Component, Document, ToolRef, convert
-from treadle._engine.acting.calls import CallContext
+from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
-from treadle._engine.run import Run
+from treadle._engine.core.execution import Execution
 from treadle._flows.agent import Agent
 from treadle._flows.flow import FlowAgent, child_run
 from treadle._models.base import Model
-from treadle._tools.base import Limits
-from treadle._tools.runner import run_call
-from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import StepDone, StepStarted
-from treadle._types.messages import ToolCall, text_of
+from treadle._types.messages import text_of
 
 _REFERENCE = re.compile(r"\{\{\s*([^}]+?)\s*\}\}")
 
@@ -53,7 +50,7 @@ class GraphAgent(FlowAgent):
         """The agent, when the document has no other components."""
         return next(iter(self._agents.values())) if len(self._agents) == len(self.document.components) == 1 else None
 
-    async def work(self, run: Run) -> None:
+    async def work(self, run: Execution) -> None:
         outputs: dict[str, str] = {}
         messages: list[str] = []
         answer, success = "", True
@@ -75,7 +72,9 @@ class GraphAgent(FlowAgent):
         text = "\n\n".join(message for message in messages if message) if messages and success else answer
         await finish(run, text, "answer" if success else "error", success=success)
 
-    async def _step(self, run: Run, name: str, component: Component, kind: str, outputs: dict[str, str]) -> StepDone:
+    async def _step(
+        self, run: Execution, name: str, component: Component, kind: str, outputs: dict[str, str]
+    ) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"
         await run.emit(StepStarted(name, child_id, kind, key=name))
         if kind == "agent":
@@ -89,7 +88,7 @@ class GraphAgent(FlowAgent):
         await run.emit(done)
         return done
 
-    async def _tool_step(self, run: Run, name: str, component: Component, outputs: dict[str, str]) -> StepDone:
+    async def _tool_step(self, run: Execution, name: str, component: Component, outputs: dict[str, str]) -> StepDone:
         """A tool that is a component is called with its `arguments`, by default with the question as `query`."""
         params = dict(component.obj.params)
         arguments: dict[str, Any] = params.pop("arguments", {"query": "{{sys.query}}"})
@@ -98,10 +97,7 @@ class GraphAgent(FlowAgent):
             key: render(value, outputs, run.state.question) if isinstance(value, str) else value
             for key, value in arguments.items()
         }
-        call = ToolCall(name, tool.name, args)
-        outcome = await run_call(
-            tool, call, limits=Limits(), toolkit=Toolkit([tool]), extras={}, context=CallContext(run, name, tool.name)
-        )
+        outcome = await NestedCalls(run, name).call(tool.name, args, tool)
         text = text_of(outcome.content)
         return StepDone(
             name,

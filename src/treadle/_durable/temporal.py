@@ -81,10 +81,9 @@ class Advancer:
     @activity.defn(name=ADVANCE)
     async def advance(self, run_id: str) -> str:
         agent, run = await self._open(run_id)
-        agent.restart(run)
+        agent.launch(run)
         heartbeat = asyncio.create_task(self._heartbeat(run))
         try:
-            assert run.task is not None
             result = await asyncio.shield(run.task)
         except asyncio.CancelledError:
             # Another worker resumes the run: this one must not record an end.

@@ -64,8 +64,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_observation_chars: int = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
     unknown_args: Literal["prune", "reject", "schema"] = "reject"
-    """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that the
-    model can act on, `schema` leaves it to the schema's `additionalProperties`."""
+    """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
+    the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
     repair: RepairPolicy = RepairPolicy()
     retry: RetryPolicy = RetryPolicy()
     raise_errors: bool = False
@@ -74,7 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     on_budget: Literal["raise", "force_answer"] = "raise"
     max_history_messages: int | None = None
     context_budget: int | None = None
-    """Tokens one request may have; the model's window (less room for the answer) when not given."""
+    """Tokens one request may have; the model's window (less the answer's share) when not given."""
     selection_threshold: int | None = 12
     """Above this many tools, one call picks those to offer; None never does."""
     selection_max: int = 6
@@ -96,13 +96,13 @@ class Settings(Struct, frozen=True, kw_only=True):
                 hint = (
                     f"; did you mean {near[0]!r}?"
                     if near
-                    else f"; known are: {', '.join(sorted(self.__struct_fields__))}"
+                    else f"; expected one of: {', '.join(sorted(self.__struct_fields__))}"
                 )
                 raise ConfigError(f"unknown setting {name!r}{hint}")
         if changes.get("unknown_args") == "repair":
             raise ConfigError(
-                'unknown_args="repair" was removed, because it did the same as "reject"; expected one of: "reject" (add '
-                'repair=RepairPolicy(max_tool=1) to have the model fix the call), "prune", "schema"'
+                'unknown_args="repair" was removed, because it did the same as "reject"; expected one of: "reject" '
+                '(add repair=RepairPolicy(max_tool=1) to have the model fix the call), "prune", "schema"'
             )
         plain = {name: getattr(self, name) for name in self.__struct_fields__} | changes
         try:

@@ -63,11 +63,11 @@ async def structured_llm_call(
         model, dict(schema), parse_fn, regex_fallback, name, ask or _direct(model, temperature, max_tokens, retry)
     )
     conversation = to_messages(messages)
-    found = await attempt.native(conversation, description)
-    found = found or await attempt.json(conversation)
-    found = found or await attempt.plain(conversation)
-    if found:
-        return found
+    result = await attempt.native(conversation, description)
+    result = result or await attempt.json(conversation)
+    result = result or await attempt.plain(conversation)
+    if result:
+        return result
     if default_value is not UNSET:
         return StructuredResult(default_value, {}, 0, attempt.calls, attempt.usage)
     raise StructuredCallError(
@@ -133,8 +133,8 @@ class _Attempt:
         reply = await self._call(asked, format=format)
         if reply is None:
             return None
-        if found := self._accept(reply, level):
-            return found
+        if result := self._accept(reply, level):
+            return result
         again = (
             f"That could not be used: {self.problem}. Send only the corrected JSON object, "
             "starting with { and ending with }, with no other text and no code fence."

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.answering.output import instruction, shape_of
+from treadle._engine.context import RunContext, execution_of
+from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.redaction import event_redactor
-from treadle._engine.loop.driver import drive
+from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.result import RunResult
-from treadle._engine.run import Blueprint, Run
+from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
@@ -23,12 +26,11 @@ from treadle._journal import open_journal
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
-from treadle._plugins.guards.approval import Approval
 from treadle._plugins.telemetry import watch
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import AnswerDelta, AnswerDone, Event, Record, ThinkDone
+from treadle._types.events import AnswerDelta, AnswerDone, Event, Record, RunStarted, ThinkDone
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
 from treadle._types.request import Reply, Request, TextDelta
@@ -98,11 +100,11 @@ class Agent:
         run_id: str = "",
         conversation: str = "",
         user: str = "",
-        parent: Run | None = None,
+        parent: RunContext | None = None,
         **overrides: Any,
     ) -> Run:
         """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
-        return self.restart(
+        return self.launch(
             self.prepare(
                 question,
                 history=history,
@@ -122,22 +124,20 @@ class Agent:
         run_id: str = "",
         conversation: str = "",
         user: str = "",
-        parent: Run | None = None,
+        parent: RunContext | None = None,
         **overrides: Any,
     ) -> Run:
-        """A run that has not begun yet: subscribe to it, then `restart` it."""
+        """A run that has not begun yet: subscribe to it, then `launch` it."""
         settings = self.settings.with_changes(overrides)
         past = to_messages(history)
-        return Run(
-            self._blueprint(settings, past),
-            to_content(question),
+        origin = Origin(
             run_id=run_id or fresh_id(),
-            history=as_history(past),
-            journal=parent.log.journal if parent is not None else self.journal,
-            parent=parent,
+            question=to_content(question),
+            history=tuple(as_history(past)),
             conversation=conversation,
             user=user,
         )
+        return new_run(self._blueprint(settings, past), origin, journal=self._journal_under(parent), parent=parent)
 
     async def run(self, question: Any, **options: Any) -> RunResult:
         """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run."""
@@ -147,17 +147,17 @@ class Agent:
         """The same for scripts and notebooks; works inside a running event loop too."""
         return bridge.run(self.run(question, **options))
 
-    async def stream(self, question: Any, **options: Any) -> AsyncIterator[Event]:
+    async def stream(self, question: Any, **options: Any) -> AsyncGenerator[Event, None]:
         """The events of a run as they happen. Leaving the loop early cancels the run."""
-        async for record in self.stream_records(question, **options):
-            yield record.event
+        async with aclosing(self.stream_records(question, **options)) as records:
+            async for record in records:
+                yield record.event
 
-    async def stream_records(self, question: Any, **options: Any) -> AsyncIterator[Record]:
+    async def stream_records(self, question: Any, **options: Any) -> AsyncGenerator[Record, None]:
         """Like `stream`, with each event's place in the log."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
         run = self.start(question, **options)
         run.subscribe(records.put_nowait)
-        assert run.task is not None
         run.task.add_done_callback(lambda _: records.put_nowait(None))
         try:
             while (record := await records.get()) is not None:
@@ -168,16 +168,17 @@ class Agent:
                 run.cancel()
                 await asyncio.wait([run.task])
 
-    async def deltas(self, question: Any, **options: Any) -> AsyncIterator[tuple[str, int]]:
+    async def deltas(self, question: Any, **options: Any) -> AsyncGenerator[tuple[str, int], None]:
         """The answer in pieces, each with the number of tokens the run has used so far."""
         tokens = 0
-        async for event in self.stream(question, **options):
-            if isinstance(event, ThinkDone):
-                tokens += event.usage.total_tokens
-            elif isinstance(event, AnswerDelta):
-                yield event.text, tokens
-            elif isinstance(event, AnswerDone):
-                yield "", tokens
+        async with aclosing(self.stream(question, **options)) as events:
+            async for event in events:
+                if isinstance(event, ThinkDone):
+                    tokens += event.usage.total_tokens
+                elif isinstance(event, AnswerDelta):
+                    yield event.text, tokens
+                elif isinstance(event, AnswerDone):
+                    yield "", tokens
 
     def text(
         self, question: Any, *, skip_special_tokens: bool | None = None, **options: Any
@@ -204,15 +205,20 @@ class Agent:
         return future.result().answer
 
     async def resume(self, run: str | Run, *, approve: Mapping[str, bool] | None = None, **overrides: Any) -> RunResult:
-        """Go on with a run that was interrupted, killed or paused. A finished run gives its result again."""
-        return await self.restart(await self.load(run, approve=approve, **overrides))
+        """Resume a run that was interrupted, killed or paused. A finished run gives its result again."""
+        return await self.launch(await self.load(run, approve=approve, **overrides))
 
     async def load(
-        self, run: str | Run, *, approve: Mapping[str, bool] | None = None, parent: Run | None = None, **overrides: Any
+        self,
+        run: str | Run,
+        *,
+        approve: Mapping[str, bool] | None = None,
+        parent: RunContext | None = None,
+        **overrides: Any,
     ) -> Run:
-        """A stored run, ready to be gone on with."""
+        """A stored run, ready to be launched."""
         run_id = run if isinstance(run, str) else run.id
-        journal = parent.log.journal if parent is not None else self.journal
+        journal = self._journal_under(parent)
         if journal is not None:
             records = await journal.load(run_id)
         elif not isinstance(run, str):
@@ -222,26 +228,25 @@ class Agent:
         if not records:
             raise RunNotFoundError(f"there is no run {run_id!r} here: give the agent the journal it was recorded in")
         started = next(record.event for record in records if record.seq == 0)
-        settings = self.settings.with_changes({**getattr(started, "settings", {}), **overrides})
-        question = getattr(started, "question", "")
-        resumed = Run(
-            self._blueprint(settings, []), question, run_id=run_id, journal=journal, records=records, parent=parent
-        )
+        assert isinstance(started, RunStarted)
+        settings = self.settings.with_changes({**started.settings, **overrides})
+        origin = Origin(run_id=run_id, question=started.question, conversation=started.conversation, user=started.user)
+        resumed = new_run(self._blueprint(settings, []), origin, journal=journal, records=records, parent=parent)
         for call_id, allow in (approve or {}).items():
             resumed.approve(call_id, allow)
         if isinstance(run, Run):
-            resumed.inbox.approvals.extend(run.inbox.approvals)
+            for call_id, allow, by, note in run.decisions:
+                resumed.approve(call_id, allow, by=by, note=note)
         return resumed
 
-    def restart(self, run: Run) -> Run:
+    def launch(self, run: Run) -> Run:
         """Drive a prepared or loaded run in the background."""
-        return self.begin(run, drive)
+        return self.begin(run, Loop())
 
-    def begin(self, run: Run, driver: Callable[[Run], Coroutine[Any, Any, RunResult]]) -> Run:
-        run.begin(driver)
+    def begin(self, run: Run, flow: Flow) -> Run:
+        run.begin(flow)
         watch(run)
         self._active.add(run)
-        assert run.task is not None
         run.task.add_done_callback(lambda _: self._ended(run))
         return run
 
@@ -268,8 +273,8 @@ class Agent:
     async def stream_answer(self, result: RunResult) -> AsyncIterator[str]:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
         question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        words = self.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(words, question, result.steps, result.brief, self.settings.synthesis_chars)
+        prompt = self.prompts.get("synthesis", SYNTHESIS)
+        messages = synthesis_messages(prompt, question, result.steps, result.brief, self.settings.synthesis_chars)
         shown = False
         try:
             async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
@@ -284,6 +289,10 @@ class Agent:
 
     # ---- inside
 
+    def _journal_under(self, parent: RunContext | None) -> Journal | None:
+        """A run inside another is stored where that one is."""
+        return execution_of(parent).log.journal if parent is not None else self.journal
+
     def _blueprint(self, settings: Settings, past: Sequence[Message]) -> Blueprint:
         system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
         texts = [
@@ -293,8 +302,6 @@ class Agent:
             instruction(self.output_type) if self.output_type is not None else "",
         ]
         plugins = presets.plugins_for(self.preset, settings, self.plugins)
-        if any(tool.approval != "allow" for tool in self.toolkit) and not any(isinstance(p, Approval) for p in plugins):
-            plugins.append(Approval())
         if settings.budget is not None and settings.max_tokens is None:
             # The worst case can only be reserved if there is one.
             settings = settings.with_changes({"max_tokens": self.model.profile.max_output or 4096})
@@ -312,7 +319,7 @@ class Agent:
 
     def _ended(self, run: Run) -> None:
         self._active.discard(run)
-        if run.log.journal is None:
+        if run.journal is None:
             if run.state.paused is not None:
                 self._paused[run.id] = run.records
             else:

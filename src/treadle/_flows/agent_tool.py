@@ -1,22 +1,36 @@
-"""An agent as a tool for a supervisor (L46): its run nests in the supervisor's, and so do its cost and its cancellation."""
+"""An agent as a tool for a supervisor: its run nests in the supervisor's, and so do its cost and its cancellation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any, Protocol
 
+import msgspec
+
+from treadle._engine.context import RunContext, execution_of
+from treadle._engine.run import Run
 from treadle._tools.base import Tool, ToolContext, ToolResponse
 from treadle._types.errors import RunNotFoundError, ToolError
-
-if TYPE_CHECKING:
-    from treadle._flows.agent import Agent
+from treadle._types.messages import ToolCall
 
 MAX_DEPTH = 5
 
 
+class Delegate(Protocol):
+    """What can be asked to do a part of the work: an agent of any kind."""
+
+    name: str
+    description: str
+
+    def prepare(self, question: Any, *, run_id: str = "", parent: RunContext | None = None) -> Run: ...
+    async def load(self, run: str, *, parent: RunContext | None = None) -> Run: ...
+    def launch(self, run: Run) -> Run: ...
+
+
 def agent_tool(
-    agent: Agent, *, name: str = "", description: str = "", user_prompt: str = "", timeout: float | None = None
+    agent: Delegate, *, name: str = "", description: str = "", user_prompt: str = "", timeout: float | None = None
 ) -> Tool:
-    """`name` may be a component id: the last segment after `-->` counts. A configured `user_prompt` becomes the default order."""
+    """`name` may be a component id: the last segment after `-->` counts. A given `user_prompt` is the default order."""
     order: dict[str, Any] = {"type": "string", "description": "The order for the agent."}
     required = ["user_prompt", "reasoning", "context"]
     if user_prompt:
@@ -48,7 +62,7 @@ def agent_tool(
         },
         execute,
         timeout=timeout,
-        # The child's own log says what it has done: running the call again goes on with the child, it does not repeat it.
+        # The child's own log says what it has done: running the call again resumes the child, it does not repeat it.
         effect="idempotent",
         takes_extras=frozenset(),
         context_param="context",
@@ -56,25 +70,31 @@ def agent_tool(
     )
 
 
-async def _delegate(agent: Agent, context: ToolContext, order: str, reasoning: str, background: str) -> ToolResponse:
-    parent = context.run
+async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning: str, background: str) -> ToolResponse:
+    parent: RunContext = context.run
     if parent.depth + 1 > MAX_DEPTH:
         raise ToolError(f"agents are nested too deeply (more than {MAX_DEPTH}): do this part without delegating")
     child_id = f"{context.run_id}.{context.call_id}"
     question = f"{order}\n\nWhy: {reasoning}\n\nBackground: {background}".strip()
-    child = await _known_child(agent, parent, child_id) or agent.prepare(question, run_id=child_id, parent=parent)
-    child.subscribe(parent.log.forward)
+    child = await child_of(agent, parent, child_id, question)
+    result = await agent.launch(child)
+    waiting: tuple[ToolCall, ...] = ()
+    if child.state.paused is not None:
+        waiting = tuple(msgspec.structs.replace(call, id=f"{child_id}:{call.id}") for call in child.state.paused.calls)
+    return ToolResponse(
+        result.answer, error=not result.success, artifacts=result.artifacts, usage=result.usage, waiting=waiting
+    )
+
+
+async def child_of(agent: Delegate, parent: RunContext, child_id: str, question: Any) -> Run:
+    """A run inside `parent`: the one a process before this began, or a new one. The parent shows its records, and what
+    was decided about its calls is passed on to it."""
+    child: Run | None = None
+    with suppress(RunNotFoundError):
+        child = await agent.load(child_id, parent=parent)
+    child = child or agent.prepare(question, run_id=child_id, parent=parent)
+    child.subscribe(execution_of(parent).log.forward)
     for call_id, decision in parent.state.approvals.items():
         if call_id.startswith(f"{child_id}:"):
             child.approve(call_id.removeprefix(f"{child_id}:"), decision.allow, by=decision.by, note=decision.note)
-    result = await agent.restart(child)
-    if result.stop_reason == "paused":
-        parent.paused_child = child
-    return ToolResponse(result.answer, error=not result.success, artifacts=result.artifacts, usage=result.usage)
-
-
-async def _known_child(agent: Agent, parent: Any, child_id: str) -> Any:
-    try:
-        return await agent.load(child_id, parent=parent)
-    except RunNotFoundError:
-        return None
+    return child

@@ -80,10 +80,10 @@ class Conversation:
 
 
 def history_of(state: RunState) -> list[Message]:
-    """A finished run as history: its window as it was last, without the engine's own remarks, ending in the answer the user got."""
-    said = [entry.message for entry in state.window]
+    """A finished run as history: its last window without the engine's remarks, ending in the answer the user got."""
+    messages = [entry.message for entry in state.window]
     messages = as_history(
-        message for message in said if not (isinstance(message, UserMessage) and message.kind == "note")
+        message for message in messages if not (isinstance(message, UserMessage) and message.kind == "note")
     )
     finished, answered = state.finished, state.answered
     answer = finished.answer if finished is not None else ""

@@ -46,7 +46,8 @@ async def react_loop(
     bound = resolve_model(model)
     if not bound.profile.tool_call:
         raise TypeError(
-            f"react_loop needs a model that calls tools natively, and {bound.name} does not: use Agent(...), which can do without"
+            f"react_loop needs a model that calls tools natively, and {bound.name} does not: "
+            "use Agent(...), which can do without"
         )
     agent = Agent(
         bound,

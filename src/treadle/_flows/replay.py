@@ -103,8 +103,8 @@ def blame(records: Sequence[Record], seq: int) -> list[Segment]:
     """
     rendering = next((r for r in renderings(records) if r.record.seq == seq), None)
     if rendering is None:
-        known = [record.seq for record in records if isinstance(record.event, ThinkStarted)]
-        raise ConfigError(f"record {seq} is not a model request; those are: {', '.join(map(str, known))}")
+        requests = [record.seq for record in records if isinstance(record.event, ThinkStarted)]
+        raise ConfigError(f"record {seq} is not a model request; those are: {', '.join(map(str, requests))}")
     done = next((r.event for r in records if r.seq > seq and isinstance(r.event, ThinkDone)), None)
     pieces: list[tuple[str, tuple[int, ...], str]] = []
     for message, (seqs, component) in zip(rendering.request.messages, rendering.origins, strict=True):
@@ -114,16 +114,16 @@ def blame(records: Sequence[Record], seq: int) -> list[Segment]:
     total = sum(len(text.encode()) for _, _, text in pieces) or 1
     tokens = done.usage.input_tokens if done is not None else 0
     segments: list[Segment] = []
-    place = 0
+    index = 0
     for component, seqs, text in pieces:
         size = len(text.encode())
-        segments.append(Segment(place, place + size, component, seqs, tokens * size / total, text))
-        place += size
+        segments.append(Segment(index, index + size, component, seqs, tokens * size / total, text))
+        index += size
     return segments
 
 
 async def fork(journal: Journal, run_id: str, at: int, *, new_id: str = "") -> str:
-    """Copy a run's records before step `at` (its iteration number) into a new run, which `Agent.resume` goes on with."""
+    """Copy a run's records before step `at` (its iteration number) into a new run, which `Agent.resume` resumes."""
     records = await journal.load(run_id)
     cut = next(
         (
@@ -176,32 +176,32 @@ def _advice(record: Record, event: ThinkStarted, state: RunState) -> Rendering:
 def _difference(rendering: Rendering) -> Difference:
     event = rendering.event
     first = len(rendering.request.messages) - len(rendering.parts)
-    for place, (sent, now) in enumerate(zip(event.parts, rendering.parts, strict=False)):
+    for index, (sent, now) in enumerate(zip(event.parts, rendering.parts, strict=False)):
         if sent != now:
-            return _describe(rendering, first + place)
+            return _describe(rendering, first + index)
     if len(event.parts) != len(rendering.parts):
         return _describe(rendering, first + min(len(event.parts), len(rendering.parts)))
     return Difference(rendering.record.seq, event.component if event.component not in CONVERSATION else "dialect", -1)
 
 
-def _describe(rendering: Rendering, place: int) -> Difference:
+def _describe(rendering: Rendering, index: int) -> Difference:
     messages = rendering.request.messages
-    if place >= len(messages):
-        return Difference(rendering.record.seq, "window", place)
-    message = messages[place]
+    if index >= len(messages):
+        return Difference(rendering.record.seq, "window", index)
+    message = messages[index]
     text = message.text if isinstance(message, SystemMessage) else msgspec.json.encode(message).decode()
-    sent = (rendering.event.system or "") if place == 0 else ""
-    return Difference(rendering.record.seq, rendering.origins[place][1], place, sent, text)
+    sent = (rendering.event.system or "") if index == 0 else ""
+    return Difference(rendering.record.seq, rendering.origins[index][1], index, sent, text)
 
 
 def _first_difference(sent: str, rendered: str) -> str:
     if not sent:
         return ""
-    place = next(
+    index = next(
         (i for i, (a, b) in enumerate(zip(sent, rendered, strict=False)) if a != b), min(len(sent), len(rendered))
     )
-    start = max(0, place - 30)
-    return f"\n  sent:     ...{sent[start : place + 50]!r}\n  rendered: ...{rendered[start : place + 50]!r}"
+    start = max(0, index - 30)
+    return f"\n  sent:     ...{sent[start : index + 50]!r}\n  rendered: ...{rendered[start : index + 50]!r}"
 
 
 def _pieces(
@@ -212,8 +212,8 @@ def _pieces(
     if not isinstance(message, SystemMessage):
         return [(component, seqs, text)]
     base = msgspec.json.encode(getattr(records[0].event, "system", "")).decode()[1:-1]
-    place = text.find(base) if base else -1
-    if place < 0:
+    index = text.find(base) if base else -1
+    if index < 0:
         return [("dialect", (0,), text)]
-    parts = [("dialect", (0,), text[:place]), ("system", (0,), base), ("dialect", (0,), text[place + len(base) :])]
+    parts = [("dialect", (0,), text[:index]), ("system", (0,), base), ("dialect", (0,), text[index + len(base) :])]
     return [part for part in parts if part[2]]

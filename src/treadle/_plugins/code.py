@@ -1,4 +1,4 @@
-"""Code mode (L15, L110): a tool `python` that runs what the model writes, with the run's other tools as functions."""
+"""CodeMode: a tool `python` that runs code the model writes, with the run's other tools as functions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 
 from treadle._dialects.code import FINAL_ANSWER, PYTHON, function_name
 from treadle._engine.acting.nested import NestedCalls
-from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Pause, Plugin
 from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
 from treadle._tools.sandbox.base import SandboxLimits
@@ -22,24 +22,25 @@ from treadle._types.messages import text_of
 from treadle._types.request import ToolSchema
 
 MAX_SECONDS = 600.0
-"""For a piece of code with all the tools it waits for."""
+"""For one piece of code, with all the tools it waits for."""
 
 
 class CodeMode(Plugin):
-    """Variables stay from step to step. After a restart they come back by running the earlier code again, with the results its
-    calls had then: no tool is called for it. A `folder` is what the code sees as /work."""
+    """Variables stay from step to step. After a restart the earlier code is run again to restore them, with the results
+    its calls had then: no tool is called for it. The code sees `folder` as /work."""
 
     name = "code"
 
     def __init__(self, limits: SandboxLimits | None = None, *, folder: str = "", write: bool = False) -> None:
         self.limits = limits or SandboxLimits()
         self._folder, self._write = folder, write
-        self._sessions: WeakKeyDictionary[Run, MontySession] = WeakKeyDictionary()
+        self._sessions: WeakKeyDictionary[RunContext, MontySession] = WeakKeyDictionary()
         self.tools = (
             Tool(
                 PYTHON,
-                "Run Python code in a sandbox. The other tools are functions in it. Variables stay for the next call; what is printed and "
-                "the value of the last line come back. final_answer(x) ends the work with x as the answer.",
+                "Run Python code in a sandbox. The other tools are functions in it. "
+                "Variables stay for the next call; what is printed and the value of the last line come back. "
+                "final_answer(x) ends the work with x as the answer.",
                 {
                     "type": "object",
                     "properties": {"code": {"type": "string"}},
@@ -56,27 +57,30 @@ class CodeMode(Plugin):
             ),
         )
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         offered = [tool.name for tool in run.state.tools]
         if PYTHON not in offered:
-            await run.set_tools([*offered, PYTHON], "tools are called from code")
+            await run.offer_tools([*offered, PYTHON], "tools are called from code")
 
     async def _execute(self, context: ToolContext, code: str) -> ToolResponse:
-        run: Run = context.run
+        run: RunContext = context.run
         session = self._sessions.get(run)
         if session is None:
             session = self._sessions[run] = await self._restored(run, context.call_id)
-        calls = NestedCalls(run, context.call_id)
+        calls = run.nested_calls(context.call_id)
         answers: list[Any] = []
         artifacts: list[Artifact] = []
-        result = await session.run(code, self._functions(run, calls, answers, artifacts))
+        try:
+            result = await session.run(code, self._functions(run, calls, answers, artifacts))
+        except Pause:
+            return ToolResponse("", waiting=calls.waiting)
         if answers:
             return ToolResponse(to_text(answers[0]), final_answer=True, artifacts=tuple(artifacts), usage=calls.usage)
         text = result.text(run.limits.max_chars)
         return ToolResponse(text, error=bool(result.error), artifacts=tuple(artifacts), usage=calls.usage)
 
     def _functions(
-        self, run: Run, calls: NestedCalls, answers: list[Any], artifacts: list[Artifact]
+        self, run: RunContext, calls: NestedCalls, answers: list[Any], artifacts: list[Artifact]
     ) -> dict[str, Function]:
         async def final_answer(args: tuple[Any, ...], named: dict[str, Any]) -> None:
             answers.extend([*args, *named.values()][:1] or [""])
@@ -88,8 +92,8 @@ class CodeMode(Plugin):
         }
         return {**functions, FINAL_ANSWER: final_answer}
 
-    async def _restored(self, run: Run, until: str) -> MontySession:
-        """A session with the variables of the code that ran before, as the log has it."""
+    async def _restored(self, run: RunContext, until: str) -> MontySession:
+        """A session with the variables of the code that ran before, which is in the log."""
         session = MontySession(self.limits, folder=self._folder, write=self._write, seed=run.id)
         codes = {
             e.call.id: e.call.args.get("code")
@@ -99,7 +103,7 @@ class CodeMode(Plugin):
         done = {r.event.call_id for r in run.records if isinstance(r.event, ToolDone) and r.event.executed}
         for call_id, code in codes.items():
             if call_id != until and call_id in done and isinstance(code, str):
-                await session.run(code, self._functions(run, NestedCalls(run, call_id, replay_only=True), [], []))
+                await session.run(code, self._functions(run, run.nested_calls(call_id, replay_only=True), [], []))
         return session
 
 
@@ -114,23 +118,23 @@ async def _call(
 
 
 def _arguments(schema: ToolSchema, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Positional arguments get the names the schema has, in its order."""
+    """All arguments by name: positional ones get the names of the schema, in its order."""
     names = list(schema.parameters.get("properties", {}))
     if len(args) > len(names):
         raise ToolError(
             f"{function_name(schema.name)}() takes {len(names)} arguments ({', '.join(names)}), not {len(args)}"
         )
-    given = dict(zip(names, args, strict=False))
-    if twice := given.keys() & named.keys():
+    positional = dict(zip(names, args, strict=False))
+    if twice := positional.keys() & named.keys():
         raise ToolError(f"{function_name(schema.name)}() got {', '.join(sorted(twice))} twice")
     try:
-        return msgspec.json.decode(msgspec.json.encode({**given, **named}, enc_hook=str))
+        return msgspec.json.decode(msgspec.json.encode({**positional, **named}, enc_hook=str))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"{function_name(schema.name)}(): its arguments are not JSON: {error}") from None
+        raise ToolError(f"{function_name(schema.name)}(): the arguments cannot be written as JSON: {error}") from None
 
 
 def _value(outcome: ToolOutcome) -> Any:
-    """What the tool gave, uncut; JSON as the value it stands for."""
+    """The result of the tool, uncut; JSON as the value it encodes."""
     text = outcome.full if outcome.full is not None else text_of(outcome.content)
     try:
         value = msgspec.json.decode(text)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from treadle._engine.run import Run
+from treadle._engine.context import RunContext
 from treadle._types.messages import ToolCall
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
 
 
-def small_under_grammar(run: Run) -> bool:
-    """Whether the model is small and its replies are held to our grammar, which can keep it from a tool for one reply."""
+def small_under_grammar(run: RunContext) -> bool:
+    """Whether the model is small and its replies follow our grammar, which can exclude a tool from one reply."""
     profile = run.model.profile
     return profile.small and profile.grammar and not run.dialect.native
 
@@ -23,7 +23,7 @@ def last_round(state: RunState) -> list[Step]:
     return steps[start:]
 
 
-def same_calls(run: Run, call: ToolCall) -> list[Step]:
+def same_calls(run: RunContext, call: ToolCall) -> list[Step]:
     """The steps that called this tool with these arguments."""
     return [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types.events import Artifact
-from treadle._types.messages import Content
+from treadle._types.messages import Content, ToolCall
 from treadle._types.request import ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -29,6 +29,8 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     error: bool = False
     usage: Usage = NO_USAGE
     """What the tool itself spent on models (an agent as a tool)."""
+    waiting: tuple[ToolCall, ...] = ()
+    """Calls inside this one that wait for a person: the run pauses, and the call is made again when it is resumed."""
 
 
 class ToolContext(Protocol):
@@ -47,7 +49,7 @@ class ToolContext(Protocol):
 
     @property
     def run(self) -> Any:
-        """The engine's `Run`, for tools that are agents themselves."""
+        """The engine's `RunContext`, for tools that act on the run."""
         ...
 
     def output(self, text: str) -> None:
@@ -112,6 +114,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     usage: Usage = NO_USAGE
     executed: bool = True
     """False when nothing was executed (unknown tool, invalid arguments): safe to try again."""
+    waiting: tuple[ToolCall, ...] = ()
+    """Calls inside this one that wait for a person."""
 
 
 class Limits(Struct, frozen=True):

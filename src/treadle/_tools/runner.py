@@ -219,6 +219,7 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         final=response.final_answer,
         extras=dict(response.extras or {}),
         usage=response.usage,
+        waiting=response.waiting,
     )
 
 

@@ -16,6 +16,8 @@ from treadle._types.usage import NO_USAGE, Usage
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
+ANSWERING = ("synthesis", "complete", "final")
+"""Components whose streamed text is the answer."""
 
 
 class RunState:
@@ -301,16 +303,19 @@ class RunState:
 
     def on_dag_mode_chosen(self, event: ev.DagModeChosen, record: ev.Record) -> None:
         self.dag.mode = event.mode
+        self.replies.clear()
 
     def on_dag_planning(self, event: ev.DagPlanning, record: ev.Record) -> None:
         self.dag.planning = True
 
     def on_dag_planned(self, event: ev.DagPlanned, record: ev.Record) -> None:
         self.dag.plan, self.dag.planning, self.dag.judged = event, False, False
+        self.replies.clear()
 
     def on_dag_judged(self, event: ev.DagJudged, record: ev.Record) -> None:
         self.dag.verdicts.append(event)
         self.dag.judged = True
+        self.replies.clear()  # the same question about another round is a new one
 
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event

@@ -7,31 +7,21 @@ from typing import Any
 import pytest
 
 from kit import add, echo, fail, go
+from plugins.probe import Probe
 from plugins.scenes import answer_in, in_dialect
-from treadle import Agent, Plugin, ScriptedModel
+from treadle import Agent, ScriptedModel
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, UserMessage
-
-
-class Probe(Plugin):
-    """Calls a function with the run when an answer is proposed."""
-
-    name = "probe"
-
-    def __init__(self, look: Any) -> None:
-        self.look = look
-
-    async def before_finish(self, run: Any, answer: str) -> str:
-        await self.look(run)
-        return answer
 
 
 def run(look: Any, *, tools: Any = (echo, add), replies: Any = (), **options: Any) -> None:
     size = options.pop("size", {})
     model = ScriptedModel([*replies, answer_in("schema", "done")], abilities={"tool_call": False, **size})
     question = {"question": "the question", **options.pop("asked", {})}
-    go(Agent(model, list(tools), dialect="schema", plugins=[Probe(look)], **options).run(**question))
+    probe = Probe(look)
+    go(Agent(model, list(tools), dialect="schema", plugins=[probe], **options).run(**question))
+    probe.check()
 
 
 def test_values_come_from_the_user_and_the_tools_not_from_the_model():

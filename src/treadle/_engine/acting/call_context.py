@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from treadle._engine.core.execution import Execution
 from treadle._types.events import ToolOutput
-
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
 
 
 class CallContext:
     """The engine's `ToolContext`."""
 
-    __slots__ = ("_held", "call_id", "name", "run")
+    __slots__ = ("_execution", "_held", "call_id", "name")
 
-    def __init__(self, run: Run, call_id: str, name: str) -> None:
-        self.run: Any = run
+    def __init__(self, execution: Execution, call_id: str, name: str) -> None:
+        self._execution = execution
         self.call_id = call_id
         self.name = name
         self._held: list[str] = []
 
     @property
+    def run(self) -> Any:
+        """The `RunContext`."""
+        return self._execution.context
+
+    @property
     def run_id(self) -> str:
-        return str(self.run.id)
+        return self._execution.id
 
     @property
     def idempotency_key(self) -> str:
-        return f"{self.run.id}:{self.call_id}"
+        return f"{self._execution.id}:{self.call_id}"
 
     def output(self, text: str) -> None:
         if self.call_id:
-            self.run.show(ToolOutput(self.call_id, self.name, text))
+            self._execution.show(ToolOutput(self.call_id, self.name, text))
         else:  # started early: nothing is shown before the call is adopted
             self._held.append(text)
 

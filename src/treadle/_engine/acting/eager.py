@@ -8,22 +8,20 @@ the call and its execution (approval, budget of calls, extras).
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from treadle._engine.acting.call_context import CallContext
+from treadle._engine.acting.execute import may_start_early, start_early
+from treadle._engine.core.execution import Execution
 from treadle._tools.base import ToolOutcome
-from treadle._tools.runner import run_call
 from treadle._types.messages import ToolCall
 from treadle._types.request import CallDelta
 
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
-
 
 class Eager:
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Execution) -> None:
         self._run = run
         self._writing: dict[int, list[str]] = {}
         self._started: dict[tuple[str, bytes], tuple[asyncio.Task[ToolOutcome], CallContext]] = {}
@@ -51,34 +49,19 @@ class Eager:
         self._started.clear()
 
     def _start(self, name: str, arguments: str) -> None:
-        run = self._run
-        tool = run.toolkit.get(name) if name in run.state.tool_names() else None
-        if (
-            tool is None
-            or tool.effect != "pure"
-            or tool.approval != "allow"
-            or not tool.concurrent
-            or run.extras
-            or run.purse.bounded
-        ):
+        run, settings = self._run, self._run.settings
+        tool = run.tools.toolkit.get(name) if name in run.state.tool_names() else None
+        if tool is None or not may_start_early(run, tool):
             return
-        if (
-            len(self._started) >= run.settings.max_parallel
-            or run.settings.max_parallel == 1
-            or run.settings.one_tool_per_step is True
-        ):
+        at_once = 1 if settings.one_tool_per_step is True else settings.max_parallel
+        if at_once == 1 or len(self._started) >= at_once:
             return
         try:
             args = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
             return
-        if (key := _key(name, args)) in self._started:
-            return
-        context = CallContext(run, "", name)
-        work = run_call(
-            tool, ToolCall("", name, args), limits=run.limits, toolkit=run.toolkit, extras={}, context=context
-        )
-        self._started[key] = (asyncio.ensure_future(work), context)
+        if (key := _key(name, args)) not in self._started:
+            self._started[key] = start_early(run, tool, ToolCall("", name, args))
 
 
 def _key(name: str, args: dict[str, Any]) -> tuple[str, bytes]:

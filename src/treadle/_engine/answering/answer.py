@@ -1,30 +1,24 @@
-"""Writing the answer the user gets: from the trace, from the whole conversation, or because a limit leaves no other way."""
+"""Writing the answer the user gets: from the trace, from the conversation, or because a limit forces it."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-import msgspec
-
-from treadle._engine.core.hooks import PASSED_ON, plugin_name
+from treadle._engine.answering.progress import trace
+from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
+from treadle._engine.requests.model_calls import ask
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
 from treadle._types.messages import Message, SystemMessage, UserMessage
-from treadle._types.state import RunState
 from treadle._types.state_values import Step
-
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
 
 logger = logging.getLogger("treadle")
 
-ANSWERING = ("synthesis", "complete", "final")
-"""Components whose streamed text is the answer."""
-
 SYNTHESIS = (
     "You write the reply a user reads. You are given the question and the record of the tools that were run for it. "
-    "Answer the question from that record, first things first, in the language of the question, in markdown where it helps. "
+    "Answer the question from that record, first things first, in the language of the question, "
+    "in markdown where it helps. "
     "Do not mention tools, records or how the answer came about, and do not invent what the record does not hold."
 )
 COMPLETE = (
@@ -32,67 +26,45 @@ COMPLETE = (
     "Plain prose or markdown, no JSON, no tool call, nothing about how the work went."
 )
 FORCED = {
-    "limit": "There is no room for another tool call. Answer the question now from what is known; say plainly what is missing.",
-    "budget": "The budget is nearly used up. Answer the question now, briefly, from what is known; say plainly what is missing.",
+    "limit": "There is no room for another tool call. "
+    "Answer the question now from what is known; say plainly what is missing.",
+    "budget": "The budget is nearly used up. "
+    "Answer the question now, briefly, from what is known; say plainly what is missing.",
 }
-SALVAGE = "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. Do not claim success."
+SALVAGE = (
+    "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. "
+    "Do not claim success."
+)
 
 
-def trace(steps: list[Step], limit: int, room: int | None = None) -> str:
-    """The steps as text for a reader, each result cut; with `room` only the latest that fit into so many characters."""
-    lines: list[str] = []
-    for number in range(len(steps), 0, -1):
-        step = steps[number - 1]
-        result = step.observation if len(step.observation) <= limit else f"{step.observation[: limit - 10]} [... cut]"
-        kind = "error" if step.error else "result"
-        line = f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: limit // 4]})\n{kind}: {result}"
-        if room is not None and (room := room - len(line)) < 0 and lines:
-            lines.append(f"({number} earlier steps are left out)")
-            break
-        lines.append(line)
-    return "\n\n".join(reversed(lines)) or "(no tool was run)"
-
-
-def trace_room(run: Run) -> int | None:
+def trace_chars(run: Execution) -> int | None:
     """The characters a trace may have so that a request with it fits, the question and a draft answer beside it."""
-    return None if run.room is None else int(run.room * run.estimator.ratio / 2)
-
-
-def progress(state: RunState) -> str:
-    """Which tools ran and how it went: an answer when no better one can be had."""
-    if not state.steps:
-        return "No answer was found, and no tool was run."
-    lines = [
-        f"- {step.tool}: {'failed (' + step.error + ')' if step.error else 'succeeded'}" for step in state.steps[-20:]
-    ]
-    last = next((step.observation for step in reversed(state.steps) if not step.error), "")
-    tail = f"\n\nLast result: {last[:500]}" if last else ""
-    left_out = f" (the last 20 of {len(state.steps)})" if len(state.steps) > 20 else ""
-    return f"No final answer was reached. Tools that ran{left_out}:\n" + "\n".join(lines) + tail
+    limit = run.token_limit
+    return None if limit is None else int(limit * run.estimator.ratio / 2)
 
 
 def synthesis_messages(
-    words: str, question: str, steps: list[Step], brief: str, limit: int, room: int | None = None
+    prompt: str, question: str, steps: list[Step], brief: str, limit: int, max_chars: int | None = None
 ) -> list[Message]:
-    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit, room)}\n\nDraft answer:\n{brief}"
-    return [SystemMessage(words), UserMessage(facts)]
+    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit, max_chars)}\n\nDraft answer:\n{brief}"
+    return [SystemMessage(prompt), UserMessage(facts)]
 
 
-async def write_answer(run: Run, brief: str) -> str:
+async def write_answer(run: Execution, brief: str) -> str:
     """The second phase: a streamed call that turns the work into an answer. If it fails, the brief answer stands in."""
     settings, state = run.settings, run.state
     if settings.answer == "synthesize":
         source = "synthesis"
-        words = run.prompts.get("synthesis", SYNTHESIS)
+        prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
-            words, state.question, state.steps, brief, settings.synthesis_chars, trace_room(run)
+            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run)
         )
     else:
         source = "complete"
         messages = [*run.renderer.prepare(state), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
     await run.emit(AnswerStarted(source))
     try:
-        reply = await run.ask(source, messages, stream=run.watched)
+        reply = await ask(run, source, messages, stream=run.log.watched)
         text = reply.text.strip()
     except (ModelError, BudgetExhaustedError):
         logger.warning(
@@ -112,33 +84,34 @@ async def write_answer(run: Run, brief: str) -> str:
     return text
 
 
-async def polished(run: Run, answer: str) -> str:
-    """The answer after every plug-in has had its say about the words."""
+async def polished(run: Execution, answer: str) -> str:
+    """The answer after every plug-in's `on_answer`."""
     for hook in run.hooks.on_answer:
         try:
-            answer = await hook(run, answer)
+            answer = await hook(run.context, answer)
         except BudgetExhaustedError:
             logger.warning("the budget does not cover what %s does with the answer", plugin_name(hook), exc_info=True)
         except PASSED_ON:
             raise
         except Exception:
-            logger.warning("plug-in %s failed in on_answer and is ignored", plugin_name(hook), exc_info=True)
+            report_failure(hook)
     return answer
 
 
-async def force_answer(run: Run, why: str) -> str:
+async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
-    words = run.prompts.get(f"forced_{why}", FORCED[why])
-    messages = [*run.renderer.prepare(run.state), UserMessage(words, kind="note")]
+    prompt = run.prompts.get(f"forced_{why}", FORCED[why])
+    messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
     encoding = run.renderer.encoding(run.state, must_answer=True)
-    reply = await run.ask(
-        "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
+    reply = await ask(
+        run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
     )
     decision = run.dialect.decode(reply, ())
     return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()
 
 
-async def salvage(run: Run) -> str:
-    facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{trace(run.state.steps, run.settings.synthesis_chars, trace_room(run))}"
-    reply = await run.ask("salvage", [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)])
+async def salvage(run: Execution) -> str:
+    steps = trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
+    facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{steps}"
+    reply = await ask(run, "salvage", [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)])
     return reply.text.strip()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.core.execution import Execution
+from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
 from treadle._tools.schemas import Parameter, describe
 from treadle._tools.validation import checker
 from treadle._types.messages import SystemMessage, UserMessage
-
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
 
 _FIELD = "answer"
 
@@ -47,17 +46,17 @@ def instruction(output_type: Any) -> str:
     return f"Your final answer must be one JSON object that fits this JSON Schema, and nothing else:\n{schema}"
 
 
-async def typed_answer(run: Run, answer: str) -> tuple[Any, Any]:
-    """The typed value and its plain form. Usually the answer already is it; otherwise one structured call converts it."""
+async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
+    """The typed value and its plain form: usually the answer itself, otherwise what one structured call makes of it."""
     shape = shape_of(run.blueprint.output_type)
     try:
         from treadle._dialects.reading.extract import (
             extract_json,  # its many expressions are compiled when a reply is first read
         )
 
-        found, _ = extract_json(answer)
-        if isinstance(found, dict):
-            raw = cast(dict[str, Any], found)
+        value, _ = extract_json(answer)
+        if isinstance(value, dict):
+            raw = cast(dict[str, Any], value)
             if not checker(shape.schema).validate(raw):
                 return shape.read(raw), raw
     except (ValueError, KeyError, TypeError):
@@ -72,7 +71,7 @@ async def typed_answer(run: Run, answer: str) -> tuple[Any, Any]:
     ]
 
     async def ask(conversation: Any, **options: Any) -> Any:
-        return await run.ask("output", conversation, **options)
+        return await ask_model(run, "output", conversation, **options)
 
     result = await structured_llm_call(run.model, messages, shape.schema, shape.read, name="answer", ask=ask)
     return result.value, result.raw

@@ -25,24 +25,26 @@ def price(usage: Usage, profile: Profile) -> float | None:
 class Reservation:
     """A worst case that was set aside; `settle` replaces it by what was really used."""
 
-    __slots__ = ("_purse", "amount")
+    __slots__ = ("_tracker", "amount")
 
-    def __init__(self, purse: Purse, amount: Usage) -> None:
-        self._purse = purse
+    def __init__(self, tracker: BudgetTracker, amount: Usage) -> None:
+        self._tracker = tracker
         self.amount = amount
 
     def settle(self, used: Usage) -> None:
-        self._purse.release(self.amount, used)
+        self._tracker.release(self.amount, used)
         self.amount = NO_USAGE
 
 
-class Purse:
+class BudgetTracker:
     """Counts what is spent and what is reserved. Without a budget it only counts.
 
-    A child's purse passes every reservation on to its parent's, so parallel children can never overshoot together.
+    A child's tracker passes every reservation on to its parent's, so parallel children can never overshoot together.
     """
 
-    def __init__(self, budget: Budget | None = None, *, parent: Purse | None = None, spent: Usage = NO_USAGE) -> None:
+    def __init__(
+        self, budget: Budget | None = None, *, parent: BudgetTracker | None = None, spent: Usage = NO_USAGE
+    ) -> None:
         self.budget = budget
         self.parent = parent
         self.spent = spent
@@ -54,17 +56,18 @@ class Purse:
         return self.budget is not None or (self.parent is not None and self.parent.bounded)
 
     def require_prices(self, profile: Profile, model: str) -> None:
-        purse: Purse | None = self
-        while purse is not None:
-            if purse.budget is not None and purse.budget.cost is not None and profile.prices is None:
+        tracker: BudgetTracker | None = self
+        while tracker is not None:
+            if tracker.budget is not None and tracker.budget.cost is not None and profile.prices is None:
                 raise ConfigError(
                     f"a money limit needs prices, and none are known for {model!r}: "
-                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))) or limit tokens instead"
+                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))), "
+                    "or limit tokens instead"
                 )
-            purse = purse.parent
+            tracker = tracker.parent
 
     def reserve(self, worst: Usage, *, keep: Usage = NO_USAGE) -> Reservation:
-        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep` must still fit beside it (the final answer's share)."""
+        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep`, the answer's share, must still fit."""
         self._check(worst + keep)
         self._add(worst)
         return Reservation(self, worst)
@@ -76,11 +79,15 @@ class Purse:
             self.parent.release(amount, used)
 
     def seconds_left(self) -> float | None:
-        left = None
-        if self.budget is not None and self.budget.seconds is not None:
-            left = self.budget.seconds - (time.monotonic() - self.started)
+        """Of this budget or of one above it, whichever ends first; None when no time is set."""
+        left = self._own_seconds_left()
         above = self.parent.seconds_left() if self.parent is not None else None
         return above if left is None else left if above is None else min(left, above)
+
+    def _own_seconds_left(self) -> float | None:
+        if self.budget is None or self.budget.seconds is None:
+            return None
+        return self.budget.seconds - (time.monotonic() - self.started)
 
     def _add(self, amount: Usage) -> None:
         self.reserved += amount
@@ -103,7 +110,7 @@ class Purse:
                     raise BudgetExhaustedError(
                         f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
                     )
-            left = self.seconds_left()
+            left = self._own_seconds_left()
             if left is not None and left <= 0:
                 raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)
         if self.parent is not None:
@@ -112,6 +119,6 @@ class Purse:
 
 def _minus(a: Usage, b: Usage) -> Usage:
     return a + Usage(
-        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests, -b.tool_calls,
-        None if b.cost is None else -b.cost,
+        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests,
+        -b.tool_calls, None if b.cost is None else -b.cost,
     )  # fmt: skip

@@ -1,30 +1,88 @@
-"""Calling plug-ins: in list order, a failure is logged and ignored."""
+"""The hooks of a list of plug-ins, called in list order.
+
+A plug-in that fails is logged and ignored, except before a tool call: there, a hook that fails has refused (see
+`acting.execute`).
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from typing import Any
 
-from treadle._engine.plugin import Pause
 from treadle._types.errors import JournalError, LimitError
-
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
+from treadle._types.messages import ToolCall
 
 logger = logging.getLogger("treadle")
+
+HOOKS = (
+    "on_start", "on_resume", "before_round", "after_decision", "before_tool", "on_approval", "after_tool",
+    "after_round", "before_finish", "on_answer", "on_overflow", "on_end",
+)  # fmt: skip
+IS_DEFAULT = "__treadle_default_hooks__"
+"""Marks the class whose hooks do nothing."""
+
+
+class Pause(Exception):
+    """The run stops here, durably, until a person has answered. `calls` are what the person is asked about."""
+
+    def __init__(self, reason: str, calls: Sequence[ToolCall] = ()) -> None:
+        super().__init__(reason)
+        self.calls = tuple(calls)
+
 
 PASSED_ON = (Pause, LimitError, JournalError)
 """What a plug-in may raise on purpose."""
 
 
-async def run_hooks(run: Run, name: str, *args: Any) -> None:
-    for hook in getattr(run.hooks, name):
+class Hooks:
+    """The overridden hooks of a list of plug-ins: a hook nobody uses costs one attribute look-up."""
+
+    __slots__ = (*HOOKS,)
+
+    on_start: list[Callable[..., Awaitable[Any]]]
+    on_resume: list[Callable[..., Awaitable[Any]]]
+    before_round: list[Callable[..., Awaitable[Any]]]
+    after_decision: list[Callable[..., Awaitable[Any]]]
+    before_tool: list[Callable[..., Awaitable[Any]]]
+    on_approval: list[Callable[..., Awaitable[Any]]]
+    after_tool: list[Callable[..., Awaitable[Any]]]
+    after_round: list[Callable[..., Awaitable[Any]]]
+    before_finish: list[Callable[..., Awaitable[Any]]]
+    on_answer: list[Callable[..., Awaitable[Any]]]
+    on_overflow: list[Callable[..., Awaitable[Any]]]
+    on_end: list[Callable[..., Awaitable[Any]]]
+
+    def __init__(self, plugins: Sequence[Any]) -> None:
+        for hook in HOOKS:
+            setattr(self, hook, [])
+        for plugin in plugins:
+            for hook in _overridden(plugin.__class__):
+                getattr(self, hook).append(getattr(plugin, hook))
+
+
+@cache
+def _overridden(kind: type) -> tuple[str, ...]:
+    """The hooks that a class or one of its bases defines, those of the base class of all plug-ins aside."""
+    own = {name for base in kind.__mro__ if IS_DEFAULT not in vars(base) for name in vars(base)}
+    return tuple(hook for hook in HOOKS if hook in own)
+
+
+async def run_hooks(hooks: Sequence[Callable[..., Awaitable[Any]]], context: Any, *args: Any) -> None:
+    """Call hooks whose results do not matter."""
+    for hook in hooks:
         try:
-            await hook(run, *args)
+            await hook(context, *args)
         except PASSED_ON:
             raise
         except Exception:
-            logger.warning("plug-in %s failed in %s and is ignored", plugin_name(hook), name, exc_info=True)
+            report_failure(hook)
+
+
+def report_failure(hook: Any) -> None:
+    """Log the exception being handled: the run goes on without this plug-in's say."""
+    logger.warning("plug-in %s failed in %s and is ignored", plugin_name(hook), hook.__name__, exc_info=True)
 
 
 def plugin_name(hook: Any) -> str:

@@ -1,4 +1,4 @@
-"""Messages that arrive while a run works: from this thread, another thread, or (through the journal) another process."""
+"""Messages that arrive while a run works: from any thread, or through the journal from another process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Inbox:
         return items
 
     async def fetch(self, *, at_once: bool = False) -> None:
-        """Take over what other processes left in the journal's inbox; quick steps do not look more often than is useful."""
+        """Take what other processes left in the journal's inbox; quick steps do not look more often than is useful."""
         now = time.monotonic()
         if self._journal is None or (not at_once and now - self._looked < _LOOK_EVERY):
             return

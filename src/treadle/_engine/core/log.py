@@ -41,7 +41,7 @@ class Log:
         self._offset = 0
         self.deferred: list[Record] = []
         self._inline: bool = getattr(journal, "inline", False)
-        """The journal nearly always stores at once: then an emit needs no task of its own to be safe from cancellation."""
+        """The journal nearly always stores at once: an emit then needs no task to be safe from cancellation."""
         for record in records:
             self.records.append(record)
             self.state.apply(record)
@@ -49,7 +49,7 @@ class Log:
     def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
         """Have every later record (and transient event) shown to `sink`; returns what ends it.
 
-        Nothing is streamed for the sake of a sink that is not `live`: it looks on without changing how models are called.
+        Nothing is streamed for a sink that is not `live`: it watches without changing how models are called.
         """
         self._sinks.append(sink)
         if not live:
@@ -79,8 +79,8 @@ class Log:
         await _uninterrupted(storing)
 
     async def defer(self, event: Event) -> None:
-        """Fold an event now and store it together with the next one. Only for an event on which nothing is done or shown
-        before that: a crash in between is a crash before the event."""
+        """Fold an event now and store it together with the next one. Only for an event on which nothing is done or
+        shown before that: a crash in between is a crash before the event."""
         if self.journal is None:
             self._keep(event)
             return
@@ -106,7 +106,7 @@ class Log:
     async def _store(self, journal: Journal, events: Sequence[Event]) -> None:
         async with self._lock:
             deferred, self.deferred = self.deferred, []
-            records = [self._record(event, self.state.seq + 1 + place) for place, event in enumerate(events)]
+            records = [self._record(event, self.state.seq + 1 + index) for index, event in enumerate(events)]
             await journal.append([*deferred, *records])
             if self._sinks:
                 for record in deferred:
@@ -114,7 +114,7 @@ class Log:
             self._commit(records)
 
     def show(self, event: Event) -> None:
-        """Show a transient event: it gets a place within the last record and is not stored."""
+        """Show a transient event: it gets an offset within the last record and is not stored."""
         if self._sinks:
             self._offset += 1
             event = event if self._redact is None else self._redact(event)

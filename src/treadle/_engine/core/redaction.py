@@ -20,12 +20,12 @@ _made: dict[tuple[str, ...], tuple[float, dict[str, str], Callable[[Event], Even
 def event_redactor(secrets: tuple[str, ...] = ()) -> Callable[[Event], Event]:
     """For the secrets given and those of the environment, which is looked at again once a second at most."""
     now = time.monotonic()
-    known = _made.get(secrets)
-    if known is not None and now - known[0] < _LOOK_AGAIN:
-        return known[2]
+    cached = _made.get(secrets)
+    if cached is not None and now - cached[0] < _LOOK_AGAIN:
+        return cached[2]
     environment = dict(os.environ)
-    same = known is not None and known[1] == environment
-    redact = known[2] if known is not None and same else _redactor(Redactor(secrets, env=environment))
+    same = cached is not None and cached[1] == environment
+    redact = cached[2] if cached is not None and same else _redactor(Redactor(secrets, env=environment))
     _made[secrets] = (now, environment, redact)
     return redact
 

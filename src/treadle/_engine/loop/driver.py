@@ -1,81 +1,139 @@
-"""Driving a run from its first record, or from wherever its log ends, to its last."""
+"""Driving a run from its first record, or from wherever its log ends, to its last.
+
+One driver for every kind of run: what comes next is said by a `Flow` (the loop of an agent, a plan, a document), how a
+run starts, is claimed, stopped, paused and ended is said here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from contextlib import suppress
+from typing import Any, Protocol
 
-from treadle._engine.acting.calls import close_calls
-from treadle._engine.answering.answer import progress
+import msgspec
+
+from treadle._engine.acting.execute import close_calls
 from treadle._engine.answering.ends import end, fail, out_of_budget
-from treadle._engine.core.hooks import run_hooks
+from treadle._engine.answering.progress import progress
+from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import Pause, run_hooks
 from treadle._engine.loop.turn import turn
-from treadle._engine.result import RunResult
-from treadle._engine.run import Run
+from treadle._engine.result import RunResult, result_of
 from treadle._types.errors import BudgetExhaustedError, ConfigError, JournalError, LimitError, TreadleError
-from treadle._types.events import Approved, LoopStarted, Resumed, RunFinished, RunStarted
+from treadle._types.events import Approved, LoopStarted, Paused, Resumed, RunFinished, RunStarted
 
 logger = logging.getLogger("treadle")
 
 
-async def drive(run: Run) -> RunResult:
+class Flow(Protocol):
+    """What a run consists of."""
+
+    async def work(self, run: Execution) -> None:
+        """Bring the run to its end, from wherever its state is; returns when it is finished or paused."""
+        ...
+
+    def partial_answer(self, run: Execution) -> str:
+        """What a run that is stopped half-way has to show."""
+        ...
+
+    def metadata(self, run: Execution) -> dict[str, Any]:
+        """What the result says about this kind of run, beside the usual counts."""
+        ...
+
+
+class Loop:
+    """The flow of an agent: turn after turn until there is an answer."""
+
+    async def work(self, run: Execution) -> None:
+        await _call_start_hooks(run)
+        state = run.state
+        while state.finished is None and state.paused is None:
+            if run.ending.exhausted is not None and not state.open:
+                await out_of_budget(run, run.ending.exhausted)
+            else:
+                if run.life.stopping:
+                    await run.life.check()
+                await turn(run)
+
+    def partial_answer(self, run: Execution) -> str:
+        return progress(run.state)
+
+    def metadata(self, run: Execution) -> dict[str, Any]:
+        return {}
+
+
+async def drive(run: Execution, flow: Flow) -> RunResult:
     """The whole life of a run. The only exceptions that leave it: bad input at the start, `raise` settings, a failing
     journal, and the cancellation of whoever waits for it."""
-    state = run.state
+    run.partial_answer = flow.partial_answer
     journal = run.log.journal
-    left = run.purse.seconds_left()
-    alarm = asyncio.get_running_loop().call_later(max(0.0, left), run.stop, "budget") if left is not None else None
+    seconds = run.budget.seconds_left()
+    alarm = None
+    if seconds is not None:
+        alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), run.life.stop, "budget")
     if journal is not None:
-        await journal.claim(run.id, run.owner)
+        await journal.claim(run.id, run.life.owner)
     try:
         await _start(run)
-        while state.finished is None and state.paused is None:
-            if run.exhausted is not None and not state.open:
-                await out_of_budget(run, run.exhausted)
-            else:
-                if run.stopping:
-                    await run.check()
-                await turn(run)
+        if run.state.finished is None:
+            await _work(run, flow)
     except asyncio.CancelledError:
-        if run.abandoned:
+        if run.life.abandoned:
             raise
         if task := asyncio.current_task():
             task.uncancel()
         await _wind_down(run)
-        if not run.stopping:
+        if not run.life.stopping:
             raise
     except (ConfigError, JournalError):
         raise
     except Exception as error:
         await _unexpected(run, error)
     finally:
-        run.eager.discard()
+        run.early.discard()
         run.release_caches()
         if alarm is not None:
             alarm.cancel()
         if journal is not None:
             with suppress(JournalError):
-                await journal.release(run.id, run.owner)
-        if run.stopping:
+                await journal.release(run.id, run.life.owner)
+        if run.life.stopping:
             with suppress(asyncio.CancelledError):  # asked for after the last moment it could be obeyed
                 await asyncio.sleep(0)
-    if run.raises is not None:
-        raise run.raises
-    return run.result()
+    if run.ending.raises is not None:
+        raise run.ending.raises
+    result = result_now(run)
+    metadata = flow.metadata(run)
+    return msgspec.structs.replace(result, metadata={**result.metadata, **metadata}) if metadata else result
 
 
-async def _start(run: Run) -> None:
+def result_now(run: Execution) -> RunResult:
+    """The result the run amounts to at this moment; what nobody read of its inbox is reported with it."""
+    leftovers = tuple(text for _, text in run.inbox.drain())
+    ending = run.ending
+    return result_of(
+        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output, leftovers=leftovers
+    )
+
+
+async def _work(run: Execution, flow: Flow) -> None:
+    try:
+        await flow.work(run)
+    except Pause as pause:
+        await run.emit(Paused(str(pause), pause.calls))
+
+
+async def _start(run: Execution) -> None:
     state = run.state
-    resumed = state.started is not None
-    if not resumed:
-        run.purse.require_prices(run.model.profile, run.model.name)
-        blueprint = run.blueprint
+    if state.started is None:
+        run.budget.require_prices(run.model.profile, run.model.name)
+        blueprint, origin = run.blueprint, run.origin
         await run.emit(
             RunStarted(
-                run.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system, tuple(run.toolkit.schemas), run.history,
-                run.settings.asdict(), dict(blueprint.prompts), run.conversation, run.user, run.depth,
-                run.model.profile,
+                origin.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system,
+                tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
+                origin.conversation, origin.user, run.depth, run.model.profile,
             )
         )  # fmt: skip
     elif state.finished is None:
@@ -84,57 +142,56 @@ async def _start(run: Run) -> None:
         for call_id, allow, by, note in run.inbox.approvals:
             await run.emit(Approved(call_id, allow, by, note))
         run.inbox.approvals.clear()
-    if run.hooks.on_start and not state.loop_started and state.finished is None and not state.iteration:
+        await run.drain()
+        if run.model.name != state.model:
+            await run.switch_model("the run was resumed with another model")
+
+
+async def _call_start_hooks(run: Execution) -> None:
+    state, hooks = run.state, run.hooks
+    resumed = state.seq > 0
+    if hooks.on_start and not state.loop_started and not state.iteration:
         before = state.seq
-        await run_hooks(run, "on_start")
+        await run_hooks(hooks.on_start, run.context)
         if state.seq != before:  # hooks that recorded nothing may run again after a crash
             await run.emit(LoopStarted())
-    elif resumed and state.finished is None and run.hooks.on_resume:
-        await run_hooks(run, "on_resume")
+    elif resumed and hooks.on_resume:
+        await run_hooks(hooks.on_resume, run.context)
 
 
-async def _wind_down(run: Run) -> None:
+async def _wind_down(run: Execution) -> None:
     """Stopped from outside: answer every open call and record the end."""
     if run.state.started is None or run.state.finished is not None:
         return
-    why = run.stopping or "cancelled"
+    why = run.life.stopping or "cancelled"
     await close_calls(run, why)
-    if why == "budget":
-        error = BudgetExhaustedError(
-            f"the budget of {run.settings.budget and run.settings.budget.seconds} seconds is used up",
-            cost=run.state.usage,
-        )
-        run.error = error
-        if run.settings.on_budget == "raise":
-            run.raises = error
-        await end(
-            run,
-            RunFinished(
-                "budget", progress(run.state), success=False, error=str(error), error_type=type(error).__name__
-            ),
-        )
-    else:
-        await end(run, RunFinished("cancelled", progress(run.state), success=False))
+    answer = run.partial_answer(run)
+    if why != "budget":
+        await end(run, RunFinished("cancelled", answer, success=False))
+        return
+    seconds = run.settings.budget and run.settings.budget.seconds
+    error = BudgetExhaustedError(f"the budget of {seconds} seconds is used up", cost=run.state.usage)
+    run.ending.error = error
+    if run.settings.on_budget == "raise":
+        run.ending.raises = error
+    await end(run, RunFinished("budget", answer, success=False, error=str(error), error_type=type(error).__name__))
 
 
-async def _unexpected(run: Run, error: Exception) -> None:
+async def _unexpected(run: Execution, error: Exception) -> None:
     """Nothing a model or a tool does may crash a run; a fault of our own ends it with a clear record as well."""
     if isinstance(error, BudgetExhaustedError):
         await out_of_budget(run, error)
     elif isinstance(error, LimitError):
-        run.raises = error
+        run.ending.raises = error
         await close_calls(run, "limit")
-        await end(
-            run,
-            RunFinished("limit", progress(run.state), success=False, error=str(error), error_type=type(error).__name__),
-        )
+        answer = run.partial_answer(run)
+        await end(run, RunFinished("limit", answer, success=False, error=str(error), error_type=type(error).__name__))
     else:
-        logger.exception("run %s failed unexpectedly", run.id)
         await close_calls(run, "error")
-        known = (
-            error
-            if isinstance(error, TreadleError)
-            else TreadleError(f"internal error: {type(error).__name__}: {error}")
-        )
-        known.__cause__ = error if known is not error else error.__cause__
-        await fail(run, known)
+        if isinstance(error, TreadleError):
+            await fail(run, error)
+            return
+        logger.error("run %s failed unexpectedly", run.id, exc_info=error)
+        reported = TreadleError(f"internal error: {type(error).__name__}: {error}")
+        reported.__cause__ = error
+        await fail(run, reported)

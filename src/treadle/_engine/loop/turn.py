@@ -7,31 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from treadle._dialects.base import Decision
 from treadle._dialects.registry import choose_dialect
-from treadle._engine.acting.calls import run_tools
-from treadle._engine.answering.answer import progress
+from treadle._engine.acting.round import run_tools
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, out_of_budget
+from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.requests.model_calls import call_model
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
-from treadle._types.events import DialectDemoted, MessageAdded, ModelSwitched, ThinkDone, ThinkStarted
+from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Reply
-
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
 
 logger = logging.getLogger("treadle")
 
 UNREADABLE = "(could not parse LLM output as JSON)"
 
 
-async def turn(run: Run) -> None:
+async def turn(run: Execution) -> None:
     state = run.state
     if state.open:
         await run_tools(run)
@@ -44,9 +40,9 @@ async def turn(run: Run) -> None:
     elif state.problem:
         await unreadable(run)
     else:
-        if state.round_due and run.reviewed != len(state.steps):
-            run.reviewed = len(state.steps)
-            await run_hooks(run, "after_round")
+        if state.round_due and run.rounds_reviewed != len(state.steps):
+            run.rounds_reviewed = len(state.steps)
+            await run_hooks(run.hooks.after_round, run.context)
         if await repair_failed_calls(run):
             return
         if state.iteration >= run.settings.max_iterations + state.extra_iterations:
@@ -55,13 +51,13 @@ async def turn(run: Run) -> None:
             await think(run)
 
 
-async def think(run: Run, component: str = "loop", *, counted: bool = True) -> None:
+async def think(run: Execution, component: str = "loop", *, counted: bool = True) -> None:
     """Ask the model what to do, read its reply, and record both."""
     state = run.state
-    if run.swap is not None:
+    if run.tools.swap_pending:
         await run.apply_swap()
     if component == "loop" and not state.thinking and run.hooks.before_round:
-        await run_hooks(run, "before_round")
+        await run_hooks(run.hooks.before_round, run.context)
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
     stream = run.settings.stream_thoughts
     rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
@@ -77,11 +73,11 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
         await recover(run, error)
         return
     run.overflows = 0
-    if run.sized:
+    if run.counts_tokens:
         run.estimator.learn(request, reply.usage)
     decision = read(run, reply, iteration)
     if not decision.calls or reply.finish == "length":
-        run.eager.discard()
+        run.early.discard()
     message = AssistantMessage(
         # A call that was read from plain text becomes a real one; its text would only repeat it.
         text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,
@@ -97,12 +93,12 @@ async def think(run: Run, component: str = "loop", *, counted: bool = True) -> N
         )
     )  # fmt: skip
     if run.hooks.after_decision:
-        await run_hooks(run, "after_decision", decision)
+        await run_hooks(run.hooks.after_decision, run.context, decision)
     if run.inbox.open and not (run.dialect.native and decision.calls):
         await run.drain()
 
 
-def read(run: Run, reply: Reply, iteration: int) -> Decision:
+def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
     decision = run.dialect.decode(reply, run.state.tools)
     if decision.problem:
@@ -121,10 +117,10 @@ def read(run: Run, reply: Reply, iteration: int) -> Decision:
     used = run.used_call_ids
     calls: list[ToolCall] = []
     renamed = False
-    for place, call in enumerate(decision.calls):
+    for index, call in enumerate(decision.calls):
         call_id = call.id
         if not call_id or call_id in used or not reply.calls:
-            call_id = f"call_{iteration}_{place}"
+            call_id = f"call_{iteration}_{index}"
             while call_id in used:
                 call_id += "x"
         used.add(call_id)
@@ -135,7 +131,7 @@ def read(run: Run, reply: Reply, iteration: int) -> Decision:
     return msgspec.structs.replace(decision, calls=tuple(calls)) if renamed else decision
 
 
-async def unreadable(run: Run) -> None:
+async def unreadable(run: Execution) -> None:
     """The last reply could not be read: ask again, a bounded number of times; then its text is the answer."""
     state, policy = run.state, run.settings.repair
     failures = state.parse_failures
@@ -143,7 +139,7 @@ async def unreadable(run: Run) -> None:
         last = state.window[-1].message
         text = last.text if isinstance(last, AssistantMessage) else ""
         if state.answer_only:  # what it says instead of an answer is one more call
-            await finish(run, progress(state), "stuck", success=False)
+            await finish(run, run.partial_answer(run), "stuck", success=False)
         else:
             await finish(run, text or state.problem, "answer", success=False)
         return
@@ -163,8 +159,8 @@ async def unreadable(run: Run) -> None:
         await think(run, counted=False)
 
 
-async def repair_failed_calls(run: Run) -> bool:
-    """With a repair policy for tools: have the model mend the call that failed, in a call of its own."""
+async def repair_failed_calls(run: Execution) -> bool:
+    """With a repair policy for tools: have the model fix the call that failed, in a request of its own."""
     state, policy = run.state, run.settings.repair
     if (
         not policy.max_tool
@@ -176,8 +172,8 @@ async def repair_failed_calls(run: Run) -> bool:
     step = state.steps[-1]
     text = run.prompts.get(
         "repair_call",
-        "The call of `{tool}` failed. Read the error above, correct the tool or its arguments, and make one corrected call; "
-        "or, if it cannot succeed, say what you will do instead.",
+        "The call of `{tool}` failed. Read the error above, correct the tool or its arguments, and make one corrected "
+        "call; or, if it cannot succeed, say what you will do instead.",
     )
     await run.emit(MessageAdded(UserMessage(text.replace("{tool}", step.tool), kind="reformat"), "repair"))
     if policy.backoff:
@@ -186,30 +182,24 @@ async def repair_failed_calls(run: Run) -> bool:
     return True
 
 
-async def recover(run: Run, error: ModelError) -> None:
-    """A model call failed for good: make the request smaller, speak another dialect, take the next model, or give up."""
+async def recover(run: Execution, error: ModelError) -> None:
+    """A model call failed for good: shrink the request, speak another dialect, take the next model, or give up."""
     if isinstance(error, ContextOverflowError):
         if run.overflows < 1 and await _shrink(run, error):
             run.overflows += 1
             return
     elif _refuses_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
         return
-    if run.model_index + 1 < len(run.blueprint.models):
-        previous = run.model.name
-        run.model_index += 1
-        await run.emit(ModelSwitched(run.model.name, previous, str(error)[:300], run.model.profile))
-        dialect = choose_dialect(run.settings.dialect, run.model.profile).name
-        if dialect != run.state.dialect:
-            await run.emit(DialectDemoted(dialect, run.state.dialect, "the new model speaks another dialect"))
-        run.renderer = run.new_renderer()
+    if run.has_fallback:
+        await run.use_fallback(str(error)[:300])
         return
     await fail(run, error)
 
 
-async def _shrink(run: Run, error: ContextOverflowError) -> bool:
+async def _shrink(run: Execution, error: ContextOverflowError) -> bool:
     for hook in run.hooks.on_overflow:
         try:
-            if await hook(run, error):
+            if await hook(run.context, error):
                 return True
         except ModelError:
             logger.warning("making the context smaller failed", exc_info=True)
@@ -225,7 +215,7 @@ def _refuses_tools(error: ModelError) -> bool:
     )
 
 
-async def demote(run: Run, reason: str) -> bool:
+async def demote(run: Execution, reason: str) -> bool:
     """Go on in a dialect that asks less of the model, when the choice was left to us."""
     if not run.settings.dialect.startswith("auto") or not run.dialect.native:
         return False
@@ -233,6 +223,5 @@ async def demote(run: Run, reason: str) -> bool:
     dialect = choose_dialect(run.settings.dialect, profile).name
     if dialect == run.dialect.name:
         return False
-    await run.emit(DialectDemoted(dialect, run.dialect.name, reason))
-    run.renderer = run.new_renderer()
+    await run.demote_dialect(dialect, reason)
     return True

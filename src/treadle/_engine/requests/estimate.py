@@ -1,4 +1,4 @@
-"""How many tokens a request has, before the provider says so. Counts everything that is sent; learns from reported usage."""
+"""How many tokens a request has, before the provider says so; calibrated by the usage it reports."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _CAUTIOUS_RATIO = 2.5
 _ASSUMED_ANSWER = 4096
 
 
-def room_for(settings: Settings, profile: Profile) -> int | None:
-    """The tokens one request may have: as set, else the model's window less room for the answer; None when neither is known."""
+def token_limit(settings: Settings, profile: Profile) -> int | None:
+    """The tokens one request may have: as set, else the model's window less the answer's share; None when not known."""
     if settings.context_budget is not None or profile.window is None:
         return settings.context_budget
     answer = settings.max_tokens or profile.max_output or _ASSUMED_ANSWER
@@ -70,8 +70,8 @@ class Estimator:
         last, count, total, tail = self._counted
         if last is not messages or count > len(messages) or (count and messages[count - 1] is not tail):
             count, total = 0, 0
-        for place in range(count, len(messages)):
-            total += size_of(messages[place])
+        for index in range(count, len(messages)):
+            total += size_of(messages[index])
         self._counted = (messages, len(messages), total, messages[-1] if messages else None)
         if self._tools[0] is not request.tools:
             self._tools = (request.tools, size_of_tools(request.tools))

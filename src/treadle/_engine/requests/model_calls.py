@@ -5,34 +5,42 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from treadle._engine.core.budget import price
+from treadle._engine.core.execution import Execution
 from treadle._engine.requests.render import digest_of
 from treadle._models.base import Model
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
-from treadle._types.events import Reset, Sent, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.events import AnswerDelta, Reset, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
-from treadle._types.request import CallDelta, OutputFormat, RawCall, Reply, Request, ToolSchema
-from treadle._types.state import CONVERSATION
+from treadle._types.request import (
+    CallDelta,
+    OutputFormat,
+    RawCall,
+    ReasoningDelta,
+    Reply,
+    Request,
+    TextDelta,
+    ToolSchema,
+)
+from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE, Usage
-
-if TYPE_CHECKING:
-    from treadle._engine.run import Run
 
 _ASSUMED_OUTPUT = 4096
 
 
-async def call_model(run: Run, request: Request, iteration: int) -> tuple[Reply, float]:
+async def call_model(run: Execution, request: Request, iteration: int) -> tuple[Reply, float]:
     """One reply and the seconds it took, after as many attempts as the retry policy allows."""
     policy = run.settings.retry
     began = time.perf_counter()
     attempt = 1
     while True:
         reservation = (
-            run.purse.reserve(worst_case(run, request), keep=run.kept_share(request)) if run.purse.bounded else None
+            run.budget.reserve(worst_case(run, request), keep=_answer_share(run, request))
+            if run.budget.bounded
+            else None
         )
         shown = _Shown()
         try:
@@ -52,7 +60,7 @@ async def call_model(run: Run, request: Request, iteration: int) -> tuple[Reply,
             if wait is None:
                 raise
             attempt += 1
-            run.eager.discard()
+            run.early.discard()
             if shown.any:
                 run.show(Reset(request.component, attempt))
             await asyncio.sleep(wait)
@@ -67,7 +75,7 @@ async def call_model(run: Run, request: Request, iteration: int) -> tuple[Reply,
 
 
 async def ask(
-    run: Run,
+    run: Execution,
     component: str,
     messages: Sequence[Message],
     *,
@@ -84,8 +92,8 @@ async def ask(
     """
     state = run.state
     digest = digest_of(messages, tools, format)
-    if known := run.recovered.get((component, digest)):
-        done = known.pop(0)
+    if replies := run.recovered.get((component, digest)):
+        done = replies.pop(0)
         return Reply(
             text=done.message.text, calls=_raw_calls(done.message), reasoning=done.message.reasoning, usage=NO_USAGE
         )
@@ -100,8 +108,8 @@ async def ask(
         component=component,
         cache=run.cache_for(component),
     )
-    places = {id(entry.message): entry.seq for entry in state.window}
-    sent = tuple(Sent(seq=places[id(m)]) if id(m) in places else Sent(message=m) for m in messages)
+    seqs = {id(entry.message): entry.seq for entry in state.window}
+    sent = tuple(Sent(seq=seqs[id(m)]) if id(m) in seqs else Sent(message=m) for m in messages)
     await run.emit(ThinkStarted(component, state.iteration, digest, messages=sent, tools=tools, format=format))
     reply, elapsed = await call_model(run, request, state.iteration)
     message = AssistantMessage(reply.text, _kept_calls(reply), reply.reasoning)
@@ -113,13 +121,32 @@ async def ask(
     return reply
 
 
-def worst_case(run: Run, request: Request) -> Usage:
+def worst_case(run: Execution, request: Request) -> Usage:
     """What this request may cost at most: an estimate of what is sent, and the cap on what comes back."""
-    sent = run.estimate(request)
+    sent = run.estimator.tokens(request)
     output = request.max_tokens or run.model.profile.max_output or _ASSUMED_OUTPUT
     usage = Usage(input_tokens=sent, output_tokens=output, requests=1)
     cost = price(usage, run.model.profile)
     return usage if cost is None else msgspec.structs.replace(usage, cost=cost)
+
+
+def _answer_share(run: Execution, request: Request) -> Usage:
+    """What must stay in the budget for a last answer when the budget forces one."""
+    state = run.state
+    forced = run.settings.on_budget == "force_answer"
+    if not forced or request.component in ANSWERING or state.answer_pending or state.answered:
+        return NO_USAGE
+    if request.component not in CONVERSATION:  # an adviser must leave what the loop's own last request will need
+        messages, tools = run.renderer.prepare(state), run.renderer.encoding(state).tools
+        request = request.replace(messages=messages, tools=tools, component=CONVERSATION[0])
+    return worst_case(run, request)
+
+
+def _show(run: Execution, component: str, iteration: int, part: TextDelta | ReasoningDelta) -> None:
+    if component in ANSWERING and isinstance(part, TextDelta):
+        run.show(AnswerDelta(part.text))
+    else:
+        run.show(TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta)))
 
 
 class _Shown:
@@ -131,21 +158,21 @@ class _Shown:
         self.any = False
 
 
-async def _receive(run: Run, model: Model, request: Request, iteration: int, shown: _Shown) -> Reply:
+async def _receive(run: Execution, model: Model, request: Request, iteration: int, shown: _Shown) -> Reply:
     reply: Reply | None = None
     stream = model.stream(request)
     try:
         async for part in stream:
-            if run.stopping:
-                await run.check()
+            if run.life.stopping:
+                await run.life.check()
             if isinstance(part, Reply):
                 reply = part
             elif isinstance(part, CallDelta):
                 if request.component in CONVERSATION:
-                    run.eager.feed(part)
-            elif part.text and run.watched:
+                    run.early.feed(part)
+            elif part.text and run.log.watched:
                 shown.any = True
-                run.show_delta(request.component, iteration, part)
+                _show(run, request.component, iteration, part)
     except BaseException:
         if (close := getattr(stream, "aclose", None)) is not None:
             await close()

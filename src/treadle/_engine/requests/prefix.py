@@ -14,6 +14,7 @@ from msgspec import Struct
 from treadle._types.events import (
     ContextCompacted,
     DialectDemoted,
+    MessageRetracted,
     ModelSwitched,
     Noted,
     Record,
@@ -26,7 +27,7 @@ from treadle._types.request import Request
 from treadle._types.state import CONVERSATION, RunState
 
 _encode = msgspec.json.Encoder().encode
-_FOR_ALL = (ContextCompacted, DialectDemoted, ModelSwitched, ToolsChanged)
+_FOR_ALL = (ContextCompacted, DialectDemoted, MessageRetracted, ModelSwitched, ToolsChanged)
 
 
 class PrefixBreak(Struct, frozen=True):
@@ -36,7 +37,7 @@ class PrefixBreak(Struct, frozen=True):
     """Whose request it is."""
     number: int
     """Its place among all requests, from 0."""
-    place: int
+    index: int
     """The first message that differs; -1 when the tools do."""
     origin: str
     """The component that put that message there."""
@@ -46,8 +47,8 @@ class PrefixBreak(Struct, frozen=True):
     def describe(self) -> str:
         what = (
             "the tools changed"
-            if self.place < 0
-            else f"message {self.place}, put there by {self.origin or 'an unknown hand'}, changed"
+            if self.index < 0
+            else f"message {self.index}, put there by {self.origin or 'an unknown hand'}, changed"
         )
         return f"request {self.number} of {self.component}: {what}:\n- {self.before[:300]}\n+ {self.after[:300]}"
 
@@ -58,18 +59,18 @@ def prefix_breaks(requests: Sequence[Request], records: Iterable[Record] = ()) -
     declared = _declared(logged)
     origins = _origins(logged)
     last: dict[str, tuple[int, Request]] = {}
-    found: list[PrefixBreak] = []
+    breaks_found: list[PrefixBreak] = []
     for number, request in enumerate(requests):
         whose = CONVERSATION[0] if request.component in CONVERSATION else request.component
         if whose in last:
             before, earlier = last[whose]
             broken = _difference(earlier, request)
             if broken is not None and not any(before < at <= number and name in ("", whose) for at, name in declared):
-                place, old, new = broken
+                index, old, new = broken
                 origin = origins.get(old) or origins.get(new) or (whose if whose not in CONVERSATION else "")
-                found.append(PrefixBreak(request.component, number, place, origin, old.decode(), new.decode()))
+                breaks_found.append(PrefixBreak(request.component, number, index, origin, old.decode(), new.decode()))
         last[whose] = (number, request)
-    return found
+    return breaks_found
 
 
 def _declared(records: Sequence[Record]) -> list[tuple[int, str]]:
@@ -92,10 +93,10 @@ def _origins(records: Sequence[Record]) -> dict[bytes, str]:
     state = RunState()
     origins: dict[bytes, str] = {}
     for record in records:
-        known = len(state.window)
+        count = len(state.window)
         epoch = state.epoch
         state.apply(record)
-        for entry in state.window[known if state.epoch == epoch else 0 :]:
+        for entry in state.window[count if state.epoch == epoch else 0 :]:
             origins[_encode(entry.message)] = entry.component
     return origins
 
@@ -103,10 +104,10 @@ def _origins(records: Sequence[Record]) -> dict[bytes, str]:
 def _difference(earlier: Request, later: Request) -> tuple[int, bytes, bytes] | None:
     if earlier.tools != later.tools:
         return -1, _encode(earlier.tools), _encode(later.tools)
-    for place, message in enumerate(earlier.messages):
-        other: Message | None = later.messages[place] if place < len(later.messages) else None
+    for index, message in enumerate(earlier.messages):
+        other: Message | None = later.messages[index] if index < len(later.messages) else None
         if message is not other:
             old, new = _encode(message), _encode(other) if other is not None else b""
             if old != new:
-                return place, old, new
+                return index, old, new
     return None

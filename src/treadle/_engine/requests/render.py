@@ -90,18 +90,18 @@ class Renderer:
         return self.messages
 
     def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
-        """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native tools are part
-        of the prefix that a provider keeps."""
+        """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native
+        tools are part of the prefix that a provider keeps."""
         barred = frozenset[str]() if must_answer or self.dialect.native else state.constraint.barred
         must_act = state.constraint.must_act and not must_answer
         key = (must_answer, must_act, barred)
-        found = self._encodings.get(key)
-        if found is None:
+        encoding = self._encodings.get(key)
+        if encoding is None:
             tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
-            found = self._encodings[key] = self.dialect.encode(
+            encoding = self._encodings[key] = self.dialect.encode(
                 tools, self.profile, must_answer=must_answer, must_act=must_act
             )
-        return found
+        return encoding
 
     def forget(self) -> None:
         """Let go of what the adapter keeps for this conversation."""
@@ -121,21 +121,21 @@ class Renderer:
             self._append(SystemMessage(system), (), "system")
 
     def _extend(self, window: Sequence[Entry]) -> None:
-        place, end = self._done, len(window)
-        while place < end:
-            entry = window[place]
+        index, end = self._done, len(window)
+        while index < end:
+            entry = window[index]
             message = entry.message
             if isinstance(message, ToolMessage):
-                start = place
-                while place < end and isinstance(window[place].message, ToolMessage):
-                    place += 1
-                group = [other.message for other in window[start:place] if isinstance(other.message, ToolMessage)]
+                start = index
+                while index < end and isinstance(window[index].message, ToolMessage):
+                    index += 1
+                group = [other.message for other in window[start:index] if isinstance(other.message, ToolMessage)]
                 shown = self.dialect.results(group, self._task)
                 if len(shown) == len(group):
-                    for other, result in zip(window[start:place], shown, strict=True):
+                    for other, result in zip(window[start:index], shown, strict=True):
                         self._append(result, (other.seq,), other.component)
                 else:
-                    seqs = tuple(other.seq for other in window[start:place])
+                    seqs = tuple(other.seq for other in window[start:index])
                     for result in shown:
                         self._append(result, seqs, window[start].component)
                 continue
@@ -147,7 +147,7 @@ class Renderer:
                 (entry.seq,),
                 entry.component,
             )
-            place += 1
+            index += 1
         self._done = end
 
     def _append(self, message: Message, seqs: tuple[int, ...], component: str) -> None:

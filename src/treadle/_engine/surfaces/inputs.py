@@ -62,7 +62,7 @@ def _part(item: Any) -> TextPart | ImagePart:
 
 
 def to_messages(history: str | Iterable[Any]) -> list[Message]:
-    """A conversation: our own messages, or dictionaries with `role` and `content`. A call keeps its results beside it."""
+    """A conversation: our own messages, or dictionaries with `role` and `content`. A call stays beside its results."""
     if isinstance(history, str):
         return [UserMessage(to_content(history))]
     return _paired([_message(item) for item in history])
@@ -98,7 +98,7 @@ def _message(item: Any) -> Message:
         case "tool":
             return ToolMessage(str(data.get("tool_call_id", "")), str(data.get("name", "")), str(content or ""))
         case _:
-            raise ConfigError(f"a message has the role {role!r}; known are: user, assistant, system, tool")
+            raise ConfigError(f"a message has the role {role!r}; expected one of: user, assistant, system, tool")
 
 
 def _call(data: Any) -> ToolCall:

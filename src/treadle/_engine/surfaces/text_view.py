@@ -65,13 +65,13 @@ class TextView:
         """Thought text as it comes, up to what is hidden; an answer between markers as it comes, too."""
         self._held += text
         if not self._hiding:
-            starts = [(place, mark) for mark in _HIDDEN if (place := self._held.find(mark)) >= 0]
+            starts = [(index, mark) for mark in _HIDDEN if (index := self._held.find(mark)) >= 0]
             if starts:
-                place, self._hiding = min(starts)
-                if shown := self._held[:place]:
+                index, self._hiding = min(starts)
+                if shown := self._held[:index]:
                     self._thought += shown
                     yield shown
-                self._held = self._held[place + len(self._hiding) :]
+                self._held = self._held[index + len(self._hiding) :]
             else:
                 shown, self._held = _split_safe(self._held, _HIDDEN)
                 self._thought += shown

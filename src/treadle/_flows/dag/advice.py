@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle._engine.run import Run
+from treadle._engine.core.execution import Execution
+from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
 from treadle._flows.dag.plan import SCHEMA, Plan
 from treadle._types.events import DagJudged, StepDone
@@ -12,7 +13,8 @@ from treadle._types.messages import Message, SystemMessage, UserMessage
 
 PLANNER = (
     "You break a question into steps that other agents carry out, each on its own, side by side where possible. "
-    "Give 2 to 10 steps. A step's task must make sense to someone who sees nothing but it and the results of its dependencies. "
+    "Give 2 to 10 steps. A step's task must make sense to someone who sees nothing but it and the results of its "
+    "dependencies. "
     "List a dependency only where a result is really needed. Do not add a step that merely repeats or rewords another."
 )
 ANALYZER = (
@@ -60,33 +62,41 @@ def read_mode(raw: dict[str, Any]) -> str:
     return str(raw["mode"])
 
 
-async def make_plan(run: Run, tools: list[str], models: list[str], found: str) -> Plan:
-    words = run.prompts.get("dag_planner", PLANNER)
+async def make_plan(run: Execution, tools: list[str], models: list[str], findings_so_far: str) -> Plan:
+    prompt = run.prompts.get("dag_planner", PLANNER)
     facts = f"Question:\n{run.state.question}\n\nTools: {', '.join(tools) or 'none'}\nModels: {', '.join(models)}"
-    if found:
-        facts += f"\n\nWhat earlier rounds found (keep a step as it is to reuse its result; do not redo finished work):\n{found}"
-    return await _ask(run, "planner", words, facts, SCHEMA, read_plan, "make_plan")
+    if findings_so_far:
+        note = "keep a step as it is to reuse its result; do not redo finished work"
+        facts += f"\n\nWhat earlier rounds found ({note}):\n{findings_so_far}"
+    return await _ask(run, "planner", prompt, facts, SCHEMA, read_plan, "make_plan")
 
 
-async def judge(run: Run, round_number: int, found: str) -> DagJudged:
-    facts = f"Question:\n{run.state.question}\n\nResults of the steps:\n{found or '(none)'}"
+async def judge(run: Execution, round_number: int, findings_so_far: str) -> DagJudged:
+    facts = f"Question:\n{run.state.question}\n\nResults of the steps:\n{findings_so_far or '(none)'}"
     prompt = run.prompts.get("dag_analyzer", ANALYZER)
     verdict = await _ask(run, "analyzer", prompt, facts, VERDICT, read_verdict, "judge", UNREADABLE_VERDICT)
     return DagJudged(round_number, **verdict)
 
 
-async def choose_mode(run: Run) -> str:
-    words = run.prompts.get("dag_mode", MODE)
-    return await _ask(run, "mode", words, f"Question:\n{run.state.question}", MODES, read_mode, "choose_mode", "loop")
+async def choose_mode(run: Execution) -> str:
+    prompt = run.prompts.get("dag_mode", MODE)
+    return await _ask(run, "mode", prompt, f"Question:\n{run.state.question}", MODES, read_mode, "choose_mode", "loop")
 
 
 async def _ask(
-    run: Run, component: str, words: str, facts: str, schema: dict[str, Any], parse: Any, name: str, *default: Any
+    run: Execution,
+    component: str,
+    prompt: str,
+    facts: str,
+    schema: dict[str, Any],
+    parse: Any,
+    name: str,
+    *default: Any,
 ) -> Any:
-    messages: list[Message] = [SystemMessage(words), UserMessage(facts)]
+    messages: list[Message] = [SystemMessage(prompt), UserMessage(facts)]
 
     async def ask(conversation: Any, **options: Any) -> Any:
-        return await run.ask(component, conversation, **options)
+        return await ask_model(run, component, conversation, **options)
 
     options: dict[str, Any] = {"default_value": default[0]} if default else {}
     result = await structured_llm_call(run.model, messages, schema, parse, name=name, ask=ask, **options)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import msgspec
 
 from treadle._engine.answering.ends import end, finish
-from treadle._engine.result import RunResult
+from treadle._engine.core.execution import Execution
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan
-from treadle._flows.dag.executor import execute
+from treadle._flows.dag.executor import StepRunner, execute
 from treadle._flows.dag.plan import DagStep, Plan
 from treadle._flows.flow import FlowAgent
 from treadle._models.base import Model
@@ -54,10 +54,9 @@ class DagAgent(FlowAgent):
             key: value for key, value in options.items() if key not in ("journal", "name", "output_type")
         }
         self.mode = mode
-        self.max_rounds, self.max_parallel = max_rounds, max_steps_at_once
-        self.step_timeout, self.confidence = step_timeout, confidence
+        self.max_rounds, self.confidence = max_rounds, confidence
+        self._steps = StepRunner(self.step_agent, max_steps_at_once, step_timeout, dependency_tokens)
         self.review = review
-        self.dependency_tokens = dependency_tokens
         self._plans: dict[str, Plan] = {}
 
     def prepare(self, question: Any, *, plan: Plan | None = None, **options: Any) -> Run:
@@ -75,7 +74,7 @@ class DagAgent(FlowAgent):
 
     # ---- driving
 
-    async def work(self, run: Run) -> None:
+    async def work(self, run: Execution) -> None:
         dag = run.state.dag
         if self.mode == "auto" and not dag.mode:
             await run.emit(DagModeChosen(await choose_mode(run)))
@@ -94,7 +93,7 @@ class DagAgent(FlowAgent):
                     await end(run, RunFinished("cancelled", "The plan was rejected.", success=False))
                     return
                 await run.emit(plan.as_record(number, free))
-            executed = await execute(self, run, plan, number)
+            executed = await execute(self._steps, run, plan, number)
             if executed.interrupted and free < MAX_FREE_REPLANS:
                 free += 1
                 plan = None
@@ -102,7 +101,7 @@ class DagAgent(FlowAgent):
             if single:
                 await self._single(run, executed.done["answer"])
                 return
-            await run.emit(await judge(run, number, self._found(run)))
+            await run.emit(await judge(run, number, self._findings(run)))
             if self._enough(dag.verdicts[-1], number):
                 await self._conclude(run)
                 return
@@ -112,49 +111,49 @@ class DagAgent(FlowAgent):
     def _enough(self, verdict: DagJudged, number: int) -> bool:
         return verdict.achieved or verdict.confidence >= self.confidence or number >= self.max_rounds
 
-    async def _plan(self, run: Run) -> Plan | None:
+    async def _plan(self, run: Execution) -> Plan | None:
         """The plan to run: given, or made; and shown to whoever wants to see it first."""
         plan = self._plans.pop(run.id, None)
         if plan is None:
             await run.emit(DagPlanning())
-            found = self._found(run)
+            results = self._findings(run)
             if verdicts := run.state.dag.verdicts:
-                found += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
+                results += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
             models = list(dict.fromkeys(["general", *(self.registry.names if self.registry else ())]))
-            plan = await make_plan(run, list(run.toolkit.names), models, found)
+            plan = await make_plan(run, list(run.tools.toolkit.names), models, results)
         if self.review is not None:
             answer = self.review(plan)
             plan = await answer if inspect.isawaitable(answer) else answer
         return plan
 
-    def _found(self, run: Run) -> str:
+    def _findings(self, run: Execution) -> str:
         tasks = self._tasks(run)
         limit = max(500, 24_000 // max(1, len(tasks)))
         return findings(tasks, limit) + "".join(f"\n\nThe user added: {text}" for text in _interrupts(run))
 
-    def _tasks(self, run: Run) -> dict[str, tuple[str, StepDone]]:
+    def _tasks(self, run: Execution) -> dict[str, tuple[str, StepDone]]:
         """Every step that has ended, with its task; of several attempts under one id the last counts."""
         tasks: dict[str, str] = {}
-        found: dict[str, tuple[str, StepDone]] = {}
-        for record in run.records:
+        results: dict[str, tuple[str, StepDone]] = {}
+        for record in run.log.records:
             event = record.event
             if isinstance(event, DagPlanned):
                 tasks.update({step.id: step.task for step in event.steps})
             elif isinstance(event, StepDone):
-                found[event.step] = (tasks.get(event.step, ""), event)
-        return found
+                results[event.step] = (tasks.get(event.step, ""), event)
+        return results
 
-    async def _conclude(self, run: Run) -> None:
+    async def _conclude(self, run: Execution) -> None:
         verdict = run.state.dag.verdicts[-1]
         achieved = verdict.achieved or verdict.confidence >= self.confidence
         answer = verdict.final_answer if achieved and verdict.final_answer else self._best(run)
         await finish(run, answer, "answer" if achieved else "limit", success=achieved)
 
-    async def _single(self, run: Run, done: StepDone) -> None:
+    async def _single(self, run: Execution, done: StepDone) -> None:
         good = done.status in ("completed", "reused")
         await finish(run, done.result or done.error, "answer" if good else "error", success=good)
 
-    def _best(self, run: Run) -> str:
+    def _best(self, run: Execution) -> str:
         """The surest answer any round gave, else what the completed steps found."""
         answered = [verdict for verdict in run.state.dag.verdicts if verdict.final_answer]
         answers = sorted(answered, key=lambda verdict: -verdict.confidence)
@@ -167,12 +166,11 @@ class DagAgent(FlowAgent):
         ]
         return "\n\n".join(good) or "No step of the plan was completed."
 
-    def partial_answer(self, run: Run) -> str:
+    def partial_answer(self, run: Execution) -> str:
         return self._best(run)
 
-    def result_of_flow(self, run: Run) -> RunResult:
+    def metadata(self, run: Execution) -> dict[str, Any]:
         self._plans.pop(run.id, None)
-        result = super().result_of_flow(run)
         dag = run.state.dag
         summary = {
             "rounds": dag.plan.round if dag.plan is not None else 0,
@@ -180,13 +178,13 @@ class DagAgent(FlowAgent):
             "verdict": _verdict_fields(dag.verdicts[-1]) if dag.verdicts else None,
             "steps": {name: msgspec.to_builtins(done) for name, (_, done) in self._tasks(run).items()},
         }
-        return msgspec.structs.replace(result, metadata={**result.metadata, "dag": summary})
+        return {"dag": summary}
 
 
 def _verdict_fields(verdict: DagJudged) -> dict[str, Any]:
     return {name: getattr(verdict, name) for name in verdict.__struct_fields__}
 
 
-def _interrupts(run: Run) -> list[str]:
-    said = [entry.message for entry in run.state.window if entry.component == "interrupt"]
-    return [text_of(message.content) for message in said if isinstance(message, UserMessage)]
+def _interrupts(run: Execution) -> list[str]:
+    interrupts = [entry.message for entry in run.state.window if entry.component == "interrupt"]
+    return [text_of(message.content) for message in interrupts if isinstance(message, UserMessage)]

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from treadle._engine.run import Run
+from treadle._engine.core.execution import Execution
+from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
 from treadle._flows.flow import child_run
 from treadle._plugins.guards.compaction import condense
 from treadle._types.errors import TreadleError
 from treadle._types.events import StepDone, StepStarted
 
-if TYPE_CHECKING:
-    from treadle._flows.dag.agent import DagAgent
-
 _POLL = 0.05
 """How often a running plan looks for messages of the user."""
+
+
+class StepRunner(Struct, frozen=True):
+    """How the steps of a plan are run."""
+
+    agent_for: Callable[[DagStep], Agent]
+    max_parallel: int
+    timeout: float
+    dependency_tokens: int
 
 
 class Executed(Struct):
@@ -28,7 +35,7 @@ class Executed(Struct):
     interrupted: bool = False
 
 
-async def execute(dag: DagAgent, run: Run, plan: Plan, number: int) -> Executed:
+async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -> Executed:
     """Start every step as soon as what it depends on is there. A message from the user lets running steps finish and
     starts no new ones."""
     executed = Executed({})
@@ -37,7 +44,7 @@ async def execute(dag: DagAgent, run: Run, plan: Plan, number: int) -> Executed:
     try:
         while waiting or running:
             if not executed.interrupted:
-                await _start_ready(dag, run, waiting, running, executed, number)
+                await _start_ready(runner, run, waiting, running, executed, number)
             if not running:
                 break
             finished, _ = await asyncio.wait(running, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
@@ -46,8 +53,8 @@ async def execute(dag: DagAgent, run: Run, plan: Plan, number: int) -> Executed:
             if not executed.interrupted and await run.drain():
                 executed.interrupted = True
     except asyncio.CancelledError:
-        for child in tuple(run.children):
-            child.stop(run.stopping or "cancelled")
+        for child in tuple(run.life.children):
+            child.stop(run.life.stopping or "cancelled")
         if running:
             await asyncio.wait(running)
         raise
@@ -55,8 +62,8 @@ async def execute(dag: DagAgent, run: Run, plan: Plan, number: int) -> Executed:
 
 
 async def _start_ready(
-    dag: DagAgent,
-    run: Run,
+    runner: StepRunner,
+    run: Execution,
     waiting: dict[str, DagStep],
     running: dict[asyncio.Task[StepDone], DagStep],
     executed: Executed,
@@ -74,28 +81,28 @@ async def _start_ready(
             done = StepDone(step.id, "skipped", error=f"depends on {', '.join(failed)}", round=number)
             executed.done[step.id] = done
             await run.emit(done)
-        elif all(needed) and len(running) < dag.max_parallel:
+        elif all(needed) and len(running) < runner.max_parallel:
             del waiting[step.id]
             inputs = {name: executed.done[name].result for name in step.dependencies}
-            running[asyncio.ensure_future(_step(dag, run, step, inputs, number))] = step
+            running[asyncio.ensure_future(_step(runner, run, step, inputs, number))] = step
 
 
-async def _step(dag: DagAgent, run: Run, step: DagStep, inputs: dict[str, str], number: int) -> StepDone:
+async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[str, str], number: int) -> StepDone:
     """One step, always with an outcome; finished work with the same task and inputs is taken from the log."""
     task = resolve(step, inputs)
     key = fingerprint(step, task, inputs)
-    if (known := run.state.dag.steps.get(key)) is not None and known.status in ("completed", "reused"):
-        done = StepDone(step.id, "reused", known.result, round=number, key=key)
+    if (recorded := run.state.dag.steps.get(key)) is not None and recorded.status in ("completed", "reused"):
+        done = StepDone(step.id, "reused", recorded.result, round=number, key=key)
         await run.emit(done)
         return done
     child_id = f"{run.id}.{number}.{step.id}"
     await run.emit(StepStarted(step.id, child_id, task, number, key))
     began = asyncio.get_running_loop().time()
     try:
-        question = await _question(run, task, inputs, dag.dependency_tokens)
-        done = await _run_child(dag, run, step, question, child_id, number, key)
+        question = await _question(run, task, inputs, runner.dependency_tokens)
+        done = await _run_child(runner, run, step, question, child_id, number, key)
     except TimeoutError:
-        done = StepDone(step.id, "failed", error=f"timed out after {dag.step_timeout:g} s", round=number, key=key)
+        done = StepDone(step.id, "failed", error=f"timed out after {runner.timeout:g} s", round=number, key=key)
     except TreadleError as error:
         done = StepDone(step.id, "failed", error=f"{type(error).__name__}: {error}", round=number, key=key)
     done = StepDone(
@@ -113,10 +120,10 @@ async def _step(dag: DagAgent, run: Run, step: DagStep, inputs: dict[str, str], 
 
 
 async def _run_child(
-    dag: DagAgent, run: Run, step: DagStep, question: str, child_id: str, number: int, key: str
+    runner: StepRunner, run: Execution, step: DagStep, question: str, child_id: str, number: int, key: str
 ) -> StepDone:
-    child = await child_run(dag.step_agent(step), run, child_id, question)
-    async with asyncio.timeout(dag.step_timeout):
+    child = await child_run(runner.agent_for(step), run, child_id, question)
+    async with asyncio.timeout(runner.timeout):
         result = await child
     if result.success and result.stop_reason in ("answer", "final_tool"):
         return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
@@ -124,11 +131,12 @@ async def _run_child(
     return StepDone(step.id, "failed", result.answer, why, usage=result.usage, round=number, key=key)
 
 
-async def _question(run: Run, task: str, inputs: dict[str, str], tokens: int) -> str:
+async def _question(run: Execution, task: str, inputs: dict[str, str], tokens: int) -> str:
     """The step knows nothing but its task and what it depends on, shortened where that is large."""
     if not inputs:
         return task
     results = [
-        f"[{name}]\n{await condense(run, text, hint='step_dependency', tokens=tokens)}" for name, text in inputs.items()
+        f"[{name}]\n{await condense(run.context, text, hint='step_dependency', tokens=tokens)}"
+        for name, text in inputs.items()
     ]
     return f"{task}\n\nResults of the steps this one depends on:\n\n" + "\n\n".join(results)

@@ -77,7 +77,8 @@ def svg(records: Sequence[Record]) -> str:
     tallest = max(map(len, waves))
     height = 2 * _EDGE + tallest * _HEIGHT + (tallest - 1) * _GAP_Y
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+        'font-size="12">',
         '<defs><marker id="a" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#6b7280"/></marker></defs>',
     ]
@@ -88,7 +89,8 @@ def svg(records: Sequence[Record]) -> str:
             x1, y1, y2 = sx + _WIDTH, sy + _HEIGHT // 2, y + _HEIGHT // 2
             bend = (x1 + x) // 2
             parts.append(
-                f'<path d="M{x1} {y1}C{bend} {y1} {bend} {y2} {x} {y2}" fill="none" stroke="#6b7280" marker-end="url(#a)"/>'
+                f'<path d="M{x1} {y1}C{bend} {y1} {bend} {y2} {x} {y2}" fill="none" stroke="#6b7280" '
+                'marker-end="url(#a)"/>'
             )
         fill, stroke = COLOURS.get(picture.status[step.id], COLOURS["waiting"])
         seconds = f" {picture.seconds[step.id]:.1f} s" if step.id in picture.seconds else ""
@@ -96,7 +98,8 @@ def svg(records: Sequence[Record]) -> str:
             f"<g><title>{escape(step.task)}</title>"
             f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="8" fill="{fill}" stroke="{stroke}"/>'
             f'<text x="{x + 10}" y="{y + 22}" font-weight="bold">{escape(_short(step.id, 22))}</text>'
-            f'<text x="{x + _WIDTH - 10}" y="{y + 22}" text-anchor="end" fill="{stroke}">{escape(picture.status[step.id] + seconds)}</text>'
+            f'<text x="{x + _WIDTH - 10}" y="{y + 22}" text-anchor="end" fill="{stroke}">'
+            f"{escape(picture.status[step.id] + seconds)}</text>"
             f'<text x="{x + 10}" y="{y + 42}" fill="#374151">{escape(_short(step.task, 28))}</text></g>'
         )
     return "\n".join([*parts, "</svg>"])

@@ -70,8 +70,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
         for row, step_id in zip(rows, ids, strict=True):
             task = str(row["task"])
             named = [str(name).strip() for name in row.get("dependencies") or ()]
-            named += [found.group(1) for found in _REFERENCE.finditer(task) if found.group(1) in ids]
-            known = tuple(name for name in dict.fromkeys(named) if name in ids and name != step_id)
+            named += [match.group(1) for match in _REFERENCE.finditer(task) if match.group(1) in ids]
+            dependencies = tuple(name for name in dict.fromkeys(named) if name in ids and name != step_id)
             notes.extend(
                 f"step {step_id}: dependency {name!r} does not exist and is left out"
                 for name in named
@@ -79,7 +79,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
             )
             notes.extend(f"step {step_id}: it cannot wait for itself" for name in named if name == step_id)
             steps.append(
-                DagStep(step_id, task, known, str(row.get("tool_hint") or ""), str(row.get("model_hint") or ""))
+                DagStep(step_id, task, dependencies, str(row.get("tool_hint") or ""), str(row.get("model_hint") or ""))
             )
         plan = cls(tuple(steps), tuple(notes))
         plan.levels()
@@ -120,10 +120,10 @@ class Plan(Struct, frozen=True, omit_defaults=True):
 def resolve(step: DagStep, results: Mapping[str, str]) -> str:
     """The step's task with `$id` and `$id.field` replaced by what those steps found."""
 
-    def value(found: re.Match[str]) -> str:
-        name, path = found.group(1), found.group(2)
+    def value(match: re.Match[str]) -> str:
+        name, path = match.group(1), match.group(2)
         if name not in results:
-            return found.group(0)
+            return match.group(0)
         return _field(results[name], path.strip(".").split(".")) if path else results[name]
 
     return _REFERENCE.sub(value, step.task)

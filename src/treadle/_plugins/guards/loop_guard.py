@@ -1,12 +1,12 @@
-"""LoopGuard: notices, without a model call, a run that repeats itself; tells the model, and stops it in bounded steps."""
+"""LoopGuard: notices a run that repeats itself, without a model call; tells the model, and ends it in bounded steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -15,11 +15,14 @@ from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.state_values import Step
 
 NUDGE = (
-    "You have made this call before, and it brings nothing new: {calls}. Use that result: answer with it if it is what the task asks for, "
-    "else do something different."
+    "You have made this call before, and it brings nothing new: {calls}. "
+    "Use that result: answer with it if it is what the task asks for, else do something different."
 )
 AT_ONCE = "You have made this call before and have its result. Use it, or do something else."
-WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
+WITHDRAWN = (
+    "The same calls came again with nothing new, so these tools are taken away: {tools}. "
+    "Go on without them, or give the answer."
+)
 ANSWER_TINY = "Answer the question now, from what you know."
 """A tiny model takes more words than that for its answer."""
 ANSWER = (
@@ -38,10 +41,11 @@ _OTHER_TRIES = 3
 class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
-    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
-    answer: by default 2, 4 and 6. For a small model that decodes under our grammar 1, 2 and 4: it hardly ever gets out of
-    a loop by itself, and pays dearly for each round; its first repetition of a call is not even made. A tiny one answers
-    after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for a job's state, say).
+    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it
+    must answer: by default 2, 4 and 6. For a small model that decodes under our grammar 1, 2 and 4: it hardly ever gets
+    out of a loop by itself, and each round costs it much; its first repetition of a call is not even made. A tiny one
+    answers after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for a job's
+    state, say).
     """
 
     name = "loop_guard"
@@ -57,8 +61,8 @@ class LoopGuard(Plugin):
         self._limits = (nudge, withdraw, stop)
         self.allow = frozenset(allow)
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
-        """A small model asks for what it has just got. There is no second result to read, and its next reply is for another tool."""
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
+        """A small model that asks for a result it has gets no second one; its next reply cannot call that tool."""
         if (
             not small_under_grammar(run)
             or run.model.profile.tiny
@@ -73,7 +77,7 @@ class LoopGuard(Plugin):
         await run.emit(ReplyConstrained(self.name, must_act, (call.name,)))
         return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         state = run.state
         if state.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
@@ -113,12 +117,12 @@ class LoopGuard(Plugin):
             ]
         await run.emit(*events)
 
-    async def _require_answer(self, run: Run) -> None:
+    async def _require_answer(self, run: RunContext) -> None:
         """A tiny model that has a result never finds the next step, it calls anything: its next reply is the answer."""
         if not any(step.error for step in last_round(run.state)):
             await run.emit(ReplyConstrained(self.name, barred=tuple(sorted(run.state.tool_names() - self.allow))))
 
-    def _note(self, run: Run, what: str, text: str) -> MessageAdded:
+    def _note(self, run: RunContext, what: str, text: str) -> MessageAdded:
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", text), kind="note"), self.name)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._tools.base import Tool, ToolContext, ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.errors import ToolError
@@ -18,7 +18,7 @@ _HEADER_CHARS = 120
 
 
 async def _read_more(context: ToolContext, result: str, offset: int = 0) -> str:
-    run: Run = context.run
+    run: RunContext = context.run
     text = full_text(run, result)
     if text is None:
         raise ToolError(f"there is no result {result[:80]!r}: give the id that stands at the end of the cut result")
@@ -52,7 +52,7 @@ class Paging(Plugin):
         ),
     )
 
-    async def after_tool(self, run: Run, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.full is None or READ_MORE in run.toolkit:
             return outcome
         hint = f'\n[cut; the whole has {len(outcome.full)} characters: {READ_MORE}(result="{call.id}", offset=...)]'
@@ -64,17 +64,17 @@ class Paging(Plugin):
         images = tuple(part for part in outcome.content if not isinstance(part, TextPart))
         return msgspec.structs.replace(outcome, content=(TextPart(text), *images))
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         state = run.state
         if (
             state.counters.truncated_observations
             and READ_MORE not in state.tool_names()
             and READ_MORE not in run.toolkit
         ):
-            await run.set_tools([*(tool.name for tool in state.tools), READ_MORE], "a result was cut")
+            await run.offer_tools([*(tool.name for tool in state.tools), READ_MORE], "a result was cut")
 
 
-def full_text(run: Run, call_id: str) -> str | None:
+def full_text(run: RunContext, call_id: str) -> str | None:
     """The result of a call before it was cut, from the log; None when there is no such call."""
     for record in reversed(run.records):
         event = record.event

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._engine.structured import structured_llm_call
 from treadle._tools.base import Tool, ToolContext
 from treadle._types.events import ToolSelectionStarted
@@ -24,14 +24,14 @@ def catalogue_line(tool: Tool | ToolSchema) -> str:
 
 
 async def _more_tools(context: ToolContext, names: list[str]) -> str:
-    run: Run = context.run
+    run: RunContext = context.run
     offered = [tool.name for tool in run.state.tools]
     requested = [name for name in names if run.toolkit.get(name) is not None and name not in offered]
     if not requested:
         hidden = [tool for tool in run.toolkit if tool.name not in offered]
         return "No such tools. Available on request:\n" + "\n".join(catalogue_line(tool) for tool in hidden)
     # New tools go to the end, so that what was sent before stays as it is.
-    await run.set_tools([*offered, *requested], f"asked for {', '.join(requested)}")
+    await run.offer_tools([*offered, *requested], f"asked for {', '.join(requested)}")
     return f"Added: {', '.join(requested)}. They can be called from now on."
 
 
@@ -53,7 +53,7 @@ class ToolSelection(Plugin):
     name = "selection"
     tools = (MORE_TOOLS,)
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         threshold = run.settings.selection_threshold
         tools = list(run.toolkit)
         if threshold is None or len(tools) <= threshold or _selected(run):
@@ -63,15 +63,15 @@ class ToolSelection(Plugin):
         if not chosen:
             return
         pinned = [tool.name for tool in tools if tool.pinned and tool.name not in chosen]
-        await run.set_tools([*chosen, *pinned, MORE], "selection")
+        await run.offer_tools([*chosen, *pinned, MORE], "selection")
 
 
-def _selected(run: Run) -> bool:
-    """Whether this run has had its selection or went on without one: its requests changed, not only by tools that were brought."""
+def _selected(run: RunContext) -> bool:
+    """Whether the start is behind this run: its requests have changed, other than by tools that a plug-in brought."""
     return any(why != "tools changed: " + BROUGHT for _, why in run.state.breaks)
 
 
-async def _choose(run: Run, tools: list[Tool]) -> list[str]:
+async def _choose(run: RunContext, tools: list[Tool]) -> list[str]:
     """The names of existing tools that the model picks, in its order; empty when its reply cannot be used."""
     limit = run.settings.selection_max
     existing = {tool.name for tool in tools}

@@ -1,4 +1,4 @@
-"""ExampleValueGuard: a small model that lacks an id or a date takes the example in a tool's description. The call is refused."""
+"""ExampleValueGuard: refuses a call in which a small model uses the example of a tool's description as the value."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.small_models.numbers_and_ids import mentions
 from treadle._plugins.small_models.support import prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import same_calls, small_under_grammar
@@ -23,12 +23,12 @@ OBJECTION = (
 
 
 class ExampleValueGuard(Plugin):
-    """Looks at values with a digit (ids, dates), which nobody guesses rightly. The next reply is for another tool; the same
+    """Checks values with a digit (ids, dates), which cannot be guessed. The next reply is for another tool. The same
     call goes through when it is made again, as the example may be what is meant."""
 
     name = "example_value_guard"
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) else None
         if tool is None or same_calls(run, call):
             return call

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.small_models.support import all_harmless, prompt
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import UserMessage
@@ -22,7 +22,7 @@ class GiveUpGuard(Plugin):
 
     name = "give_up_guard"
 
-    async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
+    async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state
         gave_up = run.model.profile.small and state.task_successful is False and state.steps
         if not gave_up or not state.tools or state.answer_only or self.name in state.constrained_by:

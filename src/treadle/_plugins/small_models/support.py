@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle._engine.run import Run
+from treadle._engine.context import RunContext
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
 
@@ -19,12 +19,12 @@ _NAMES_OF_0_1 = {
 }
 
 
-def prompt(run: Run, name: str, default: str) -> str:
+def prompt(run: RunContext, name: str, default: str) -> str:
     """The user's text for a prompt, under its name or the one it had in version 0.1; else the default."""
     return run.prompts.get(name, run.prompts.get(_NAMES_OF_0_1[name], default))
 
 
-def source_texts(run: Run) -> Iterator[str]:
+def source_texts(run: RunContext) -> Iterator[str]:
     """Everything a value may come from: the user's texts, the system prompt and the results of tools.
 
     Replies of this run and our notes about them are left out: a value in those may be made up.
@@ -46,14 +46,14 @@ def source_texts(run: Run) -> Iterator[str]:
                 pass
 
 
-async def require_other_tool(run: Run, component: str, refused: str) -> None:
+async def require_other_tool(run: RunContext, component: str, refused: str) -> None:
     """After a refused call: the next reply cannot call that tool, if there is another."""
     if len(run.state.tools) > 1:
         must_act = all_harmless(run) and not run.model.profile.tiny
         await run.emit(ReplyConstrained(component, must_act, (refused,)))
 
 
-def all_harmless(run: Run) -> bool:
+def all_harmless(run: RunContext) -> bool:
     """Whether the model may be made to call a tool, whichever of those on offer it takes."""
     offered = [run.tool(schema.name) for schema in run.state.tools]
     return all(tool is not None and tool.effect in _HARMLESS for tool in offered)

@@ -1,4 +1,4 @@
-"""UnsourcedValueGuard: a small model that lacks a number or an id makes one up. The call or the answer is sent back."""
+"""UnsourcedValueGuard: sends back a call or an answer with a number or an id that a small model has made up."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.small_models.numbers_and_ids import ids, mentions, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar
@@ -27,16 +27,16 @@ _MAX_CHARS = 80
 
 
 class UnsourcedValueGuard(Plugin):
-    """Objects to a required argument of a call, and to an answer after calls, with a number or id that is in no source; and to
-    giving up before any call. An answer without a call is otherwise believed: the model may know it.
+    """Objects to a required argument of a call, and to an answer after calls, with a number or an id that is in no
+    source; and to giving up before any call. An answer without a call is otherwise believed: it may be known.
 
-    The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a tiny
-    model are left alone, because it only ever makes one.
+    The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a
+    tiny model are left alone, because it only ever makes one.
     """
 
     name = "unsourced_value_guard"
 
-    async def before_tool(self, run: Run, call: ToolCall) -> ToolCall | ToolOutcome:
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
         if tool is None or same_calls(run, call):
             return call
@@ -49,7 +49,7 @@ class UnsourcedValueGuard(Plugin):
         await require_other_tool(run, self.name, call.name)
         return ToolOutcome(objection, "rejected", executed=False)
 
-    async def before_finish(self, run: Run, answer: str) -> str | UserMessage:
+    async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state
         objections = len(state.notes.get(self.name, ()))
         if (
@@ -69,8 +69,8 @@ class UnsourcedValueGuard(Plugin):
         await run.emit(Noted(self.name, {"objection": objection}), constraint, _retraction(state, self.name))
         return UserMessage(objection, kind="note")
 
-    def _objection(self, run: Run, answer: str) -> str:
-        """What is said against the answer; empty when nothing is."""
+    def _objection(self, run: RunContext, answer: str) -> str:
+        """The objection to the answer; empty when there is none."""
         state = run.state
         if not state.steps:
             return prompt(run, "untried", UNTRIED) if state.task_successful is False else ""
@@ -81,7 +81,7 @@ class UnsourcedValueGuard(Plugin):
 
 
 def _retraction(state: RunState, component: str) -> MessageRetracted:
-    """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told meanwhile."""
+    """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told."""
     return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
 
 
@@ -99,5 +99,5 @@ def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
                 yield text
 
 
-def _unsourced_ids(run: Run, text: str) -> Iterator[str]:
+def _unsourced_ids(run: RunContext, text: str) -> Iterator[str]:
     return (f'"{id}"' for id in ids(text) if not any(mentions(source, id) for source in source_texts(run)))

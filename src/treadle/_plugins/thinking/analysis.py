@@ -1,9 +1,9 @@
-"""Task analysis (L90): before the loop, what is asked for and how the tools may serve it, in the model's own words."""
+"""TaskAnalysis: before the loop, the model says what is asked for and how the tools can help."""
 
 from __future__ import annotations
 
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import Message, SystemMessage, UserMessage
@@ -19,14 +19,14 @@ class TaskAnalysis(Plugin):
 
     name = "analysis"
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         state = run.state
         if state.notes.get(self.name):
             return
         tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in state.tools) or "(none)"
-        words = run.prompts.get("task_analysis", ANALYSE)
+        instructions = run.prompts.get("task_analysis", ANALYSE)
         messages: list[Message] = [
-            UserMessage(f"{words}\n\nTools:\n{tools}\n\nTask:\n{standalone_question(state)}", kind="note")
+            UserMessage(f"{instructions}\n\nTools:\n{tools}\n\nTask:\n{standalone_question(state)}", kind="note")
         ]
         if state.started is not None and state.started.system:
             messages.insert(0, SystemMessage(state.started.system))

@@ -1,4 +1,4 @@
-"""Observer (L93): now and then a second look at the work; when it goes nowhere, a correction is added to the conversation."""
+"""Observer: now and then a model call judges the work; when it makes no progress, a correction is added."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 from msgspec import Struct
 
 from treadle._engine.answering.answer import trace
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, Observed
 from treadle._types.messages import UserMessage
 
 OBSERVE = (
-    "You watch an agent at work and speak up only when it is off course. Given its task, its plan if it has one, and its steps, judge: "
+    "You watch an agent at work and speak up only when it is off course. "
+    "Given its task, its plan if it has one, and its steps, judge: "
     "is it getting closer to the answer, and is it repeating itself? If it is on course, leave the correction empty. "
     "Otherwise write the correction to the agent itself: one or two sentences that say what to do differently."
 )
@@ -40,7 +41,7 @@ class _Verdict(Struct, frozen=True):
 
 
 class Observer(Plugin):
-    """Looks from iteration 2 on, when at least `threshold` iterations have passed since its last correction."""
+    """Judges from iteration 2 on, when at least `threshold` iterations have passed since its last correction."""
 
     name = "observer"
 
@@ -48,14 +49,14 @@ class Observer(Plugin):
         self.threshold = threshold
         self.observation_chars = observation_chars
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         await self._observe(run, correct=True)
 
-    async def before_finish(self, run: Run, answer: str) -> str:
+    async def before_finish(self, run: RunContext, answer: str) -> str:
         await self._observe(run, correct=False)
         return answer
 
-    async def _observe(self, run: Run, *, correct: bool) -> None:
+    async def _observe(self, run: RunContext, *, correct: bool) -> None:
         state = run.state
         now = state.iteration
         corrected = last_note(state, self.name, "corrected")
@@ -74,8 +75,8 @@ class Observer(Plugin):
             *([MessageAdded(UserMessage(correction, kind="note"), self.name)] if astray else []),
         )
 
-    def _report(self, run: Run) -> str:
-        """What happened since the last look."""
+    def _report(self, run: RunContext) -> str:
+        """What happened since the last judgement."""
         state = run.state
         seen = last_note(state, self.name, "steps")
         steps = state.steps[seen if isinstance(seen, int) else 0 :]

@@ -1,21 +1,22 @@
-"""Planner (L92): a plan is made before the loop, shown and added to the conversation, and kept up to date."""
+"""Planner: makes a plan before the loop, adds it to the conversation, and keeps it up to date."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from treadle._engine.answering.answer import trace
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
-from treadle._engine.run import Run
-from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.guards.tool_selection import catalogue_line
+from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
-from treadle._types.events import MessageAdded, PlanChanged, PlanStep
+from treadle._types.events import Event, MessageAdded, PlanChanged, PlanStep
 from treadle._types.messages import UserMessage
 
 PLAN = (
-    "You keep the plan for an agent that works with tools. List the few steps, usually two to six, that lead from the task to its answer: "
+    "You keep the plan for an agent that works with tools. "
+    "List the few steps, usually two to six, that lead from the task to its answer: "
     "short, in order, each one something that can be seen to be done. "
     "When you are told what has happened since, give the whole plan again with `done` set for what is finished; "
     "change, add or drop steps only if what happened calls for it."
@@ -34,43 +35,43 @@ _SCHEMA = {
     },
     "required": ["steps"],
 }
-_MOST = 20
+_MAX_STEPS = 20
 
 
 class Planner(Plugin):
-    """Updated after each iteration, and once more after the final answer."""
+    """The plan is updated after each iteration, and once more after the final answer."""
 
     name = "planner"
 
     def __init__(self, *, observation_chars: int = 1_500) -> None:
         self.observation_chars = observation_chars
 
-    async def on_start(self, run: Run) -> None:
+    async def on_start(self, run: RunContext) -> None:
         if run.state.plan:
             return
         thread = self._thread(run)
         steps = await thread.fill("Make the plan. Nothing is done yet.", _SCHEMA, _parse, name="plan")
-        words = f"{shown(steps)}\n\nWork along this plan. It is kept up to date for you."
+        text = f"{plan_text(steps)}\n\nWork along this plan. It is kept up to date for you."
         await run.emit(
-            PlanChanged(steps), thread.note(iteration=0), MessageAdded(UserMessage(words, kind="note"), self.name)
+            PlanChanged(steps), thread.note(iteration=0), MessageAdded(UserMessage(text, kind="note"), self.name)
         )
 
-    async def after_round(self, run: Run) -> None:
-        await self._update(run, self._happened(run), tell=True)
+    async def after_round(self, run: RunContext) -> None:
+        await self._update(run, self._latest_work(run), tell=True)
 
-    async def before_finish(self, run: Run, answer: str) -> str:
+    async def before_finish(self, run: RunContext, answer: str) -> str:
         await self._update(
-            run, f"{self._happened(run)}\nThe agent proposes this answer:\n{answer[: self.observation_chars]}"
+            run, f"{self._latest_work(run)}\nThe agent proposes this answer:\n{answer[: self.observation_chars]}"
         )
         return answer
 
-    async def on_end(self, run: Run, result: RunResult) -> None:
+    async def on_end(self, run: RunContext, result: RunResult) -> None:
         if result.stop_reason in ("answer", "final_tool"):
             await self._update(
                 run, f"The final answer was given:\n{result.answer[: self.observation_chars]}", final=True
             )
 
-    async def _update(self, run: Run, happened: str, *, tell: bool = False, final: bool = False) -> None:
+    async def _update(self, run: RunContext, happened: str, *, tell: bool = False, final: bool = False) -> None:
         state = run.state
         done = (
             last_note(state, self.name, "final")
@@ -83,19 +84,22 @@ class Planner(Plugin):
         steps = await thread.fill(
             f"What happened:\n{happened}\n\nGive the whole plan as it stands now.", _SCHEMA, _parse, name="plan"
         )
-        news = [MessageAdded(UserMessage(shown(steps), kind="note"), self.name)] if tell and steps != state.plan else []
-        await run.emit(
-            PlanChanged(steps, state.iteration), thread.note(iteration=state.iteration, final=final or None), *news
-        )
+        events: list[Event] = [
+            PlanChanged(steps, state.iteration),
+            thread.note(iteration=state.iteration, final=final or None),
+        ]
+        if tell and steps != state.plan:
+            events.append(MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name))
+        await run.emit(*events)
 
-    def _thread(self, run: Run) -> Thread:
+    def _thread(self, run: RunContext) -> Thread:
         tools = "\n".join(catalogue_line(tool) for tool in run.state.tools)
         opening = f"Task:\n{run.state.question}\n\nTools:\n{tools}"
         if run.state.plan:
-            opening += f"\n\n{shown(run.state.plan)}"
+            opening += f"\n\n{plan_text(run.state.plan)}"
         return Thread(run, self.name, run.prompts.get("plan_generation", PLAN), opening)
 
-    def _happened(self, run: Run) -> str:
+    def _latest_work(self, run: RunContext) -> str:
         state = run.state
         work = (
             trace(last_round(state), self.observation_chars)
@@ -105,7 +109,8 @@ class Planner(Plugin):
         return f"Thought: {state.thought[: self.observation_chars]}\n{work}"
 
 
-def shown(steps: tuple[PlanStep, ...]) -> str:
+def plan_text(steps: tuple[PlanStep, ...]) -> str:
+    """The plan as a list with a box for each step."""
     return "Plan:\n" + "\n".join(
         f"[{'x' if step.done else ' '}] {number}. {step.text}" for number, step in enumerate(steps, 1)
     )
@@ -117,4 +122,4 @@ def _parse(raw: dict[str, Any]) -> tuple[PlanStep, ...]:
     )
     if not steps:
         raise ValueError("the plan has no steps")
-    return steps[:_MOST]
+    return steps[:_MAX_STEPS]

@@ -1,10 +1,10 @@
-"""Reflection (L91): after each round a look at its results, appended for the next step."""
+"""Reflection: after each round a model call judges its results, for the next step."""
 
 from __future__ import annotations
 
 from treadle._engine.answering.answer import trace
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._engine.run import Run
 from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
 from treadle._types.events import MessageAdded, Reflected
@@ -25,7 +25,7 @@ class Reflection(Plugin):
     def __init__(self, *, observation_chars: int = 2_000) -> None:
         self.observation_chars = observation_chars
 
-    async def after_round(self, run: Run) -> None:
+    async def after_round(self, run: RunContext) -> None:
         state = run.state
         if last_note(state, self.name, "steps") == len(state.steps):
             return

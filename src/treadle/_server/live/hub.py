@@ -113,7 +113,7 @@ class Hub:
 
     async def resume(self, run_id: str, key: str = "") -> Run:
         """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is."""
-        if (live := self.runs.get(run_id)) is not None and live.task is not None:
+        if (live := self.runs.get(run_id)) is not None and live.begun:
             if live.state.paused is None:
                 return live
             await asyncio.wait([live.task])  # it has recorded its pause and is about to end
@@ -151,9 +151,8 @@ class Hub:
         run.subscribe(sink)
         channel.records, channel.stored, channel.live, channel.failure = run.records, loaded, True, ""
         self.runs[run.id] = run
-        agent.restart(run)
+        agent.launch(run)
         self.metrics.count("treadle_runs_started_total")
-        assert run.task is not None
         run.task.add_done_callback(lambda task: self._ended(run, channel, task, key))
         await asyncio.wait([first_record, run.task], return_when=asyncio.FIRST_COMPLETED)
         if not first_record.done() and len(run.records) == loaded:
@@ -193,7 +192,7 @@ class Hub:
 
     async def _resume_once_paused(self, run_id: str) -> None:
         """A decision that arrives while the run acts on another one is read when it pauses again."""
-        while (run := self.runs.get(run_id)) is not None and run.task is not None:
+        while (run := self.runs.get(run_id)) is not None and run.begun:
             await asyncio.wait([run.task])
         try:
             if fold(await self.records(run_id)).paused is not None:
@@ -209,14 +208,13 @@ class Hub:
             run.cancel()
             return
         agent, facts = await self._served(run_id)
-        if run is not None and run.task is not None:
+        if run is not None and run.begun:
             await asyncio.wait([run.task])
         try:
             # No process drives it: it is loaded only to record its end.
             run = await agent.load(run_id)
             run.subscribe(_cancel_when_resumed(run))
             run = await self._drive(agent, run, f"user:{facts.user}")
-            assert run.task is not None
             await asyncio.wait([run.task])
         except RunBusyError:
             await self.journal.put(InboxItem(fresh_id(), run_id, "cancel"))
@@ -272,7 +270,7 @@ class Hub:
         for channel in self._channels.values():
             channel.closed = True
             channel.wake()
-        tasks = [run.task for run in self.runs.values() if run.task is not None]
+        tasks = [run.task for run in self.runs.values() if run.begun]
         if tasks:
             await asyncio.wait(tasks, timeout=self.settings.grace)
         for run in list(self.runs.values()):

@@ -28,9 +28,8 @@ from treadle._types.messages import Message
 from treadle._types.request import Request
 
 if TYPE_CHECKING:
-    from mcp_types import Tool as RemoteTool
-
     from mcp import Client
+    from mcp_types import Tool as RemoteTool
 
 logger = logging.getLogger("treadle")
 

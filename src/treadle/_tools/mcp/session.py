@@ -155,10 +155,9 @@ async def _watch_tool_changes(client: Client, session: Session) -> None:
 
 def _is_connection_loss(error: BaseException) -> bool:
     """Whether the connection is lost; an error that the server answers with is no loss."""
+    from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
     from pydantic import ValidationError
-
-    from mcp import MCPError
 
     if isinstance(error, MCPError):
         return error.code == CONNECTION_CLOSED or "Session terminated" in error.message

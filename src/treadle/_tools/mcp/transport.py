@@ -50,9 +50,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 async def open_client(
     endpoint: Endpoint, elicitation: Elicitation | None, sampling: Sampling | None, session: Session
 ) -> AsyncGenerator[Client]:
-    from mcp_types import Implementation, ToolListChangedNotification
-
     from mcp import Client
+    from mcp_types import Implementation, ToolListChangedNotification
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):

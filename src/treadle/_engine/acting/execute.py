@@ -1,0 +1,205 @@
+"""The one way a tool runs, whoever asks: the model, an early start, code, a plan, a document, an MCP client.
+
+A call is admitted first: the plug-ins' policy, then a person's approval where the tool asks for one. What cannot
+decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
+started, run, and recorded as done; whatever ends it, its reservation is settled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle._engine.acting.call_context import CallContext
+from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._tools.base import Tool, ToolOutcome
+from treadle._tools.runner import run_call
+from treadle._types.errors import BudgetExhaustedError
+from treadle._types.events import Approved, ToolDone, ToolStarted
+from treadle._types.messages import ToolCall
+from treadle._types.usage import NO_USAGE, Usage
+
+logger = logging.getLogger("treadle")
+
+_ONE_CALL = Usage(tool_calls=1)
+_NO_EXTRAS: Mapping[str, Any] = {}
+
+
+class Admitted(Struct, frozen=True):
+    """A call that policy and approval let through. Without a tool it is answered with the names there are."""
+
+    call: ToolCall
+    tool: Tool | None
+
+
+async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Admitted | ToolOutcome:
+    """Let a call through, or say why not. Raises `Pause` when a person has to decide first.
+
+    `tool` is given where the call is not one the model chose from its offer (a component of a document).
+    """
+    for hook in run.hooks.before_tool:
+        try:
+            verdict = await hook(run.context, call)
+        except Pause as pause:
+            pause.calls = pause.calls or (call,)
+            raise
+        except PASSED_ON:
+            raise
+        except Exception as error:
+            logger.exception("plug-in %s failed before a call of %s, which is refused", plugin_name(hook), call.name)
+            return _refused(call, f"the check by {plugin_name(hook)} failed ({type(error).__name__})")
+        if isinstance(verdict, ToolOutcome):
+            return verdict
+        call = verdict if verdict.id == call.id else msgspec.structs.replace(verdict, id=call.id)
+    tool = tool or run.tools.callable_tool(run.state, call.name)
+    if tool is None or tool.approval == "allow":
+        return Admitted(call, tool)
+    if tool.approval == "deny":
+        return _refused(call, "it is not allowed here")
+    return await _approved(run, call) or Admitted(call, tool)
+
+
+async def _approved(run: Execution, call: ToolCall) -> ToolOutcome | None:
+    """None once a person has said yes; the refusal when the answer is no, or when asking failed."""
+    decision = run.state.approvals.get(call.id)
+    if decision is None and run.hooks.on_approval:
+        await run.flush()
+        try:
+            decision = await _ask_person(run, call)
+        except PASSED_ON:
+            raise
+        except Exception as error:
+            logger.exception("asking for the approval of %s failed: the call is refused", call.name)
+            return _refused(call, f"asking for approval failed ({type(error).__name__})")
+    if decision is None:
+        raise Pause(f"approval of {call.name}", (call,))
+    if decision.allow:
+        return None
+    return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
+
+
+async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
+    for hook in run.hooks.on_approval:
+        allow = await hook(run.context, call)
+        if allow is not None:
+            decision = Approved(call.id, allow is True)
+            await run.emit(decision)
+            return decision
+    return None
+
+
+def _refused(call: ToolCall, why: str) -> ToolOutcome:
+    return ToolOutcome(f"Tool '{call.name}' was not run: {why}.", "denied", executed=False)
+
+
+async def execute_call(
+    run: Execution,
+    call: ToolCall,
+    *,
+    verdict: Admitted | ToolOutcome | None = None,
+    tool: Tool | None = None,
+    extras: Mapping[str, Any] = _NO_EXTRAS,
+) -> ToolOutcome:
+    """One call from its admission (unless it has its `verdict` already) to its recorded result.
+
+    Raises `Pause` when a person has to decide.
+    """
+    if run.life.stopping:
+        await run.life.check()
+    if verdict is None:
+        verdict = await admit(run, call, tool)
+    iteration = run.state.iteration
+    outcome = verdict if isinstance(verdict, ToolOutcome) else await _paid(run, verdict, iteration, extras)
+    name = verdict.call.name if isinstance(verdict, Admitted) else call.name
+    # The record of a round's last result may wait for the request that follows it.
+    last = call.id in run.state.open and (len(run.state.open) == 1 or len(run.state.pending_calls()) == 1)
+    await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))
+    return outcome
+
+
+async def _paid(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
+    """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
+    if not run.budget.bounded:
+        return await _run(run, admitted, iteration, extras)
+    try:
+        reservation = run.budget.reserve(_ONE_CALL)
+    except BudgetExhaustedError as error:
+        run.ending.exhausted = error
+        return ToolOutcome(f"Not run: {error}.", "rejected", executed=False)
+    used = _ONE_CALL
+    try:
+        outcome = await _run(run, admitted, iteration, extras)
+        used = _ONE_CALL if outcome.executed else NO_USAGE
+        return outcome
+    finally:
+        reservation.settle(used)
+
+
+async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
+    call, tool = admitted.call, admitted.tool
+    context = CallContext(run, call.id, call.name)
+    await run.emit(ToolStarted(call, iteration, context.idempotency_key, tool.effect if tool is not None else "pure"))
+    early = run.early.take(call) if not extras else None
+    if early is not None:
+        outcome = await early
+    else:
+        toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
+        outcome = await run_call(tool, call, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
+    if outcome.waiting:
+        raise Pause(f"{call.name} waits for a person", outcome.waiting)
+    for hook in run.hooks.after_tool:
+        try:
+            outcome = await hook(run.context, call, outcome)
+        except PASSED_ON:
+            raise
+        except asyncio.CancelledError:
+            # The effect has happened: its record must not be lost with the plug-in.
+            await run.emit(_done(call.id, call.name, iteration, outcome))
+            raise
+        except Exception:
+            report_failure(hook)
+    return outcome
+
+
+def start_early(run: Execution, tool: Tool, call: ToolCall) -> tuple[asyncio.Task[ToolOutcome], CallContext]:
+    """Begin a call before its reply is complete. Only for what `may_start_early` allows; `_run` adopts it."""
+    context = CallContext(run, "", call.name)
+    work = run_call(tool, call, limits=run.limits, toolkit=run.tools.toolkit, extras={}, context=context)
+    return asyncio.ensure_future(work), context
+
+
+def may_start_early(run: Execution, tool: Tool | None) -> bool:
+    """Nothing may stand between the call and its execution: no effect, no approval, no budget, no extras."""
+    return (
+        tool is not None
+        and tool.effect == "pure"
+        and tool.approval == "allow"
+        and tool.concurrent
+        and not run.extras
+        and not run.budget.bounded
+    )
+
+
+def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome) -> ToolDone:
+    return ToolDone(
+        call_id, name, iteration, outcome.content, outcome.error, outcome.elapsed, outcome.full, outcome.artifacts,
+        outcome.final, bool(outcome.extras), outcome.usage, outcome.executed,
+    )  # fmt: skip
+
+
+async def close_calls(run: Execution, why: str) -> None:
+    """Answer every open call of a run that stops, so that its log stays a whole conversation."""
+    for open_call in run.state.pending_calls():
+        call = open_call.call
+        if open_call.started:
+            text = f"The call was under way when the run stopped ({why}); its outcome is unknown."
+            error = "unknown_outcome"
+        else:
+            text, error = f"Not run: the run stopped ({why}).", "cancelled"
+        await run.emit(ToolDone(call.id, call.name, run.state.iteration, text, error, executed=open_call.started))

@@ -1,0 +1,129 @@
+"""The calls of one reply: each gets exactly one result, whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from treadle._engine.acting.execute import Admitted, admit, execute_call
+from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import Pause
+from treadle._tools.base import ToolOutcome
+from treadle._types.state_values import OpenCall
+
+LOST_EXTRAS = (
+    "the objects an earlier tool left for this call are gone (the process was restarted): run that tool again first"
+)
+UNKNOWN_OUTCOME = (
+    "The outcome of this call of '{tool}' is unknown: the process stopped while it ran, and it is not safe to run it "
+    "again. It may or may not have taken effect; check before you repeat it."
+)
+
+Judged = tuple[OpenCall, Admitted | ToolOutcome]
+
+
+async def run_tools(run: Execution) -> None:
+    """Admit the calls that wait, then run them: side by side where allowed, results in call order.
+
+    Nothing runs before all are admitted: a person who is asked about one of them decides about an untouched round.
+    """
+    extras, run.extras = run.extras, {}
+    try:
+        judged = await _admit_all(run, lost_extras=run.state.extras_pending and not extras)
+        outcomes: dict[str, ToolOutcome] = {}
+        for batch in _batches(run, judged):
+            await _run_batch(run, batch, extras, outcomes)
+    except Pause:
+        run.extras = extras
+        raise
+    run.early.discard()
+    if not any(isinstance(verdict, Admitted) for _, verdict in judged):
+        run.extras = extras  # no call was made: they still wait for the next one
+    for open_call, _ in judged:
+        outcome = outcomes.get(open_call.call.id)
+        if outcome is not None:
+            run.extras.update(outcome.extras)
+
+
+async def _admit_all(run: Execution, *, lost_extras: bool) -> list[Judged]:
+    """A verdict for each waiting call; `Pause` names every call that waits for a person."""
+    indices = {call_id: index for index, call_id in enumerate(run.state.open)}
+    judged: list[Judged] = []
+    pauses: list[Pause] = []
+    for open_call in run.state.pending_calls():
+        refusal = _refusal(run, open_call, indices[open_call.call.id], lost_extras)
+        try:
+            judged.append((open_call, refusal or await admit(run, open_call.call)))
+        except Pause as pause:
+            pauses.append(pause)
+    _raise_together(pauses)
+    return judged
+
+
+def _raise_together(pauses: list[Pause]) -> None:
+    if pauses:
+        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
+
+
+def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool) -> ToolOutcome | None:
+    """The outcome of a call that must not be made, whatever policy says."""
+    call = open_call.call
+    if open_call.started and open_call.effect == "unsafe":
+        return ToolOutcome(UNKNOWN_OUTCOME.replace("{tool}", call.name), "unknown_outcome")
+    only_one = run.settings.one_tool_per_step
+    if index and (only_one is True or (only_one == "text" and not run.dialect.native)):
+        text = "Not run: only one tool call is allowed per step. Call it again if it is still needed."
+        return ToolOutcome(text, "rejected", executed=False)
+    if lost_extras:
+        return ToolOutcome(f"Tool '{call.name}' was not run: {LOST_EXTRAS}.", "lost_extras", executed=False)
+    return None
+
+
+def _batches(run: Execution, judged: list[Judged]) -> list[list[Judged]]:
+    """Calls that may run side by side, together; a tool that is not concurrency-safe stands alone."""
+    if len(judged) == 1 or run.settings.max_parallel == 1:
+        return [[item] for item in judged]
+    batches: list[list[Judged]] = []
+    joinable = False
+    for item in judged:
+        verdict = item[1]
+        alone = isinstance(verdict, Admitted) and verdict.tool is not None and not verdict.tool.concurrent
+        if joinable and not alone:
+            batches[-1].append(item)
+        else:
+            batches.append([item])
+        joinable = not alone
+    return batches
+
+
+async def _run_batch(
+    run: Execution, batch: list[Judged], extras: dict[str, Any], outcomes: dict[str, ToolOutcome]
+) -> None:
+    async def one(open_call: OpenCall, verdict: Admitted | ToolOutcome) -> None:
+        call = open_call.call
+        outcomes[call.id] = await execute_call(run, call, verdict=verdict, extras=extras)
+
+    if len(batch) == 1:
+        await one(*batch[0])
+        return
+    slots = asyncio.Semaphore(run.settings.max_parallel)
+
+    async def in_turn(item: Judged) -> None:
+        async with slots:
+            await one(*item)
+
+    tasks = [asyncio.ensure_future(in_turn(item)) for item in batch]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    pauses: list[Pause] = []
+    for task in tasks:
+        try:
+            task.result()
+        except Pause as pause:
+            pauses.append(pause)
+    _raise_together(pauses)

@@ -1,0 +1,36 @@
+"""The work so far as text: for a model that writes the answer, and for a user who gets no better one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from treadle._types.state import RunState
+from treadle._types.state_values import Step
+
+
+def trace(steps: list[Step], limit: int, max_chars: int | None = None) -> str:
+    """The steps as text for a reader, each result cut; with `max_chars` only the latest that fit."""
+    lines: list[str] = []
+    for number in range(len(steps), 0, -1):
+        step = steps[number - 1]
+        result = step.observation if len(step.observation) <= limit else f"{step.observation[: limit - 10]} [... cut]"
+        kind = "error" if step.error else "result"
+        line = f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: limit // 4]})\n{kind}: {result}"
+        if max_chars is not None and (max_chars := max_chars - len(line)) < 0 and lines:
+            lines.append(f"({number} earlier steps are left out)")
+            break
+        lines.append(line)
+    return "\n\n".join(reversed(lines)) or "(no tool was run)"
+
+
+def progress(state: RunState) -> str:
+    """Which tools ran and how it went: an answer when no better one can be had."""
+    if not state.steps:
+        return "No answer was found, and no tool was run."
+    lines = [
+        f"- {step.tool}: {'failed (' + step.error + ')' if step.error else 'succeeded'}" for step in state.steps[-20:]
+    ]
+    last = next((step.observation for step in reversed(state.steps) if not step.error), "")
+    tail = f"\n\nLast result: {last[:500]}" if last else ""
+    left_out = f" (the last 20 of {len(state.steps)})" if len(state.steps) > 20 else ""
+    return f"No final answer was reached. Tools that ran{left_out}:\n" + "\n".join(lines) + tail

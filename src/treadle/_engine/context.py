@@ -1,0 +1,157 @@
+"""What plug-ins and tools see of a run: its state, and the ways to act on it. Nothing is changed by assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle._dialects.base import Dialect, Prompts
+from treadle._engine.acting.nested import NestedCalls
+from treadle._engine.core.execution import Execution
+from treadle._engine.requests.estimate import Estimator
+from treadle._engine.requests.model_calls import ask
+from treadle._engine.settings import Settings
+from treadle._models.base import Model
+from treadle._tools.base import Limits, Tool
+from treadle._tools.toolkit import Toolkit
+from treadle._types.events import Event, Record
+from treadle._types.messages import Message
+from treadle._types.request import Reply, Request
+from treadle._types.state import RunState
+
+
+class RunContext:
+    """Given to every hook of a plug-in, and to tools as `ToolContext.run`."""
+
+    __slots__ = ("__weakref__", "_execution")
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+
+    # ---- what is known
+
+    @property
+    def id(self) -> str:
+        return self._execution.id
+
+    @property
+    def depth(self) -> int:
+        """0 for a run that was started by a caller, 1 for one it started, and so on."""
+        return self._execution.depth
+
+    @property
+    def user(self) -> str:
+        return self._execution.origin.user
+
+    @property
+    def conversation(self) -> str:
+        return self._execution.origin.conversation
+
+    @property
+    def state(self) -> RunState:
+        """What the log folds to. Read it; it changes by events only."""
+        return self._execution.state
+
+    @property
+    def records(self) -> Sequence[Record]:
+        return self._execution.log.records
+
+    @property
+    def agent_name(self) -> str:
+        return self._execution.blueprint.name
+
+    @property
+    def stored(self) -> bool:
+        """Whether the log is kept in a journal."""
+        return self._execution.log.journal is not None
+
+    @property
+    def settings(self) -> Settings:
+        return self._execution.settings
+
+    @property
+    def limits(self) -> Limits:
+        """The settings that govern every tool call."""
+        return self._execution.limits
+
+    @property
+    def prompts(self) -> Prompts:
+        return self._execution.prompts
+
+    @property
+    def model(self) -> Model:
+        return self._execution.model
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._execution.dialect
+
+    @property
+    def toolkit(self) -> Toolkit:
+        return self._execution.tools.toolkit
+
+    @property
+    def plugin_tools(self) -> Mapping[str, Tool]:
+        """Tools that plug-ins bring."""
+        return self._execution.tools.of_plugins
+
+    def tool(self, name: str) -> Tool | None:
+        """The tool behind a name, offered or not."""
+        return self._execution.tools.get(name)
+
+    # ---- tokens
+
+    @property
+    def token_limit(self) -> int | None:
+        """The tokens one request may have; None when nothing is known about it."""
+        return self._execution.token_limit
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether anybody wants to know how many tokens a request has: a budget, or a limit that is known."""
+        return self._execution.counts_tokens
+
+    @property
+    def estimator(self) -> Estimator:
+        return self._execution.estimator
+
+    def next_request_tokens(self) -> int:
+        """The estimated tokens of the next request of the loop, at the cost of what is new in it."""
+        run = self._execution
+        encoding = run.renderer.encoding(run.state)
+        return run.estimator.tokens(Request(messages=run.renderer.prepare(run.state), tools=encoding.tools))
+
+    # ---- acting
+
+    async def emit(self, *events: Event) -> None:
+        """Record events: journal first, then the state, then whoever watches."""
+        await self._execution.emit(*events)
+
+    def show(self, event: Event) -> None:
+        """Show a transient event: it is not stored."""
+        self._execution.show(event)
+
+    async def flush(self) -> None:
+        """Store what was deferred, before something slow or visible happens."""
+        await self._execution.flush()
+
+    async def ask(self, component: str, messages: Sequence[Message], **options: Any) -> Reply:
+        """A recorded model call outside the conversation."""
+        return await ask(self._execution, component, messages, **options)
+
+    async def offer_tools(self, names: Sequence[str], reason: str) -> None:
+        """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
+        await self._execution.offer(names, reason)
+
+    def replace_toolkit(self, toolkit: Toolkit) -> None:
+        """Other tools stand behind the names from now on; what is offered changes only with `offer_tools`."""
+        self._execution.tools.toolkit = toolkit
+
+    def nested_calls(self, call_id: str, *, replay_only: bool = False) -> NestedCalls:
+        """Calls of tools from inside the tool call `call_id`: through the same gate as the model's own."""
+        return NestedCalls(self._execution, call_id, replay_only=replay_only)
+
+
+def execution_of(context: RunContext) -> Execution:
+    """The engine's own side of a context: for what starts runs inside runs."""
+    return context._execution  # pyright: ignore[reportPrivateUsage] - the two belong together

@@ -1,0 +1,39 @@
+"""What is decided before a run starts: by the agent, and by whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from treadle._engine.settings import Settings
+from treadle._models.base import Model
+from treadle._tools.toolkit import Toolkit
+from treadle._types.events import Event
+from treadle._types.messages import Content, Message
+
+
+class Blueprint(Struct, frozen=True, kw_only=True):
+    """Everything an agent decides."""
+
+    models: tuple[Model, ...]
+    """The bound model, then those that take over if it fails for good."""
+    toolkit: Toolkit
+    settings: Settings
+    plugins: tuple[Any, ...] = ()
+    system: str = ""
+    prompts: Mapping[str, str] = {}
+    output_type: Any = None
+    name: str = "agent"
+    redact: Callable[[Event], Event] | None = None
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """What is asked, by whom, and in which conversation."""
+
+    run_id: str
+    question: Content
+    history: tuple[Message, ...] = ()
+    conversation: str = ""
+    user: str = ""

@@ -1,0 +1,202 @@
+"""A run as this process drives it: the engine's private state.
+
+The caller holds a `Run`, plug-ins and tools get a `RunContext`; both are views of this object, and only the engine and
+the flows see it. Inside the engine, `run` is an `Execution`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from treadle._dialects.base import Dialect, Prompts
+from treadle._dialects.registry import choose_dialect, dialect_for
+from treadle._engine.core.blueprint import Blueprint, Origin
+from treadle._engine.core.budget import BudgetTracker
+from treadle._engine.core.hooks import Hooks
+from treadle._engine.core.inbox import Inbox
+from treadle._engine.core.lifecycle import Lifecycle
+from treadle._engine.core.log import Log
+from treadle._engine.core.tool_offer import ToolOffer
+from treadle._engine.requests.estimate import Estimator, token_limit
+from treadle._engine.requests.render import Renderer
+from treadle._journal.base import Journal
+from treadle._models.base import Model
+from treadle._types.errors import BudgetExhaustedError
+from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, ThinkDone, ToolsChanged
+from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.request import CallDelta, WireCache
+
+MAX_EXTRA_ITERATIONS = 10
+"""How many iterations interrupts may add to a run that was about to answer or at its limit."""
+
+
+class EarlyCalls(Protocol):
+    """Calls that start while the model still writes."""
+
+    def feed(self, part: CallDelta) -> None: ...
+    def take(self, call: ToolCall) -> asyncio.Task[Any] | None: ...
+    def discard(self) -> None: ...
+
+
+class Ending(Struct):
+    """How the run ends, as far as it is known before its last record."""
+
+    error: BaseException | None = None
+    """What the result reports."""
+    raises: BaseException | None = None
+    """What the caller gets raised."""
+    output: Any = None
+    exhausted: BudgetExhaustedError | None = None
+    """A budget that ran out while calls were open: the run ends when they are closed."""
+
+
+class Execution:
+    """The log and everything around it that does not survive the process."""
+
+    early: EarlyCalls
+    """Set by whoever puts the run together."""
+    context: Any
+    """The `RunContext` that plug-ins and tools get."""
+    partial_answer: Callable[[Execution], str]
+    """What a run that is stopped half-way has to show; set by the driver."""
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        origin: Origin,
+        *,
+        journal: Journal | None = None,
+        records: Sequence[Record] = (),
+        parent: Execution | None = None,
+    ) -> None:
+        self.blueprint, self.origin, self.id = blueprint, origin, origin.run_id
+        self.parent = parent
+        self.settings = blueprint.settings
+        parent_id = parent.id if parent is not None else ""
+        self.log = Log(self.id, parent=parent_id, journal=journal, redact=blueprint.redact, records=records)
+        self.state = self.log.state
+        self.emit, self.defer, self.show = self.log.emit, self.log.defer, self.log.show
+        self.inbox = Inbox(self.id, journal)
+        self.life = Lifecycle(parent.life if parent is not None else None)
+        self.budget = BudgetTracker(
+            self.settings.budget, parent=parent.budget if parent is not None else None, spent=self.state.usage
+        )
+        self.hooks = Hooks(blueprint.plugins)
+        self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins)
+        self.limits = self.settings.limits
+        self.prompts = Prompts(dict(blueprint.prompts))
+        self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
+        self.renderer = self._new_renderer()
+        self.estimator = Estimator()
+        self.counts_tokens = self.budget.bounded or self.token_limit is not None
+        """Whether anybody wants to know how many tokens a request has."""
+        self.extras: dict[str, Any] = {}
+        """Python objects the last tool left for the next call."""
+        self.used_call_ids = {
+            call.id
+            for message in self.state.transcript
+            if isinstance(message, AssistantMessage)
+            for call in message.calls
+        }
+        self.overflows = 0
+        """Context overflows in a row."""
+        self.rounds_reviewed = -1
+        """The number of steps when `after_round` was called last."""
+        self.ending = Ending()
+        self.recovered: dict[tuple[str, str], list[ThinkDone]] = {
+            key: list(replies) for key, replies in self.state.replies.items()
+        }
+        """Advisers' replies that a process before this one got in the current round."""
+        self._caches: dict[str, WireCache] = {}
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    # ---- the model in use
+
+    @property
+    def model(self) -> Model:
+        return self.blueprint.models[self._model_index]
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.renderer.dialect
+
+    @property
+    def has_fallback(self) -> bool:
+        return self._model_index + 1 < len(self.blueprint.models)
+
+    async def use_fallback(self, reason: str) -> None:
+        """Take the next model of the agent's list."""
+        self._model_index += 1
+        await self.switch_model(reason)
+
+    async def switch_model(self, reason: str) -> None:
+        """Another model than the log names goes on: say so, and speak the dialect that suits it."""
+        model, state = self.model, self.state
+        await self.emit(ModelSwitched(model.name, state.model, reason, model.profile))
+        dialect = choose_dialect(self.settings.dialect, model.profile).name
+        if dialect != state.dialect:
+            await self.emit(DialectDemoted(dialect, state.dialect, "the new model speaks another dialect"))
+        self.renderer = self._new_renderer()
+
+    async def demote_dialect(self, dialect: str, reason: str) -> None:
+        await self.emit(DialectDemoted(dialect, self.dialect.name, reason))
+        self.renderer = self._new_renderer()
+
+    def _new_renderer(self) -> Renderer:
+        """For the current model, in the dialect the log says, else the one that suits the model."""
+        profile = self.model.profile
+        name = self.state.dialect or choose_dialect(self.settings.dialect, profile).name
+        return Renderer(dialect_for(name, self.settings.complete_name), self.settings, profile)
+
+    def system_prompt(self) -> str:
+        started = self.state.started
+        return self.dialect.system(started.system, self.state.tools, self.prompts) if started else ""
+
+    @property
+    def token_limit(self) -> int | None:
+        """The tokens one request may have; None when nothing is known about it."""
+        return token_limit(self.settings, self.model.profile)
+
+    def cache_for(self, component: str) -> WireCache:
+        return self._caches.setdefault(component, WireCache())
+
+    def release_caches(self) -> None:
+        """The run is over, though somebody may hold on to it: a local model may give its slot to another run."""
+        self._caches.clear()
+        self.renderer.forget()
+
+    # ---- what goes into the log
+
+    async def flush(self) -> None:
+        """Store what was deferred, before something slow or visible happens."""
+        if self.log.deferred:
+            await self.log.emit()
+
+    async def drain(self, *, at_once: bool = False) -> bool:
+        """Bring what arrived meanwhile into the conversation. True if there was something."""
+        await self.inbox.fetch(at_once=at_once)
+        if self.inbox.cancelled and not self.life.stopping:
+            self.life.stop("cancelled")
+        if self.state.answer_pending and self.state.extra_iterations >= MAX_EXTRA_ITERATIONS:
+            return False  # somebody keeps talking: what is left unread is reported with the result
+        items = self.inbox.drain()
+        if not items:
+            return False
+        await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
+        return True
+
+    async def apply_swap(self) -> None:
+        if self.tools.swap_pending:
+            await self.offer(self.tools.apply_swap(self.state), "toolkit swapped")
+
+    async def offer(self, names: Sequence[str], reason: str) -> None:
+        """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
+        schemas = tuple(tool.schema for name in names if (tool := self.tools.get(name)) is not None)
+        await self.emit(ToolsChanged(schemas, reason))

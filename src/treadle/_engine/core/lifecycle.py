@@ -1,0 +1,64 @@
+"""The task that drives a run: started once, stopped from any thread, with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+from treadle._types.ids import fresh_id
+
+
+class Lifecycle:
+    """One driver of one run in this process. `children` are the lifecycles of runs it started."""
+
+    def __init__(self, parent: Lifecycle | None = None) -> None:
+        self.parent = parent
+        self.owner = fresh_id()
+        """Names this driver when it claims the run in the journal."""
+        self.task: asyncio.Task[Any] | None = None
+        self.stopping = ""
+        """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
+        self.abandoned = False
+        self.children: set[Lifecycle] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    def begin(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self.task = self._loop.create_task(work, name=name)
+        if (parent := self.parent) is not None:
+            parent.children.add(self)
+            self.task.add_done_callback(lambda _: parent.children.discard(self))
+        return self.task
+
+    def stop(self, why: str) -> None:
+        """Stop model and tools as soon as possible, the children's first. Safe from any thread."""
+        if self.stopping:
+            return
+        self.stopping = why
+        for child in tuple(self.children):
+            child.stop(why)
+        if self._loop is None or self.task is None or self._loop.is_closed():
+            return
+        if threading.get_ident() == self._thread:
+            self.task.cancel()
+        else:
+            self._loop.call_soon_threadsafe(self.task.cancel)
+
+    async def abandon(self) -> None:
+        """Let go without recording an end: the log is left as a crash would leave it, for another driver to resume."""
+        self.abandoned = True
+        for child in tuple(self.children):
+            await child.abandon()
+        if self.task is not None and not self.task.done():
+            self.task.cancel()
+            await asyncio.wait([self.task])
+
+    async def check(self) -> None:
+        """A model or tool that never yields to the event loop must not outrun a stop."""
+        if self.stopping:
+            await asyncio.sleep(0)
+            raise asyncio.CancelledError

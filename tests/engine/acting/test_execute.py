@@ -1,0 +1,219 @@
+"""The gate: the one way a tool runs, and everything that stands before it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import call, go
+from treadle import Agent, Budget, Plugin, ScriptedModel, Toolkit, tool
+from treadle._engine.context import execution_of
+from treadle._plugins.guards.approval import Approval
+from treadle._tools.base import Tool, ToolOutcome
+from treadle._types.events import Approved, Paused, ToolDone, ToolStarted
+from treadle._types.messages import ToolCall
+
+SOURCE = Path(__file__).resolve().parents[3] / "src" / "treadle"
+
+
+def wiper(ran: list[str], **policy: Any) -> Tool:
+    @tool
+    async def wipe(path: str) -> str:
+        """Delete a file."""
+        ran.append(path)
+        return "gone"
+
+    return wipe.replace(**policy)
+
+
+def model(*after: Any) -> ScriptedModel:
+    return ScriptedModel([call("wipe", path="/srv"), *(after or ("done",))])
+
+
+def test_no_other_module_runs_a_tool():
+    importers = [
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "run_call" for alias in node.names)
+    ]
+    assert importers == ["_engine/acting/execute.py"]
+
+
+class Broken(Plugin):
+    name = "broken"
+
+    async def before_tool(self, run: Any, call: ToolCall) -> ToolCall | ToolOutcome:
+        raise ValueError("no idea")
+
+
+def test_a_hook_that_raises_has_refused():
+    ran: list[str] = []
+    result = go(Agent(model(), [wiper(ran)], plugins=[Broken()]).run("q"))
+    assert ran == []
+    assert result.steps[0].error == "denied"
+    assert "the check by broken failed (ValueError)" in result.steps[0].observation
+    assert result.answer == "done", "the model is told and goes on"
+
+
+async def raises(call: ToolCall) -> bool:
+    raise ConnectionError("the person is out of reach")
+
+
+async def times_out(call: ToolCall) -> bool:
+    async with asyncio.timeout(0):
+        await asyncio.sleep(60)
+    return True
+
+
+async def truthy(call: ToolCall) -> Any:
+    return "certainly"
+
+
+@pytest.mark.parametrize("ask", [raises, times_out, truthy])
+def test_asking_that_fails_or_does_not_say_true_refuses(ask: Any):
+    ran: list[str] = []
+    result = go(Agent(model(), [wiper(ran, approval="ask")], plugins=[Approval(ask)]).run("q"))
+    assert ran == []
+    assert result.steps[0].error == "denied"
+
+
+def test_a_tool_that_asks_is_asked_about_without_any_plugin():
+    ran: list[str] = []
+    agent = Agent(model(), [wiper(ran, approval="ask")])
+
+    async def main() -> None:
+        run = agent.start("q")
+        result = await run
+        assert result.stop_reason == "paused"
+        paused = run.state.paused
+        assert paused is not None
+        assert [waiting.name for waiting in paused.calls] == ["wipe"]
+        assert ran == []
+        result = await agent.resume(run, approve={paused.calls[0].id: True})
+        assert result.answer == "done"
+        assert ran == ["/srv"]
+
+    go(main())
+
+
+def test_a_toolkit_swapped_in_during_the_run_is_asked_about():
+    ran: list[str] = []
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        agent.update_toolkit(Toolkit([wiper(ran, approval="ask")]))
+        return "waited"
+
+    agent = Agent(ScriptedModel([call("wait"), call("wipe", path="/srv"), "done"]), [wait])
+    assert go(agent.run("q")).stop_reason == "paused"
+    assert ran == []
+
+
+class Brings(Plugin):
+    name = "brings"
+    brings_tools = True
+
+    def __init__(self, brought: Tool) -> None:
+        self.tools = (brought,)
+
+    async def on_start(self, run: Any) -> None:
+        await run.offer_tools([brought.name for brought in self.tools], "brought")
+
+
+@pytest.mark.parametrize("policy", ["ask", "deny"])
+def test_a_plugins_own_tool_obeys_its_policy(policy: str):
+    ran: list[str] = []
+    result = go(Agent(model(), None, plugins=[Brings(wiper(ran, approval=policy))]).run("q"))
+    assert ran == []
+    assert result.stop_reason == ("paused" if policy == "ask" else "answer")
+
+
+def test_of_several_calls_only_those_that_wait_are_asked_about_and_nothing_runs_before():
+    ran: list[str] = []
+
+    @tool
+    async def look() -> str:
+        """Look."""
+        ran.append("looked")
+        return "seen"
+
+    reply = [call("look"), call("wipe", path="/srv")]
+    agent = Agent(ScriptedModel([reply, "done"]), [look, wiper(ran, approval="ask")])
+
+    async def main() -> None:
+        run = agent.start("q")
+        await run
+        paused = next(record.event for record in run.records if isinstance(record.event, Paused))
+        assert [waiting.name for waiting in paused.calls] == ["wipe"]
+        assert ran == []
+        await agent.resume(run, approve={paused.calls[0].id: False})
+        assert ran == ["looked"]
+
+    go(main())
+
+
+def test_a_decision_is_recorded_before_the_call_starts():
+    async def yes(call: ToolCall) -> bool:
+        return True
+
+    ran: list[str] = []
+
+    async def main() -> list[type]:
+        run = Agent(model(), [wiper(ran, approval="ask")], plugins=[Approval(yes)]).start("q")
+        await run
+        return [type(record.event) for record in run.records]
+
+    kinds = go(main())
+    assert ran == ["/srv"]
+    assert kinds.index(Approved) < kinds.index(ToolStarted) < kinds.index(ToolDone)
+
+
+def test_a_child_that_times_out_leaves_nothing_reserved_in_its_parents_budget():
+    @tool(timeout=None)
+    async def hang() -> str:
+        """Hang."""
+        await asyncio.sleep(3600)
+        return ""
+
+    child = Agent(ScriptedModel([call("hang")]), [hang], name="child")
+    order = {"user_prompt": "do it", "reasoning": "", "context": ""}
+    boss_model = ScriptedModel([call("child", **order), "gave up"])
+    boss = Agent(boss_model, [child.as_tool(timeout=0.05)], budget=Budget(tool_calls=5))
+
+    async def main() -> None:
+        run = boss.start("q")
+        result = await run
+        assert result.answer == "gave up"
+        tracker = execution_of(run.context).budget
+        assert tracker.reserved.tool_calls == 0
+        assert tracker.reserved.requests == 0
+        assert tracker.spent.tool_calls == 2, "the call that was cut off may have taken effect: it counts"
+
+    go(main())
+
+
+def test_a_cancelled_call_settles_its_reservation():
+    started = asyncio.Event()
+
+    @tool(timeout=None)
+    async def hang() -> str:
+        """Hang."""
+        started.set()
+        await asyncio.sleep(3600)
+        return ""
+
+    async def main() -> None:
+        run = Agent(ScriptedModel([call("hang")]), [hang], budget=Budget(tool_calls=5)).start("q")
+        await started.wait()
+        run.cancel()
+        await run
+        tracker = execution_of(run.context).budget
+        assert (tracker.reserved.tool_calls, tracker.spent.tool_calls) == (0, 1)
+
+    go(main())

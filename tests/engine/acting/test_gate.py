@@ -1,0 +1,420 @@
+"""The parts of the gate, one by one: policy, approval, budget, recording, early starts, closing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from engine.executions import execution, recorded, started
+from kit import add, echo, fail, go
+from treadle import Budget, tool
+from treadle._engine.acting.execute import Admitted, admit, close_calls, execute_call, may_start_early
+from treadle._engine.plugin import Pause, Plugin
+from treadle._journal.memory import MemoryJournal
+from treadle._tools.base import ToolOutcome
+from treadle._types import events as ev
+from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError
+from treadle._types.messages import ToolCall
+from treadle._types.usage import NO_USAGE, Usage
+
+ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
+RAN: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    RAN.clear()
+
+
+async def _pay(amount: int = 0) -> str:
+    RAN.append(f"paid {amount}")
+    return "paid"
+
+
+pay = tool(_pay, name="pay", description="Pay.")
+ask_first = pay.replace(approval="ask")
+never = pay.replace(approval="deny")
+PAY = ToolCall("c1", "pay", {"amount": 5})
+
+
+class Policy(Plugin):
+    """Does before a call what a test says."""
+
+    def __init__(self, verdict: Any, name: str = "policy") -> None:
+        self.verdict, self.name = verdict, name
+        self.seen: list[ToolCall] = []
+
+    async def before_tool(self, run: Any, call: ToolCall) -> Any:
+        self.seen.append(call)
+        if isinstance(self.verdict, BaseException):
+            raise self.verdict
+        return self.verdict if self.verdict is not None else call
+
+
+class Person(Plugin):
+    """Answers when asked for approval."""
+
+    name = "person"
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    async def on_approval(self, run: Any, call: ToolCall) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+# ---- policy
+
+
+def test_an_ordinary_call_is_admitted_with_its_tool():
+    async def main() -> None:
+        run = await started(tools=[add])
+        assert await admit(run, ADD) == Admitted(ADD, add)
+
+    go(main())
+
+
+def test_policies_are_asked_in_order_and_may_change_the_call_but_not_its_id():
+    async def main() -> None:
+        first = Policy(ToolCall("forged", "echo", {"text": "instead"}))
+        second = Policy(None)
+        run = await started(tools=[add, echo], plugins=[first, second])
+        verdict = await admit(run, ADD)
+        assert verdict == Admitted(ToolCall("c1", "echo", {"text": "instead"}), echo)
+        assert second.seen == [ToolCall("c1", "echo", {"text": "instead"})]
+
+    go(main())
+
+
+def test_a_policy_may_answer_in_the_tools_place():
+    async def main() -> None:
+        later = Policy(None)
+        run = await started(tools=[pay], plugins=[Policy(ToolOutcome("from the cache")), later])
+        outcome = await execute_call(run, PAY)
+        assert outcome.content == "from the cache"
+        assert (later.seen, RAN) == ([], [])
+        assert recorded(run, ev.ToolStarted) == []
+        assert [event.content for event in recorded(run, ev.ToolDone)] == ["from the cache"]
+
+    go(main())
+
+
+def test_a_policy_that_fails_has_refused():
+    async def main() -> None:
+        run = await started(tools=[pay], plugins=[Policy(ZeroDivisionError("oops"), "budgeteer")])
+        outcome = await execute_call(run, PAY)
+        assert (outcome.error, outcome.executed, RAN) == ("denied", False, [])
+        assert outcome.content == "Tool 'pay' was not run: the check by budgeteer failed (ZeroDivisionError)."
+
+    go(main())
+
+
+@pytest.mark.parametrize("error", [LimitError("enough"), BudgetExhaustedError("enough"), JournalError("full")])
+def test_what_a_policy_raises_on_purpose_is_passed_on(error: Exception):
+    async def main() -> None:
+        run = await started(tools=[pay], plugins=[Policy(error)])
+        with pytest.raises(type(error)):
+            await execute_call(run, PAY)
+        assert RAN == []
+
+    go(main())
+
+
+def test_a_policy_that_pauses_is_asked_about_this_call():
+    async def main() -> None:
+        run = await started(tools=[pay], plugins=[Policy(Pause("look at it"))])
+        with pytest.raises(Pause) as caught:
+            await admit(run, PAY)
+        assert caught.value.calls == (PAY,)
+
+    go(main())
+
+
+# ---- approval
+
+
+def test_a_tool_that_is_not_allowed_is_refused():
+    async def main() -> None:
+        run = await started(tools=[never])
+        outcome = await execute_call(run, PAY)
+        assert (outcome.error, RAN) == ("denied", [])
+
+    go(main())
+
+
+def test_without_a_decision_the_run_pauses_for_one():
+    async def main() -> None:
+        for plugins in ([], [Person(None)]):
+            run = await started(tools=[ask_first], plugins=plugins)
+            with pytest.raises(Pause, match="approval of pay") as caught:
+                await execute_call(run, PAY)
+            assert caught.value.calls == (PAY,)
+            assert recorded(run, ev.ToolStarted, ev.ToolDone) == []
+
+    go(main())
+
+
+@pytest.mark.parametrize(("allow", "ran"), [(True, ["paid 5"]), (False, [])])
+def test_a_recorded_decision_counts(allow: bool, ran: list[str]):
+    async def main() -> None:
+        run = await started(tools=[ask_first])
+        await run.emit(ev.Approved("c1", allow, note="too much"))
+        outcome = await execute_call(run, PAY)
+        assert ran == RAN
+        if not allow:
+            assert outcome.content == "Tool 'pay' was not run: the user refused: too much."
+
+    go(main())
+
+
+@pytest.mark.parametrize(("answer", "ran"), [(True, ["paid 5"]), (False, []), ("yes", [])])
+def test_a_person_who_answers_at_once_is_recorded_and_only_true_means_yes(answer: Any, ran: list[str]):
+    async def main() -> None:
+        run = await started(tools=[ask_first], plugins=[Person(None), Person(answer)])
+        await execute_call(run, PAY)
+        assert ran == RAN
+        assert recorded(run, ev.Approved) == [ev.Approved("c1", answer is True)]
+
+    go(main())
+
+
+def test_asking_that_fails_has_refused():
+    async def main() -> None:
+        run = await started(tools=[ask_first], plugins=[Person(ConnectionError("no terminal"))])
+        outcome = await execute_call(run, PAY)
+        assert (outcome.error, RAN) == ("denied", [])
+        assert "asking for approval failed (ConnectionError)" in str(outcome.content)
+
+    go(main())
+
+
+def test_who_asks_a_person_sees_what_has_been_deferred():
+    async def main() -> None:
+        journal = MemoryJournal()
+        run = await started(tools=[ask_first], plugins=[Person(True)], journal=journal)
+        await run.defer(ev.Noted("x", {}))
+        await execute_call(run, PAY)
+        kinds = [type(record.event).__name__ for record in await journal.load("run")]
+        assert kinds == ["RunStarted", "Noted", "Approved", "ToolStarted", "ToolDone"]
+
+    go(main())
+
+
+# ---- running and recording
+
+
+def test_a_call_is_bracketed_by_two_records():
+    async def main() -> None:
+        run = await started(tools=[add])
+        outcome = await execute_call(run, ADD)
+        begun, done = recorded(run, ev.ToolStarted, ev.ToolDone)
+        assert (begun.call, begun.key, begun.effect) == (ADD, "run:c1", "pure")
+        assert (done.call_id, done.name, done.content, done.executed) == ("c1", "add", "3", True)
+        assert outcome.content == "3"
+
+    go(main())
+
+
+def test_an_unknown_tool_is_answered_with_the_names_on_offer_only():
+    async def main() -> None:
+        run = await started(tools=[add, echo])
+        await run.offer(["add"], "selected")
+        outcome = await execute_call(run, ToolCall("c1", "ad", {}))
+        assert outcome.error == "unknown_tool"
+        assert "add" in str(outcome.content)
+        assert "echo" not in str(outcome.content)
+        assert (await execute_call(run, ToolCall("c2", "echo", {"text": "x"}))).error == "unknown_tool"
+
+    go(main())
+
+
+def test_a_tool_may_be_given_that_is_not_on_offer():
+    async def main() -> None:
+        run = await started(tools=[add])
+        assert (await execute_call(run, PAY, tool=pay)).content == "paid"
+
+    go(main())
+
+
+def test_a_failure_of_the_tool_is_an_outcome():
+    async def main() -> None:
+        run = await started(tools=[fail])
+        outcome = await execute_call(run, ToolCall("c1", "fail", {}))
+        assert outcome.error == "exception"
+        assert recorded(run, ev.ToolDone)[0].error == "exception"
+
+    go(main())
+
+
+class After(Plugin):
+    def __init__(self, change: Any) -> None:
+        self.change = change
+
+    async def after_tool(self, run: Any, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+        return await self.change(outcome)
+
+
+def test_what_plug_ins_make_of_a_result_is_what_is_recorded_and_one_that_fails_is_ignored():
+    async def broken(outcome: ToolOutcome) -> ToolOutcome:
+        raise ValueError
+
+    async def louder(outcome: ToolOutcome) -> ToolOutcome:
+        return ToolOutcome(f"{outcome.content}!")
+
+    async def main() -> None:
+        run = await started(tools=[add], plugins=[After(broken), After(louder)])
+        assert (await execute_call(run, ADD)).content == "3!"
+        assert recorded(run, ev.ToolDone)[0].content == "3!"
+
+    go(main())
+
+
+def test_an_effect_that_has_happened_is_recorded_though_a_plug_in_is_cut_off():
+    async def main() -> None:
+        reached = asyncio.Event()
+
+        async def slow(outcome: ToolOutcome) -> ToolOutcome:
+            reached.set()
+            await asyncio.Event().wait()
+            return outcome
+
+        run = await started(tools=[pay], plugins=[After(slow)])
+        task = asyncio.ensure_future(execute_call(run, PAY))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [event.content for event in recorded(run, ev.ToolDone)] == ["paid"]
+
+    go(main())
+
+
+def test_a_stopping_run_begins_no_call():
+    async def main() -> None:
+        run = await started(tools=[pay])
+        run.life.stop("cancelled")
+        with pytest.raises(asyncio.CancelledError):
+            await execute_call(run, PAY)
+        assert RAN == []
+
+    go(main())
+
+
+def test_the_last_result_of_a_round_waits_for_the_next_record():
+    async def main() -> None:
+        journal = MemoryJournal()
+        two = ToolCall("c2", "add", {"a": 2, "b": 2})
+        run = await started(tools=[add], journal=journal, calls=[ADD, two])
+        await execute_call(run, ADD)
+        await execute_call(run, two)
+        stored = [record.event for record in await journal.load("run")]
+        assert [event.call_id for event in stored if isinstance(event, ev.ToolDone)] == ["c1"]
+        assert len(run.log.deferred) == 1
+        await run.flush()
+        assert len(await journal.load("run")) == len(run.log.records)
+
+    go(main())
+
+
+# ---- budget
+
+
+def test_a_call_is_paid_for_and_what_was_not_executed_costs_nothing():
+    async def main() -> None:
+        run = await started(tools=[add], budget=Budget(tool_calls=3))
+        await execute_call(run, ADD)
+        await execute_call(run, ToolCall("c2", "add", {"a": "x"}))
+        assert run.budget.spent == Usage(tool_calls=1)
+        assert run.budget.reserved.tool_calls == 0
+
+    go(main())
+
+
+def test_without_a_call_left_nothing_runs_and_the_run_is_to_end():
+    async def main() -> None:
+        run = await started(tools=[pay], budget=Budget(tool_calls=1))
+        await execute_call(run, PAY)
+        outcome = await execute_call(run, ToolCall("c2", "pay", {}))
+        assert (outcome.error, outcome.executed, RAN) == ("rejected", False, ["paid 5"])
+        assert isinstance(run.ending.exhausted, BudgetExhaustedError)
+
+    go(main())
+
+
+def test_a_call_that_is_cut_off_is_settled_and_counts():
+    """A child that is cancelled must not leave its reservation in its parent's budget."""
+
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        @tool(timeout=None)
+        async def hang() -> str:
+            """Hang."""
+            begun.set()
+            await asyncio.Event().wait()
+            return ""
+
+        parent = await started(tools=[], budget=Budget(tool_calls=5))
+        child = await started(tools=[hang], parent=parent.context, run_id="child")
+        task = asyncio.ensure_future(execute_call(child, ToolCall("c1", "hang", {})))
+        await begun.wait()
+        assert parent.budget.reserved.tool_calls == 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert parent.budget.reserved == NO_USAGE
+        assert parent.budget.spent.tool_calls == child.budget.spent.tool_calls == 1
+
+    go(main())
+
+
+# ---- early starts
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowed"),
+    [
+        ({}, True),
+        ({"effect": "idempotent"}, False),
+        ({"effect": "unsafe"}, False),
+        ({"approval": "ask"}, False),
+        ({"approval": "deny"}, False),
+        ({"concurrent": False}, False),
+    ],
+    ids=str,
+)
+def test_only_what_nothing_stands_before_may_start_early(changes: dict[str, Any], allowed: bool):
+    run = execution(tools=[add])
+    assert may_start_early(run, add.replace(**changes)) is allowed
+
+
+def test_neither_an_unknown_tool_nor_one_that_costs_or_gets_extras_starts_early():
+    run = execution(tools=[add])
+    assert not may_start_early(run, None)
+    run.extras["frame"] = object()
+    assert not may_start_early(run, add)
+    assert not may_start_early(execution(tools=[add], budget=Budget(requests=9)), add)
+
+
+# ---- closing
+
+
+def test_every_open_call_is_answered_when_a_run_stops():
+    async def main() -> None:
+        two = ToolCall("c2", "echo", {})
+        run = await started(tools=[add, echo], calls=[ADD, two])
+        await run.emit(ev.ToolStarted(ADD, 1, effect="unsafe"))
+        await close_calls(run, "cancelled")
+        first, second = recorded(run, ev.ToolDone)
+        assert (first.error, first.executed) == ("unknown_outcome", True)
+        assert (second.error, second.executed) == ("cancelled", False)
+        assert "cancelled" in first.content
+        assert run.state.open == {}
+        await close_calls(run, "cancelled")
+        assert len(recorded(run, ev.ToolDone)) == 2
+
+    go(main())

@@ -1,0 +1,64 @@
+"""What stands behind the names that a run offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kit import add, echo, fail
+from treadle._engine.core.tool_offer import ToolOffer
+from treadle._engine.plugin import Plugin
+from treadle._tools.toolkit import Toolkit
+from treadle._types import events as ev
+from treadle._types.state import RunState, fold
+
+MORE = echo.replace(name="more_tools")
+
+
+class Bringer(Plugin):
+    tools = (MORE,)
+
+
+def state(*tools: Any) -> RunState:
+    return fold([ev.Record("run", 0, 0.0, ev.RunStarted("q", tools=tuple(tool.schema for tool in tools)))])
+
+
+def test_a_name_is_looked_up_in_the_toolkit_and_then_among_the_plug_ins_tools():
+    offer = ToolOffer(Toolkit([add]), [Bringer(), object()])
+    assert (offer.get("add"), offer.get("more_tools"), offer.get("nothing")) == (add, MORE, None)
+
+
+def test_only_what_is_offered_may_be_called():
+    offer = ToolOffer(Toolkit([add, echo]), [Bringer()])
+    assert offer.callable_tool(state(add), "add") is add
+    assert offer.callable_tool(state(add), "echo") is None
+    assert offer.callable_tool(state(add), "more_tools") is None
+    assert offer.callable_tool(state(add, MORE), "more_tools") is MORE
+
+
+def test_what_the_model_can_choose_from_has_no_withdrawn_tools():
+    offer = ToolOffer(Toolkit([add, echo]), [Bringer()])
+    assert list(offer.offered(state(echo, MORE)).names) == ["echo", "more_tools"]
+    assert list(offer.offered(state(fail)).names) == []
+
+
+def test_a_swap_waits_and_keeps_what_plug_ins_had_on_offer():
+    offer = ToolOffer(Toolkit([add]), [Bringer()])
+    offer.swap_later(Toolkit([echo]))
+    assert offer.swap_pending
+    assert offer.get("add") is add
+    assert offer.apply_swap(state(add, MORE)) == ["echo", "more_tools"]
+    assert not offer.swap_pending
+    assert offer.get("add") is None
+
+
+def test_a_plug_ins_tool_that_was_not_on_offer_stays_off_it():
+    offer = ToolOffer(Toolkit([add]), [Bringer()])
+    offer.swap_later(Toolkit([echo]))
+    assert offer.apply_swap(state(add)) == ["echo"]
+
+
+def test_the_last_of_several_swaps_counts():
+    offer = ToolOffer(Toolkit([add]), [])
+    offer.swap_later(Toolkit([echo]))
+    offer.swap_later(Toolkit([fail]))
+    assert offer.apply_swap(state(add)) == ["fail"]

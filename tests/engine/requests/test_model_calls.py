@@ -1,0 +1,297 @@
+"""Model calls: reserved before they are made, tried again where that can help, recorded whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from engine.executions import execution, recorded, started
+from kit import add, go
+from treadle import Budget, RetryPolicy, ScriptedModel
+from treadle._engine.requests.model_calls import ask, call_model, worst_case
+from treadle._types import events as ev
+from treadle._types.errors import (
+    BadReplyError,
+    BudgetExhaustedError,
+    ContextOverflowError,
+    ModelError,
+    RequestRefusedError,
+    TransientModelError,
+)
+from treadle._types.messages import ToolCall, UserMessage
+from treadle._types.profile import Prices, Profile
+from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
+from treadle._types.usage import NO_USAGE, Usage
+from virtual_time import go_virtual
+
+QUESTION = [UserMessage("q")]
+REQUEST = Request(QUESTION, max_tokens=50)
+BUSY = TransientModelError("busy", status=503, retry_after=3.0, usage=Usage(input_tokens=7, requests=1))
+AT_ONCE = RetryPolicy(attempts=3, base=0.0)
+PRICED = Profile(tool_call=True, prices=Prices(input=1.0, output=10.0))
+
+
+class Streaming(ScriptedModel):
+    """Streams these parts; an exception among them is raised."""
+
+    def __init__(self, *replies: list[Any]) -> None:
+        super().__init__([])
+        self.replies, self.closed = list(replies), 0
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        self.requests.append(request)
+        try:
+            for part in self.replies.pop(0):
+                if isinstance(part, BaseException):
+                    raise part
+                yield part
+        finally:
+            self.closed += 1
+
+
+# ---- attempts
+
+
+def test_a_transient_failure_is_tried_again_after_the_pause_the_server_wishes():
+    async def main() -> None:
+        run = await started(ScriptedModel([BUSY, "fine"]), retry=AT_ONCE)
+        reply, _ = await call_model(run, REQUEST, 1)
+        assert reply.text == "fine"
+        (failed,) = recorded(run, ev.ThinkFailed)
+        assert (failed.attempt, failed.wait, failed.error, failed.usage.input_tokens) == (1, 3.0, "busy", 7)
+
+    assert go_virtual(main())[1] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "requests"),
+    [
+        (TransientModelError("busy"), 3),
+        (RequestRefusedError("no", status=400), 1),
+        (ContextOverflowError("too long", status=400), 1),
+        (TransientModelError("come back tomorrow", retry_after=86_400.0), 1),
+    ],
+    ids=["transient", "refused", "too long", "a day"],
+)
+def test_what_cannot_help_is_not_tried_again(error: ModelError, requests: int):
+    async def main() -> None:
+        model = ScriptedModel([error], repeat_last=True)
+        run = await started(model, retry=AT_ONCE)
+        with pytest.raises(type(error)):
+            await call_model(run, REQUEST, 1)
+        assert len(model.requests) == requests
+        failures = recorded(run, ev.ThinkFailed)
+        assert [failed.wait is None for failed in failures] == [False] * (requests - 1) + [True]
+
+    go(main())
+
+
+def test_what_was_shown_of_a_failed_attempt_is_void():
+    async def main() -> None:
+        model = Streaming([TextDelta("half"), BUSY], [TextDelta("all"), Reply("all")])
+        run = await started(model, retry=AT_ONCE)
+        seen: list[Any] = []
+        run.log.subscribe(lambda record: seen.append(record.event))
+        await call_model(run, REQUEST, 1)
+        shown = [event for event in seen if not isinstance(event, ev.ThinkFailed)]
+        assert shown == [ev.TextStreamed("loop", 1, "half"), ev.Reset("loop", 2), ev.TextStreamed("loop", 1, "all")]
+
+    go_virtual(main())
+
+
+def test_an_attempt_of_which_nothing_was_shown_needs_no_reset():
+    async def main() -> None:
+        run = await started(Streaming([BUSY], [Reply("all")]), retry=AT_ONCE)
+        seen: list[Any] = []
+        run.log.subscribe(lambda record: seen.append(record.event))
+        await call_model(run, REQUEST, 1)
+        assert not any(isinstance(event, ev.Reset) for event in seen)
+
+    go_virtual(main())
+
+
+# ---- streams
+
+
+def test_a_stream_without_a_reply_is_a_bad_reply():
+    async def main() -> None:
+        with pytest.raises(BadReplyError, match="without a reply"):
+            await call_model(await started(Streaming([TextDelta("x")])), REQUEST, 1)
+
+    go(main())
+
+
+def test_a_stream_is_closed_when_it_breaks_or_the_run_is_stopped():
+    async def main() -> None:
+        broken = Streaming([TextDelta("x"), RequestRefusedError("no")])
+        with pytest.raises(RequestRefusedError):
+            await call_model(await started(broken), REQUEST, 1)
+        assert broken.closed == 1
+        endless = Streaming([TextDelta("x")] * 1_000)
+        run = await started(endless)
+        run.life.stop("cancelled")
+        with pytest.raises(asyncio.CancelledError):
+            await call_model(run, REQUEST, 1)
+        assert endless.closed == 1
+
+    go(main())
+
+
+def test_text_and_reasoning_are_shown_only_to_those_who_watch():
+    async def main() -> None:
+        parts = [ReasoningDelta("hm"), TextDelta(""), TextDelta("x"), Reply("x")]
+        run = await started(Streaming(parts, parts))
+        await call_model(run, REQUEST, 1)
+        seen: list[Any] = []
+        run.log.subscribe(lambda record: seen.append(record.event))
+        await call_model(run, REQUEST, 1)
+        assert seen == [ev.TextStreamed("loop", 1, "hm", reasoning=True), ev.TextStreamed("loop", 1, "x")]
+
+    go(main())
+
+
+def test_what_writes_the_answer_streams_the_answer():
+    async def main() -> None:
+        run = await started(Streaming([TextDelta("4"), ReasoningDelta("hm"), Reply("4")]))
+        seen: list[Any] = []
+        run.log.subscribe(lambda record: seen.append(record.event))
+        await call_model(run, REQUEST.replace(component="synthesis"), 1)
+        assert seen == [ev.AnswerDelta("4"), ev.TextStreamed("synthesis", 1, "hm", reasoning=True)]
+
+    go(main())
+
+
+@pytest.mark.parametrize(("component", "early"), [("loop", True), ("repair", True), ("planner", False)])
+def test_only_calls_of_the_conversation_may_start_early(component: str, early: bool):
+    async def main() -> None:
+        parts = [CallDelta(0, "c", "add"), CallDelta(0, arguments='{"a": 1, "b": 2}', done=True), Reply("x")]
+        run = await started(Streaming(parts), [add])
+        await call_model(run, REQUEST.replace(component=component), 1)
+        task = run.early.take(ToolCall("c", "add", {"a": 1, "b": 2}))
+        assert (task is not None) is early
+        if task is not None:
+            assert (await task).content == "3"
+
+    go(main())
+
+
+# ---- money
+
+
+def test_a_reply_is_priced_and_counted_as_a_request():
+    async def main() -> None:
+        reply = Reply("x", usage=Usage(1_000_000, 100_000))
+        run = await started(Streaming([reply]))
+        priced, _ = await call_model(run, REQUEST, 1)
+        assert (priced.usage.requests, priced.usage.cost) == (1, None)
+        model = ScriptedModel([reply], profile=PRICED)
+        priced, _ = await call_model(await started(model), REQUEST, 1)
+        assert priced.usage.requests == 1
+        assert priced.usage.cost is not None
+
+    go(main())
+
+
+def test_a_cost_the_provider_states_is_believed():
+    async def main() -> None:
+        model = ScriptedModel([Reply("x", usage=Usage(10, 10, requests=1, cost=0.5))], profile=PRICED)
+        assert (await call_model(await started(model), REQUEST, 1))[0].usage.cost == 0.5
+
+    go(main())
+
+
+def test_the_worst_case_is_what_is_sent_and_the_cap_on_what_comes_back():
+    run = execution(ScriptedModel([], profile=PRICED))
+    worst = worst_case(run, REQUEST)
+    assert (worst.output_tokens, worst.requests) == (50, 1)
+    assert worst.input_tokens > 0
+    assert worst.cost == pytest.approx((worst.input_tokens * 1.0 + 50 * 10.0) / 1e6)
+    assert (
+        worst_case(execution(ScriptedModel([], profile=Profile(max_output=77))), Request(QUESTION)).output_tokens == 77
+    )
+    assert worst_case(execution(ScriptedModel([], profile=Profile())), Request(QUESTION)).output_tokens == 4096
+
+
+def test_a_call_that_does_not_fit_the_budget_is_not_made():
+    async def main() -> None:
+        model = ScriptedModel(["x"])
+        run = await started(model, budget=Budget(output_tokens=49))
+        with pytest.raises(BudgetExhaustedError):
+            await call_model(run, REQUEST, 1)
+        assert model.requests == []
+
+    go(main())
+
+
+@pytest.mark.parametrize(
+    ("entry", "spent"),
+    [
+        (Reply("x", usage=Usage(5, 6, requests=1)), Usage(5, 6, requests=1)),
+        (RequestRefusedError("no", usage=Usage(input_tokens=3)), Usage(input_tokens=3)),
+        (asyncio.CancelledError(), Usage(requests=1)),
+    ],
+    ids=["reply", "failure", "cut off"],
+)
+def test_whatever_ends_a_call_its_reservation_is_settled(entry: Any, spent: Usage):
+    async def main() -> None:
+        run = await started(Streaming([entry]), budget=Budget(requests=5))
+        with suppress(ModelError, asyncio.CancelledError):
+            await call_model(run, REQUEST, 1)
+        assert run.budget.reserved == NO_USAGE
+        assert run.budget.spent == spent
+
+    go(main())
+
+
+def test_a_budget_that_forces_an_answer_keeps_its_share():
+    async def main() -> None:
+        run = await started(ScriptedModel(["x"], repeat_last=True), budget=Budget(requests=2), on_budget="force_answer")
+        await call_model(run, REQUEST, 1)
+        with pytest.raises(BudgetExhaustedError):
+            await call_model(run, REQUEST, 2)
+        with pytest.raises(BudgetExhaustedError):
+            await call_model(run, REQUEST.replace(component="planner"), 2)
+        await call_model(run, REQUEST.replace(component="final"), 2)
+
+    go(main())
+
+
+# ---- calls beside the conversation
+
+
+def test_advice_is_recorded_with_what_was_sent():
+    async def main() -> None:
+        run = await started(ScriptedModel(["fine"]), temperature=0.7, max_tokens=99)
+        own = run.state.window[0].message
+        other = UserMessage("is it going well?")
+        reply = await ask(run, "observer", [own, other], max_tokens=5)
+        begun, done = recorded(run, ev.ThinkStarted, ev.ThinkDone)
+        assert begun.messages == (ev.Sent(seq=0), ev.Sent(message=other))
+        assert (done.component, done.message.text, done.digest) == ("observer", "fine", begun.digest)
+        assert reply.text == "fine"
+        (request,) = run.model.requests  # type: ignore[attr-defined]
+        assert (request.component, request.temperature, request.max_tokens) == ("observer", 0.7, 5)
+
+    go(main())
+
+
+def test_advice_that_is_in_the_log_is_not_asked_for_again():
+    async def main() -> None:
+        call = Reply(calls=(RawCall("c", "choose", '{"tools": ["add"]}'),), reasoning="hm")
+        first = await started(ScriptedModel([call]))
+        await ask(first, "selection", QUESTION)
+        silent = ScriptedModel([])
+        again = execution(silent, records=first.log.records)
+        reply = await ask(again, "selection", QUESTION)
+        assert (reply.calls[0].arguments, reply.reasoning) == ('{"tools": ["add"]}', "hm")
+        assert reply.usage == NO_USAGE
+        with pytest.raises(ModelError):
+            await ask(again, "selection", QUESTION)
+        with pytest.raises(ModelError):
+            await ask(execution(silent, records=first.log.records), "selection", [UserMessage("something else")])
+
+    go(main())

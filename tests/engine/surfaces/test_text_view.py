@@ -1,0 +1,116 @@
+"""A run as plain text: nothing twice, no marker in part, whatever the pieces were."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle._engine.surfaces.text_view import CLOSE, OPEN, TextView
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
+
+ADD = ToolCall("c1", "add", {"a": 1})
+
+
+def shown(*events: Any, markers: bool = False) -> str:
+    view = TextView(markers=markers)
+    records = [ev.Record("run", n, 0.0, event) for n, event in enumerate(events)]
+    return "".join(piece for record in records for piece in view.feed(record))
+
+
+def stream(text: str, *cuts: int, component: str = "loop") -> list[Any]:
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    return [ev.TextStreamed(component, 1, text[a:b]) for a, b in pairwise(places)]
+
+
+def thought(text: str = "", *calls: ToolCall, **more: Any) -> ev.ThinkDone:
+    return ev.ThinkDone("loop", 1, AssistantMessage(text, calls), **more)
+
+
+def test_an_answer_that_was_not_streamed_is_shown_when_it_is_done():
+    assert shown(ev.AnswerDone("42", "loop")) == "42"
+    assert shown(ev.AnswerDone("42", "loop"), markers=True) == f"{OPEN}42{CLOSE}"
+
+
+def test_a_streamed_answer_is_shown_once():
+    pieces = (ev.AnswerStarted("loop"), ev.AnswerDelta("4"), ev.AnswerDelta("2"), ev.AnswerDone("42", "loop"))
+    assert shown(*pieces) == "42"
+    assert shown(*pieces, markers=True) == f"{OPEN}42{CLOSE}"
+
+
+def test_thoughts_tools_and_results_in_their_order():
+    events = (
+        thought("", ADD, thought="I add."), ev.ToolStarted(ADD, 1), ev.ToolDone("c1", "add", 1, "3"),
+        ev.AnswerDone("It is 3.", "loop"),
+    )  # fmt: skip
+    assert shown(*events) == 'I add.\n\n[add] {"a":1}\n3\nIt is 3.'
+
+
+def test_the_output_of_a_tool_that_was_streamed_is_not_repeated():
+    events = (ev.ToolStarted(ADD, 1), ev.ToolOutput("c1", "add", "3"), ev.ToolDone("c1", "add", 1, "3"))
+    assert shown(*events) == '\n[add] {"a":1}\n3\n'
+
+
+def test_a_streamed_thought_is_not_repeated_when_it_is_done():
+    assert shown(*stream("I add.", 3), thought("I add.", ADD, thought="I add.")) == "I add."
+
+
+def test_an_unreadable_thought_is_not_shown_in_its_place():
+    assert shown(thought("{", thought="(unreadable)", problem="no JSON")) == ""
+
+
+def test_what_is_only_thought_is_shown_by_nobody_else():
+    assert shown(ev.TextStreamed("loop", 1, "secret", reasoning=True), ev.TextStreamed("planner", 1, "advice")) == ""
+
+
+@given(st.lists(st.integers(0, 200), max_size=8))
+def test_an_action_is_hidden_however_the_text_is_cut(cuts: list[int]):
+    text = 'I look.\nAction: {"tool": "add"}'
+    assert shown(*stream(text, *cuts), thought(text, ADD)) == "I look.\n"
+
+
+@given(st.lists(st.integers(0, 200), max_size=8), st.booleans())
+def test_the_models_own_markers_never_show_in_part(cuts: list[int], markers: bool):
+    text = f"Now I know.{OPEN}It is < 3 and > 2.{CLOSE}"
+    events = (
+        *stream(text, *cuts),
+        thought(text, answer="It is < 3 and > 2."),
+        ev.AnswerDone("It is < 3 and > 2.", "loop"),
+    )
+    answer = "It is < 3 and > 2."
+    assert shown(*events, markers=markers) == "Now I know." + (f"{OPEN}{answer}{CLOSE}" if markers else answer)
+
+
+@given(st.text(alphabet="<_>final/ answerAction:xyz", max_size=60), st.lists(st.integers(0, 200), max_size=8))
+def test_plain_text_comes_through_whole(text: str, cuts: list[int]):
+    """What looks like the start of a marker is held back, and shown when it turns out to be none."""
+    if OPEN in text or "Action:" in text:
+        return
+    assert shown(*stream(text, *cuts), thought(text, answer=text)) == text
+
+
+def test_an_answer_that_was_streamed_as_a_thought_is_not_shown_again():
+    assert (
+        shown(*stream("It is 3."), thought("It is 3.", answer="It is 3."), ev.AnswerDone("It is 3.", "loop"))
+        == "It is 3."
+    )
+
+
+def test_after_a_reset_the_attempt_is_shown_from_its_beginning():
+    first = (*stream("Half of"), ev.Reset("loop", 2))
+    assert shown(*first, *stream("All of it"), thought("All of it", ADD)) == "Half ofAll of it"
+
+
+@pytest.mark.parametrize("markers", [True, False])
+def test_the_answer_can_be_read_from_the_view(markers: bool):
+    view = TextView(markers=markers)
+    list(view.feed(ev.Record("run", 0, 0.0, ev.AnswerDone("42", "loop"))))
+    assert view.answer == "42"
+
+
+def test_events_without_text_show_nothing():
+    assert shown(ev.RunStarted("q"), ev.PhaseChanged("x"), ev.RunFinished("answer", "42")) == ""

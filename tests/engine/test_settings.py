@@ -1,0 +1,90 @@
+"""Settings: one frozen value; every wrong name and value is said at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle._engine.settings import Budget, RepairPolicy, Settings
+from treadle._models.transport.retry import RetryPolicy
+from treadle._types.errors import ConfigError
+
+
+def test_no_change_is_the_same_settings():
+    settings = Settings()
+    assert settings.with_changes({}) is settings
+
+
+def test_changes_leave_the_original_as_it_was():
+    first = Settings()
+    second = first.with_changes({"max_iterations": 3, "temperature": 0.5})
+    assert (first.max_iterations, first.temperature) == (50, None)
+    assert (second.max_iterations, second.temperature, second.max_parallel) == (3, 0.5, first.max_parallel)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("max_iteration", "did you mean 'max_iterations'"), ("temprature", "did you mean 'temperature'"), ("zzz", "seed")],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_or_with_all(name: str, says: str):
+    with pytest.raises(ConfigError, match=f"unknown setting {name!r}.*{says}"):
+        Settings().with_changes({name: 1})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"on_limit": "explode"},
+        {"max_iterations": "many"},
+        {"max_iterations": 0},
+        {"max_parallel": -1},
+        {"max_observation_chars": 0},
+        {"temperature": "hot"},
+        {"budget": {"tokens": "all"}},
+        {"one_tool_per_step": "sometimes"},
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_refused(changes: dict[str, Any]):
+    with pytest.raises(ConfigError):
+        Settings().with_changes(changes)
+
+
+def test_what_a_log_says_makes_the_same_settings_again():
+    """A resumed run and a replay read the settings from the log."""
+    settings = Settings().with_changes(
+        {
+            "dialect": "json",
+            "budget": Budget(tokens=10, seconds=1.5),
+            "repair": RepairPolicy(max_tool=2, backoff=0.5),
+            "retry": RetryPolicy(attempts=7),
+            "one_tool_per_step": "text",
+        }
+    )
+    stored = msgspec.json.decode(msgspec.json.encode(settings.asdict()))
+    assert Settings().with_changes(stored) == settings
+
+
+def test_only_what_differs_is_logged():
+    assert Settings().asdict() == {}
+    assert Settings(max_iterations=3).asdict() == {"max_iterations": 3}
+
+
+def test_the_limits_of_a_tool_call_come_from_the_settings():
+    limits = Settings(tool_timeout=2.0, max_observation_chars=99, error_detail="full", unknown_args="prune").limits
+    assert (limits.timeout, limits.max_chars, limits.error_detail, limits.unknown_args) == (2.0, 99, "full", "prune")
+
+
+@given(st.sampled_from(["tokens", "requests", "tool_calls", "seconds", "cost"]), st.integers(1, 10**6))
+def test_a_budget_may_come_as_a_plain_mapping(name: str, value: int):
+    budget = Settings().with_changes({"budget": {name: value}}).budget
+    assert budget == Budget(**{name: value})
+
+
+def test_settings_cannot_be_changed_in_place():
+    with pytest.raises(AttributeError):
+        Settings().max_iterations = 1  # type: ignore[misc]
