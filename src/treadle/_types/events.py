@@ -296,6 +296,19 @@ class Approved(EventBase, frozen=True, tag="approved"):
     allow: bool
     by: str = ""
     note: str = ""
+    args: dict[str, Any] | None = None
+    """Arguments the person put in place of the model's; they are validated like any other."""
+    always: bool = False
+    """Allow every later call of this tool in this run, too."""
+    tool: str = ""
+
+
+class Forked(EventBase, frozen=True, tag="forked"):
+    """This run was copied from another one up to here. Decisions about calls were made for the original: not copied."""
+
+    origin: str
+    seq: int
+    """The original's first record that was not copied."""
 
 
 class Noted(EventBase, frozen=True, tag="noted"):
@@ -356,7 +369,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
-    AnswerDone, Paused, Resumed, Approved, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
+    AnswerDone, Paused, Resumed, Approved, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
     StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import Pause
 from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
-from treadle._flows.flow import child_run
+from treadle._flows.flow import run_child
 from treadle._plugins.guards.compaction import condense
 from treadle._types.errors import TreadleError
 from treadle._types.events import StepDone, StepStarted
@@ -22,7 +23,8 @@ _POLL = 0.05
 class StepRunner(Struct, frozen=True):
     """How the steps of a plan are run."""
 
-    agent_for: Callable[[DagStep], Agent]
+    agent_for: Callable[[DagStep, str], Agent]
+    """The agent of a step, which is the run of the given id."""
     max_parallel: int
     timeout: float
     dependency_tokens: int
@@ -41,6 +43,7 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
     executed = Executed({})
     waiting = {step.id: step for step in plan.steps}
     running: dict[asyncio.Task[StepDone], DagStep] = {}
+    pauses: list[Pause] = []
     try:
         while waiting or running:
             if not executed.interrupted:
@@ -49,7 +52,11 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
                 break
             finished, _ = await asyncio.wait(running, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
             for task in finished:
-                executed.done[running.pop(task).id] = task.result()
+                step = running.pop(task)
+                try:
+                    executed.done[step.id] = task.result()
+                except Pause as pause:
+                    pauses.append(pause)
             if not executed.interrupted and await run.drain():
                 executed.interrupted = True
     except asyncio.CancelledError:
@@ -58,6 +65,8 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
         if running:
             await asyncio.wait(running)
         raise
+    if pauses:  # whatever could run without the person has run
+        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
     return executed
 
 
@@ -122,9 +131,7 @@ async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[
 async def _run_child(
     runner: StepRunner, run: Execution, step: DagStep, question: str, child_id: str, number: int, key: str
 ) -> StepDone:
-    child = await child_run(runner.agent_for(step), run, child_id, question)
-    async with asyncio.timeout(runner.timeout):
-        result = await child
+    result = await run_child(runner.agent_for(step, child_id), run, child_id, question, runner.timeout)
     if result.success and result.stop_reason in ("answer", "final_tool"):
         return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
     why = f"{result.stop_reason}: {result.error or result.answer}"
