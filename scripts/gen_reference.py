@@ -1,7 +1,7 @@
 """Write the reference pages from the code: public names, events, settings, errors, providers, commands, layers.
 
 python scripts/gen_reference.py            # writes docs/reference/*.md and docs/reference/layers.svg
-python scripts/gen_reference.py --check    # says which pages are not what the code says
+python scripts/gen_reference.py --check    # names the pages that do not match the code
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ NOTE = "<!-- Written by scripts/gen_reference.py; do not edit. -->\n\n"
 
 
 class Field:
-    def __init__(self, name: str, kind: str, default: str, words: str) -> None:
-        self.name, self.kind, self.default, self.words = name, kind, default, words
+    def __init__(self, name: str, kind: str, default: str, description: str) -> None:
+        self.name, self.kind, self.default, self.description = name, kind, default, description
 
 
 def fields_of(kind: type[Any], module: ModuleType) -> list[Field]:
-    """The fields of a value as its source says them, with the docstring under each."""
+    """The fields of a value in its source, each with the docstring under it."""
     tree = ast.parse(inspect.getsource(module))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
-    found: list[Field] = []
-    for place, node in enumerate(body):
+    fields: list[Field] = []
+    for index, node in enumerate(body):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
-        after = body[place + 1] if place + 1 < len(body) else None
-        words = ""
+        after = body[index + 1] if index + 1 < len(body) else None
+        description = ""
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-            words = " ".join(after.value.value.split())
+            description = " ".join(after.value.value.split())
         default = ast.unparse(node.value) if node.value is not None else ""
-        found.append(Field(node.target.id, ast.unparse(node.annotation), default, words))
-    return found
+        fields.append(Field(node.target.id, ast.unparse(node.annotation), default, description))
+    return fields
 
 
 def cell(text: str) -> str:
@@ -71,7 +71,9 @@ def table(kind: type[Any], module: ModuleType) -> str:
     if not rows:
         return "No fields.\n"
     lines = ["| field | type | default | |", "|---|---|---|---|"]
-    lines += [f"| {code(row.name)} | {code(row.kind)} | {code(row.default)} | {cell(row.words)} |" for row in rows]
+    lines += [
+        f"| {code(row.name)} | {code(row.kind)} | {code(row.default)} | {cell(row.description)} |" for row in rows
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -93,13 +95,13 @@ def events_page() -> str:
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n" + doc(events_module.Record) + table(events_module.Record, events_module)
     ]
-    for title, words, chosen in (
-        ("Stored events", "They are in the log, and the state is what they fold to.", False),
-        ("Transient events", "They are shown to whoever watches and never stored.", True),
+    for title, introduction, transient in (
+        ("Stored events", "They are in the log; the state of a run is computed from them.", False),
+        ("Transient events", "They are shown to those who watch a run, and never stored.", True),
     ):
-        parts.append(f"\n## {title}\n\n{words}\n")
+        parts.append(f"\n## {title}\n\n{introduction}\n")
         for kind in kinds:
-            if (kind in events_module.TRANSIENT) is chosen:
+            if (kind in events_module.TRANSIENT) is transient:
                 tag = kind.__struct_config__.tag
                 parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_table(kind))
     parts.append("\n## Values inside events\n")
@@ -140,8 +142,8 @@ def presets_table() -> str:
             for field in plain.__struct_fields__
             if getattr(preset.settings, field) != getattr(plain, field)
         ]
-        aids = [type(plugin).__name__ for plugin in preset.plugins(preset.settings)]
-        lines.append(f"| `{name}` | {' '.join(map(code, changed))} | {', '.join(aids)} |")
+        plugins = [type(plugin).__name__ for plugin in preset.plugins(preset.settings)]
+        lines.append(f"| `{name}` | {' '.join(map(code, changed))} | {', '.join(plugins)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -164,8 +166,8 @@ def providers_page() -> str:
         keys = " or ".join(f"`{variable}`" for variable in (provider.key_env, provider.also_key_env) if variable)
         if keys and not provider.needs_key:
             keys += " (optional)"
-        others = ", ".join(f"`{alias}`" for alias in provider.aliases)
-        cells = [f"`{provider.name}`", code(provider.base_url), keys or "none", code(provider.base_env), others]
+        aliases = ", ".join(f"`{alias}`" for alias in provider.aliases)
+        cells = [f"`{provider.name}`", code(provider.base_url), keys or "none", code(provider.base_env), aliases]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -225,7 +227,7 @@ def pages() -> dict[Path, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not what the code says")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page does not match the code")
     check = parser.parse_args().check
     stale: list[str] = []
     for path, text in pages().items():

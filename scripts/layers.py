@@ -1,4 +1,4 @@
-"""The picture of the layers, as SVG: rooms from the lowest to the highest, imports only go down."""
+"""The layers of the source as a picture (SVG): imports only go down."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYERS: list[list[tuple[str, str]]] = [
     [("_server", "SSE, runs API, page")],
     [("_cli", "the terminal program")],
 ]
-"""From the bottom up. The test of the site compares it with the table that holds the imports."""
+"""From the bottom up. tests/test_site.py compares it with the layers that tests/test_house.py checks."""
 
 WIDTH, HEIGHT, GAP, EDGE = 720, 46, 12, 16
 
@@ -27,15 +27,15 @@ def picture() -> str:
         "<style>rect{fill:#e8eaf6;stroke:#3f51b5}text{fill:#1a237e}.n{font-weight:700}.w{font-size:12px}"
         "path{stroke:#3f51b5}</style>",
     ]
-    for place, rooms in enumerate(reversed(LAYERS)):
-        top = EDGE + place * (HEIGHT + GAP)
-        width = (WIDTH - 2 * EDGE - GAP * (len(rooms) - 1)) / len(rooms)
-        for column, (name, words) in enumerate(rooms):
+    for row, folders in enumerate(reversed(LAYERS)):
+        top = EDGE + row * (HEIGHT + GAP)
+        width = (WIDTH - 2 * EDGE - GAP * (len(folders) - 1)) / len(folders)
+        for column, (name, description) in enumerate(folders):
             left = EDGE + column * (width + GAP)
             middle = left + width / 2
             parts.append(f'<rect x="{left:.0f}" y="{top}" width="{width:.0f}" height="{HEIGHT}" rx="6"/>')
             parts.append(f'<text class="n" x="{middle:.0f}" y="{top + 19}" text-anchor="middle">{name}/</text>')
-            parts.append(f'<text class="w" x="{middle:.0f}" y="{top + 36}" text-anchor="middle">{words}</text>')
-        if place:
+            parts.append(f'<text class="w" x="{middle:.0f}" y="{top + 36}" text-anchor="middle">{description}</text>')
+        if row:
             parts.append(f'<path d="M{WIDTH / 2:.0f} {top - GAP + 1}v{GAP - 4}m-4 -4l4 4l4 -4" fill="none"/>')
     return "\n".join([*parts, "</svg>"]) + "\n"

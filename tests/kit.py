@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from treadle import tool
@@ -12,14 +12,21 @@ from treadle._types.messages import AssistantMessage, Message, ToolMessage, User
 T = TypeVar("T")
 
 
-def go(work: Coroutine[Any, Any, T], limit: float = 30.0) -> T:
-    """Run async work to its end, but never for ever."""
+def go(work: Coroutine[Any, Any, T], limit: float = 100.0) -> T:
+    """Run async work to its end; the limit only keeps a test that hangs from hanging for ever."""
 
     async def bounded() -> T:
         async with asyncio.timeout(limit):
             return await work
 
     return asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], object], limit: float = 60.0) -> None:
+    """Wait until the condition is true: tests wait for what must happen, not for some time to pass."""
+    async with asyncio.timeout(limit):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.002)  # the condition may be about a thread or another process
 
 
 @tool(effect="pure")

@@ -17,13 +17,13 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def snippets() -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    blocks: list[tuple[str, str]] = []
     for page in PAGES:
         text = page.read_text("utf-8")
         for block in BLOCK.finditer(text):
             line = text[: block.start()].count("\n") + 1
-            found.append((f"{page.relative_to(ROOT).as_posix()}:{line}", block.group(1)))
-    return found
+            blocks.append((f"{page.relative_to(ROOT).as_posix()}:{line}", block.group(1)))
+    return blocks
 
 
 @pytest.mark.parametrize(("where", "code"), snippets(), ids=[where for where, _ in snippets()])

@@ -1,7 +1,8 @@
 """What Treadle adds to a model's time, as ratios against the bare loop: the short form of benchmarks/overhead.py.
 
-A limit lies about half above the figure measured on a busy machine of two cores, and never more than 1.6 times above what the
-project promises: noise passes, twice the cost does not. Whatever is over its limit is measured again before it counts.
+A limit lies about half above the figure measured on a busy machine of two cores, and never more than 1.6 times above
+what the project promises: noise passes, twice the cost does not. A figure over its limit is measured again before the
+test fails. All times are CPU times.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def figures(names: list[str]) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)  # takes a minute; on a busy machine, and three times, much longer
 def test_overhead_stays_within_its_limits():
     left = [name for name in LIMITS if name != "memory" or sys.platform != "win32"]
     for _ in range(ATTEMPTS):
-        found = figures(left)
-        over = {name: {row: found[row] for row, limit in LIMITS[name].items() if found[row] > limit} for name in left}
+        ratios = figures(left)
+        over = {name: {row: ratios[row] for row, limit in LIMITS[name].items() if ratios[row] > limit} for name in left}
         left = [name for name, rows in over.items() if rows]
         if not left:
             return

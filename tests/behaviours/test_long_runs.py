@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit import assert_paired, call, echo, go, user_texts
-from plugins.scenes import CountingModel, components, count, said, structured
+from plugins.scenes import CountingModel, components, count, request_text, structured
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._plugins.memory.citations import Citations
@@ -68,7 +68,7 @@ def test_the_question_is_rewritten_to_stand_alone(messages: int, rewritten: bool
     model = ScriptedModel(worker(0, rewrite="a question that stands alone"))
     run_of(Agent(model, [look], plugins=[QuestionRewrite()]), history=history(messages))
     assert components(model) == (["rewrite", "loop"] if rewritten else ["loop"])
-    assert ("a question that stands alone" in said(model.requests[-1])) is rewritten
+    assert ("a question that stands alone" in request_text(model.requests[-1])) is rewritten
     failing = ScriptedModel(worker(0, rewrite=ContextOverflowError("no", status=400)))
     result, _ = run_of(Agent(failing, [look], plugins=[QuestionRewrite()]), history=history(messages))
     assert result.answer == "done"
@@ -191,14 +191,14 @@ def test_the_task_is_analysed_before_the_loop():
     model = ScriptedModel(worker(1))
     run_of(Agent(model, [look], plugins=[TaskAnalysis()]))
     assert components(model) == ["analysis", "loop", "loop"]
-    assert "analysis: so it is" in said(model.requests[1])
+    assert "analysis: so it is" in request_text(model.requests[1])
 
 
 def test_reflection_after_each_rounds_results():
     model = ScriptedModel(worker(2))
     run_of(Agent(model, [look], plugins=[Reflection()]))
     assert components(model) == ["loop", "reflection", "loop", "reflection", "loop"]
-    assert "reflection: so it is" in said(model.requests[2])
+    assert "reflection: so it is" in request_text(model.requests[2])
 
 
 def test_the_plan_is_made_shown_and_kept_up_to_date():
@@ -209,8 +209,8 @@ def test_the_plan_is_made_shown_and_kept_up_to_date():
     model = ScriptedModel(worker(1, planner=planner))
     _, run = run_of(Agent(model, [look], plugins=[Planner()]))
     assert components(model) == ["planner", "loop", "planner", "loop", "planner", "planner"]
-    assert "[ ] 1. step 1" in said(model.requests[1])
-    assert "[x] 1. step 1" in said(model.requests[3])
+    assert "[ ] 1. step 1" in request_text(model.requests[1])
+    assert "[x] 1. step 1" in request_text(model.requests[3])
     assert len([record for record in run.records if isinstance(record.event, PlanChanged)]) == 4
     assert all(step.done for step in run.state.plan)
 
@@ -234,4 +234,4 @@ def test_memory_is_persistent_and_per_user(tmp_path: Path):
     for user, knows in (("ann", True), ("bob", False)):
         model = ScriptedModel(worker(0, memory_rank=lambda request: structured(request, {"ranking": [0]})))
         go(Agent(model, [look], plugins=[Memory(MemoryStore(store))]).run(QUESTION, user=user))
-        assert ("memory_summary: so it is" in said(model.requests[-1])) is knows
+        assert ("memory_summary: so it is" in request_text(model.requests[-1])) is knows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .terminal import TOOLS, environment
+from cli.terminal import TOOLS, environment
 
 
 @pytest.fixture

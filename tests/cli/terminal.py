@@ -11,11 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from processes import interruptible
+from waiting import GUARD_SECONDS
 
 PROGRAM = [sys.executable, "-m", "treadle._cli.main"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|[\x01\x02]")
@@ -23,22 +24,21 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|[\x01\x02]")
 TOOLS = '''
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from treadle import tool
 
 @tool(effect="pure")
-async def wait(seconds: float):
-    """Wait."""
-    for number in range(int(seconds * 20)):
-        await asyncio.sleep(0.05)
-        yield f"tick {number}\\\\n"
+async def gate(name: str):
+    """Wait until the test opens it."""
+    yield f"waiting at {name}\\\\n"
+    while not Path(name + ".open").exists():
+        await asyncio.sleep(0.02)
+    yield "open\\\\n"
 
 @tool
-def stuck(seconds: float) -> str:
+def stuck() -> str:
     """Block a thread."""
-    time.sleep(seconds)
+    time.sleep(600)
     return "done"
 
 @tool(approval="ask")
@@ -88,7 +88,7 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def treadle(home: Path, *arguments: str, stdin: str = "", timeout: float = 60, **env: str) -> Done:
+def treadle(home: Path, *arguments: str, stdin: str = "", **env: str) -> Done:
     done = subprocess.run(
         [*PROGRAM, *arguments],
         input=stdin,
@@ -96,7 +96,7 @@ def treadle(home: Path, *arguments: str, stdin: str = "", timeout: float = 60, *
         text=True,
         cwd=home,
         env=environment(home, **env),
-        timeout=timeout,
+        timeout=GUARD_SECONDS,
     )
     return Done(done)
 
@@ -174,33 +174,49 @@ class Terminal:
     def ctrl_c(self) -> None:
         self.type("\x03")
 
-    def wait_for(self, text: str, seconds: float = 30) -> None:
-        """Until `text` has been shown since the last such wait."""
-        until = time.monotonic() + seconds
-        while text not in self.text:
-            left = until - time.monotonic()
-            assert left > 0, f"{text!r} did not appear; the screen has:\n{self.text[-3000:]}"
-            assert self._read(left), f"the program ended before {text!r} appeared:\n{self.text[-3000:]}"
+    def wait_for(self, text: str) -> None:
+        """Until `text` has been shown since the last `forget`."""
+        self._wait(lambda shown: text in shown, repr(text))
+
+    def wait_for_prompt(self, typed: str = "") -> None:
+        """Until the program reads a line, in which `typed` stands already: keys typed before belong to the run."""
+        self._wait(lambda shown: shown.endswith(f"> {typed}"), "the prompt")
+
+    def _wait(self, condition: Callable[[str], bool], what: str, seconds: float = GUARD_SECONDS) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition(self.text):
+            left = deadline - time.monotonic()
+            assert left > 0, f"{what} did not appear; the screen has:\n{self.text[-3000:]}"
+            assert self._read(left), f"the program ended before {what} appeared:\n{self.text[-3000:]}"
 
     def forget(self) -> None:
         """What is on the screen now does not count for the next wait."""
         self.raw = ""
 
-    def leave(self, keys: str) -> int:
-        """Type until the program ends: what is pressed in the very moment when the keyboard changes hands can be lost."""
-        for _ in range(20):
-            self.type(keys)
-            until = time.monotonic() + 1
-            while time.monotonic() < until:
+    def ctrl_c_until(self, text: str) -> None:
+        """Ctrl-C at the prompt; again if it came just before the line editor waited for keys, who sees it only then."""
+        for _ in range(10):
+            self.ctrl_c()
+            with suppress(AssertionError):
+                return self._wait(lambda shown: text in shown, repr(text), GUARD_SECONDS / 10)
+        raise AssertionError(f"Ctrl-C has no effect; the screen has:\n{self.text[-3000:]}")
+
+    def ctrl_c_until_end(self) -> int:
+        """The exit code after Ctrl-C at the prompt, pressed again as above."""
+        for _ in range(10):
+            self.ctrl_c()
+            deadline = time.monotonic() + GUARD_SECONDS / 10
+            while time.monotonic() < deadline:
                 if not self._read(0.1):
                     return self.end()
-        raise AssertionError(f"the program does not end; the screen has:\n{self.text[-3000:]}")
+        raise AssertionError(f"Ctrl-C has no effect; the screen has:\n{self.text[-3000:]}")
 
-    def end(self, seconds: float = 30) -> int:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until and self._read(until - time.monotonic()):
+    def end(self) -> int:
+        """The exit code; until then, what the program shows is read."""
+        deadline = time.monotonic() + GUARD_SECONDS
+        while time.monotonic() < deadline and self._read(deadline - time.monotonic()):
             pass
-        return self.process.wait(timeout=max(0.1, until - time.monotonic()))
+        return self.process.wait(timeout=max(1.0, deadline - time.monotonic()))
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._master], [], [], max(0.0, seconds))[0]:
@@ -224,3 +240,8 @@ def until(process: subprocess.Popen[str], text: str) -> None:
         if text in line:
             return
     raise AssertionError(f"{text!r} never came")
+
+
+def open_gate(home: Path, name: str) -> None:
+    """Let the tool `gate` go on."""
+    (home / f"{name}.open").touch()

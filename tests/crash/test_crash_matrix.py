@@ -13,11 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the matrix forks its victims")
 def test_crash_matrix():
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks/crash_matrix.py"], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, ROOT / "benchmarks/crash_matrix.py"], capture_output=True, text=True)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| ")][1:]

@@ -1,4 +1,4 @@
-"""Tool results that contain instructions, fake calls or fake turns: they are data, in every dialect, and the run goes on."""
+"""Tool results with instructions, fake calls or fake turns are data in every dialect, and the run continues."""
 
 from __future__ import annotations
 

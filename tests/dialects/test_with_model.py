@@ -6,7 +6,7 @@ import pytest
 
 from dialects.samples import TEXT_NAMES, TOOLS
 from kit import go
-from models_local.local_kit import shared
+from models.local.local_kit import GUARD, SECONDS, shared
 from treadle._dialects.registry import get_dialect
 from treadle._models.base import complete
 from treadle._types.messages import SystemMessage, UserMessage
@@ -14,6 +14,7 @@ from treadle._types.request import Request
 
 
 @pytest.mark.model
+@GUARD
 @pytest.mark.parametrize("must_answer", [False, True])
 @pytest.mark.parametrize("name", TEXT_NAMES)
 def test_every_constrained_reply_is_readable(name: str, must_answer: bool):
@@ -32,4 +33,4 @@ def test_every_constrained_reply_is_readable(name: str, must_answer: bool):
         if must_answer:
             assert not decision.calls
 
-    go(main(), 110)
+    go(main(), SECONDS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit import assert_paired, call, echo, go, user_texts
-from plugins.scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, said
+from plugins.scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, request_text
 from treadle import Agent, ScriptedModel
 from treadle._flows.conversation import Conversation, history_of
 from treadle._journal.memory import MemoryJournal
@@ -45,7 +45,7 @@ def test_the_next_turn_knows_what_was_said_and_done(dialect: str):
         for message in first.messages
     )
     assert sum(isinstance(message, SystemMessage) for message in last.messages) == 1
-    assert "It was George Eliot." in said(last)
+    assert "It was George Eliot." in request_text(last)
     assert user_texts(last.messages)[-1] == "When was she born?"
 
 
@@ -143,8 +143,8 @@ def test_the_answer_the_user_got_is_what_is_remembered():
         talk = Conversation(Agent(model, [echo], preset="two_phase"))
         await talk.ask("one")
         await talk.ask("two")
-        assert "The whole, fine answer." in said(model.requests[3])
-        assert "draft" not in said(model.requests[3])
+        assert "The whole, fine answer." in request_text(model.requests[3])
+        assert "draft" not in request_text(model.requests[3])
 
     go(main())
 
@@ -188,8 +188,8 @@ def test_a_long_conversation_is_compacted_on_load_and_stays_so():
         assert 2 <= compactions <= 12, "not at every turn: what was compacted stays so"
         assert components(model).count("compaction") == compactions
         last = model.requests[-1]
-        assert "SUMMARY of the talk" in said(last)
+        assert "SUMMARY of the talk" in request_text(last)
         assert sum(isinstance(message, UserMessage) and message.kind == "summary" for message in last.messages) == 1
-        assert "question 38" in said(last)
+        assert "question 38" in request_text(last)
 
     go(main(), limit=60)

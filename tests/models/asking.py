@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
+from models.contract import KEY, Said, Wire
+from models.loopback import Answer, Loopback
 from treadle._models.base import Model, complete
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.request import Delta, Reply, Request, ToolSchema
-
-from .contract import KEY, Said, Wire
-from .loopback import Answer, Loopback
 
 HELLO = Said("Grüße, 世界 😀! How are you?")
 CALLS = Said(calls=(("call_a", "add", {"a": 1, "b": [2, "ü"]}), ("call_b", "now", {})), finish="calls")

@@ -1,4 +1,4 @@
-"""What every adapter must do, whatever its wire format (`test_contract.py`). An adapter joins by adding a `Wire` to `WIRES`."""
+"""The wire formats of all adapters, for tests of what each must do (`test_contract.py`): add a `Wire` to `WIRES`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from models.loopback import Answer, reply, stream
 from treadle._models.anthropic.model import AnthropicModel
 from treadle._models.gemini.model import GeminiModel
 from treadle._models.http_model import HttpModel
 from treadle._models.openai.chat import OpenAIModel
 from treadle._models.openai.responses import ResponsesModel
-
-from .loopback import Answer, reply, stream
 
 KEY = "contract-key-0815"
 

@@ -1,4 +1,4 @@
-"""The recorded exchanges, and what a plain reading of each one says: an oracle that shares no code with the adapters."""
+"""The recorded exchanges, and the expected result of each one, computed without any code of the adapters."""
 
 from __future__ import annotations
 

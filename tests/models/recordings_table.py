@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 
+from models.contract import model_for
+from models.loopback import Loopback
+from models.recordings import Pair, expected, pairs
+from models.test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 from treadle._models.base import complete
 from treadle._types.errors import ModelError
 from treadle._types.request import Request
-
-from .contract import model_for
-from .loopback import Loopback
-from .recordings import Pair, expected, pairs
-from .test_recordings import REQUEST, SUPPORTED, answer_of, got, same
 
 COLUMNS = (
     "api",
@@ -61,9 +60,8 @@ async def main() -> None:
             f"| {' | '.join(key)} | {len(verdicts)} | {' | '.join(share(verdicts, column) for column in COLUMNS[4:])} |"
         )
     everything = [verdict for verdicts in rows.values() for verdict in verdicts]
-    print(
-        f"| all |  |  | {len(everything)} of {len(pairs())} | {' | '.join(share(everything, column) for column in COLUMNS[4:])} |"
-    )
+    shares = " | ".join(share(everything, column) for column in COLUMNS[4:])
+    print(f"| all |  |  | {len(everything)} of {len(pairs())} | {shares} |")
 
 
 def share(verdicts: list[dict[str, bool]], column: str) -> str:

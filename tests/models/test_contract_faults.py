@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from models.asking import CALLS, HELLO, THOUGHT, fails
+from models.contract import KEY, WIRES, Said, Wire
+from models.loopback import Answer, stream
 from treadle._models.transport.http import Timeouts
 from treadle._types.errors import (
     BadReplyError,
@@ -13,10 +16,6 @@ from treadle._types.errors import (
     RequestRefusedError,
     TransientModelError,
 )
-
-from .asking import CALLS, HELLO, THOUGHT, fails
-from .contract import KEY, WIRES, Said, Wire
-from .loopback import Answer, stream
 
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.contract import WIRES, Said, Wire
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import Request
-
-from .contract import WIRES, Said, Wire
 
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
+from models.contract import model_for
+from models.loopback import Answer, Loopback, split
+from models.recordings import Expected, Pair, expected, pairs
 from treadle._models.base import complete
 from treadle._models.http_model import HttpModel
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import CallDelta, Delta, ReasoningDelta, Reply, Request, TextDelta
-
-from .contract import model_for
-from .loopback import Answer, Loopback, split
-from .recordings import Expected, Pair, expected, pairs
 
 REQUEST = Request([UserMessage("hi")])
 
@@ -44,7 +43,7 @@ def got(reply: Reply) -> Expected:
 
 
 def same(found: Expected, wanted: Expected) -> bool:
-    """Arguments are compared as values (their spacing is the model's own), and an id is only compared where there was one."""
+    """Arguments are compared as values, because their spacing varies; an id is compared only where there was one."""
 
     def calls(value: Expected) -> list[Any]:
         return [

@@ -30,7 +30,7 @@ def cast(dialect: str, rounds: int, **replies: Any) -> Any:
             case "planner":
                 done = min(turns, len(STEPS))
                 return structured(
-                    request, {"steps": [{"text": text, "done": place < done} for place, text in enumerate(STEPS)]}
+                    request, {"steps": [{"text": text, "done": index < done} for index, text in enumerate(STEPS)]}
                 )
             case "observer":
                 return structured(request, {"is_progressing": True, "is_in_loop": False, "reasoning": "fine"})

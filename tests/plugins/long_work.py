@@ -45,9 +45,9 @@ def worker(steps: int, sizes: Any = lambda number: 400, dialect: str = "native")
     return reply
 
 
-def check(requests: list[Request], room: int) -> None:
+def check(requests: list[Request], limit: int) -> None:
     for request in requests:
-        assert count(request) <= room, f"{request.component}: {count(request)} tokens in a room of {room}"
+        assert count(request) <= limit, f"{request.component}: {count(request)} tokens, the limit is {limit}"
         assert_paired(request.messages)
         if request.component == "loop":
             assert isinstance(request.messages[0], SystemMessage)

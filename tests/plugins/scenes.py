@@ -71,7 +71,7 @@ def counted(entry: Any, request: Request) -> Any:
     )
 
 
-def said(request: Request) -> str:
+def request_text(request: Request) -> str:
     """All the text of a request."""
     return "\n".join(
         message.text if hasattr(message, "text") else text_of(message.content) for message in request.messages

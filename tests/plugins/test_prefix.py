@@ -130,12 +130,12 @@ def test_a_break_is_found_and_the_component_named():
         async def before_round(self, run: Any) -> None:
             if run.state.iteration == 2:
                 messages = execution_of(run).renderer.messages
-                place = next(
-                    place
-                    for place, message in enumerate(messages)
+                index = next(
+                    index
+                    for index, message in enumerate(messages)
                     if isinstance(message, UserMessage) and message.kind == "note"
                 )
-                messages[place] = UserMessage("the time is now 12:01", kind="note")
+                messages[index] = UserMessage("the time is now 12:01", kind="note")
 
     model = ScriptedModel([call("echo", text="1"), call("echo", text="2"), "done"])
     run: Any = None

@@ -1,4 +1,4 @@
-"""With a real local model: a fact from 40 steps ago is there after compaction (benchmarks/recall.py has the whole table)."""
+"""With a real local model: a fact from 40 steps ago is there after compaction (the table: benchmarks/recall.py)."""
 
 from __future__ import annotations
 

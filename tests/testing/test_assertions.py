@@ -9,6 +9,7 @@ from kit import add, call, go
 from treadle import Agent, ConfigError, DagAgent, RetryPolicy, TransientModelError, open_journal
 from treadle.events import MessageAdded, Record, ThinkStarted
 from treadle.messages import UserMessage
+from treadle.plugins import Plugin, RunContext
 from treadle.testing import ScriptedModel, assert_prefix_stable, assert_replays
 
 SCRIPT = [call("add", a=1, b=2), TransientModelError("busy"), call("add", a=3, b=4), "7"]
@@ -36,24 +37,41 @@ def test_a_declared_break_is_allowed():
     assert_prefix_stable(run_once(max_history_messages=2))
 
 
-def test_an_undeclared_break_is_found():
-    """A note that is sent once and then forgotten: what a plug-in that edits messages would do."""
+class Careless(Plugin):
+    """Asks the model about each round from the start: no request extends the one before."""
+
+    name = "careless"
+
+    async def before_round(self, run: RunContext) -> None:
+        await run.ask(self.name, [UserMessage(f"What about round {run.state.iteration}?")])
+
+
+def test_an_undeclared_break_is_found_and_its_component_named():
+    async def main() -> None:
+        model = ScriptedModel(lambda request: "well" if request.component == "careless" else next(replies))
+        replies = iter([call("add", a=1, b=2), "3"])
+        run = Agent(model, tools=[add], plugins=[Careless()]).start("1 + 2?")
+        await run
+        with pytest.raises(AssertionError, match=r"1 undeclared prefix breaks.*careless: message 0"):
+            assert_prefix_stable(run)
+
+    go(main())
+
+
+def test_a_log_that_does_not_render_what_was_sent_is_found():
+    """A message in the log that the model never saw, before the second request."""
     records = run_once()
     second = [r.seq for r in records if isinstance(r.event, ThinkStarted)][1]
-    note = MessageAdded(UserMessage("a passing remark", kind="note"), component="careless")
-    before = [r for r in records if r.seq < second]
-    rest = [msgspec.structs.replace(r, seq=r.seq + 1) for r in records if r.seq >= second]
-    broken = [*before, Record(records[0].run, second, 0.0, note), *rest]
-    assert_prefix_stable(broken)  # added at the end: fine
-    moved = [*records[: second - 2], Record(records[0].run, second - 2, 0.0, note), *records[second - 2 :]]
-    with pytest.raises(AssertionError, match="does not replay"):
-        journal = open_journal("memory:")
+    note = MessageAdded(UserMessage("never sent", kind="note"), component="stranger")
+    changed = [*records[:second], Record(records[0].run, second, 0.0, note), *records[second:]]
+    journal = open_journal("memory:")
 
-        async def stored() -> None:
-            await journal.append([msgspec.structs.replace(r, seq=n) for n, r in enumerate(moved)])
+    async def main() -> None:
+        await journal.append([msgspec.structs.replace(r, seq=number) for number, r in enumerate(changed)])
+        with pytest.raises(AssertionError, match=f"run {records[0].run} does not replay: .*from: stranger"):
             await assert_replays(journal, records[0].run)
 
-        go(stored())
+    go(main())
 
 
 def test_a_stored_run_replays_with_the_runs_inside_it():

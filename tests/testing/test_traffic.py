@@ -66,6 +66,35 @@ def test_a_recorded_run_is_played_again(tmp_path: Path):
     go(main())
 
 
+def test_a_stream_is_recorded_as_it_was_sent(tmp_path: Path):
+    file = tmp_path / "traffic.jsonl"
+    body = "data: one\n\ndata: zwei \u00fc\n\n"
+
+    async def main() -> None:
+        provider = TrafficPlayer([Exchange("/s", {"stream": True}, 200, SSE, body)])
+        async with provider, TrafficRecorder(file, provider.url) as recorder:
+            assert await post(recorder.url, {"stream": True}, "/s?key=secret") == (200, body)
+        (recorded,) = load_traffic(file)
+        assert recorded == Exchange("/s", {"stream": True}, 200, recorded.headers, body)
+        assert recorded.streamed
+        assert b"secret" not in file.read_bytes()
+
+    go(main())
+
+
+def test_a_provider_that_cannot_be_reached_is_reported_and_nothing_recorded(tmp_path: Path):
+    async def main() -> None:
+        async with TrafficPlayer([]) as gone:
+            pass
+        async with TrafficRecorder(tmp_path / "traffic.jsonl", gone.url) as recorder:
+            status, text = await post(recorder.url, {})
+        assert status == 502
+        assert f"cannot reach {gone.url}" in text
+        assert not recorder.path.exists()
+
+    go(main())
+
+
 def test_requests_at_the_same_time_get_each_its_own_response():
     both = [Exchange("/v1/chat", {"n": n}, headers=JSON, body=str(n)) for n in (1, 2)]
 

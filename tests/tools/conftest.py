@@ -43,9 +43,9 @@ def acall(context: Context) -> Callable[..., Any]:
         **limits: Any,
     ) -> ToolOutcome:
         kit = Toolkit([item])
-        found: Tool | None = kit.get(name) if name else next(iter(kit))
+        tool: Tool | None = kit.get(name) if name else next(iter(kit))
         call = ToolCall("c1", name or kit.names[0], args or {})
-        return await run_call(found, call, limits=Limits(**limits), toolkit=kit, extras=extras or {}, context=context)
+        return await run_call(tool, call, limits=Limits(**limits), toolkit=kit, extras=extras or {}, context=context)
 
     return acall
 

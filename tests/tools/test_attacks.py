@@ -1,4 +1,4 @@
-"""Every attack at once, in whole runs: each is refused or contained, and the run goes on to its answer."""
+"""Many attacks in whole runs: each is refused or contained, and the run ends with its answer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_files_stay_in_their_folder_and_sql_only_reads(tmp_path: Path):
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path / "secret")
     files: Any = builtin("files", folder=str(folder))
-    reader = next(made.name for made in files if "read" in made.name)
+    reader = next(tool.name for tool in files if "read" in tool.name)
     for path in ("../secret", "link", str(tmp_path / "secret")):
         (step,) = steps(files, call(reader, path=path))
         assert step.error
@@ -58,7 +58,7 @@ def test_files_stay_in_their_folder_and_sql_only_reads(tmp_path: Path):
         connection.execute("insert into t values (1)")
     sql: Any = builtin("sql", url=f"sqlite:///{database}")
     tools = sql if isinstance(sql, list) else [sql]
-    name = next(made.name for made in tools if "query" in made.parameters["properties"])
+    name = next(tool.name for tool in tools if "query" in tool.parameters["properties"])
     for query in ("delete from t", "select 1; drop table t", "attach database '/tmp/x' as y"):
         (step,) = steps(tools, call(name, query=query))
         assert step.error
@@ -85,7 +85,7 @@ def test_code_that_fights_its_sandbox():
         abilities={"tool_call": False},
     )
     agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small)], max_iterations=30)
-    result = go(agent.run("q"), 100)
+    result = go(agent.run("q"))
     assert result.answer == "the end"
     assert result.steps[-1].observation == "2"
     assert all(len(step.observation) < 13_000 for step in result.steps)
@@ -93,17 +93,16 @@ def test_code_that_fights_its_sandbox():
 
 def test_an_mcp_server_that_does_everything_wrong():
     pytest.importorskip("mcp")
-    server = McpConnection("evil", command=sys.executable, args=[SERVER], timeout=2.0)
+    server = McpConnection("evil", command=sys.executable, args=[SERVER], timeout=60)
     names = ["flood", "noise", "malformed", "silent", "refuse", "ends_it", "evil_wipe", "wipe"]
-    made = [call(name, path="/") for name in names]
-    model = ScriptedModel([*made, "the end"])
-    result = go(Agent(model, [wipe], plugins=[McpTools(server)], max_iterations=20).run("q"), 100)
+    model = ScriptedModel([*(call(name, path="/") for name in names), "the end"])
+    result = go(Agent(model, [wipe], plugins=[McpTools(server)], max_iterations=20, tool_timeout=5).run("q"))
     assert result.answer == "the end"
-    said = {step.tool: step for step in result.steps}
+    results = {step.tool: step for step in result.steps}
     offered = [schema.name for schema in model.requests[0].tools]
     assert {"broken", "remote"}.isdisjoint(offered)
-    assert len(said["flood"].observation) < 13_000
-    assert "after the noise" in said["noise"].observation
-    assert said["silent"].error == "timeout"
-    assert all(said[name].error for name in ("malformed", "refuse", "ends_it"))
-    assert said["wipe"].observation == "ours"
+    assert len(results["flood"].observation) < 13_000
+    assert "after the noise" in results["noise"].observation
+    assert results["silent"].error == "timeout"
+    assert all(results[name].error for name in ("malformed", "refuse", "ends_it"))
+    assert results["wipe"].observation == "ours"

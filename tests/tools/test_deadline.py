@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from kit import go, until
 from treadle._tools.base import ToolOutcome
 from treadle._tools.function import tool
 
 Call = Callable[..., ToolOutcome]
-
-
 ACall = Callable[..., Any]
 
 
@@ -36,70 +34,77 @@ def test_a_tool_that_catches_its_own_failing_tasks_is_not_taken_for_cancelled(ca
 
 
 def test_a_time_out_of_ours_and_one_of_the_tools_own(call: Call) -> None:
+    release = threading.Event()
+
     @tool(timeout=0.05)
     async def slow() -> None:
-        await asyncio.sleep(5)
+        await asyncio.sleep(3600)
 
-    @tool(timeout=5)
+    @tool(timeout=60)
     async def own() -> None:
         raise TimeoutError("upstream")
 
-    @tool(timeout=0.05)
+    @tool(timeout=1.0)  # long enough for its thread to start on a busy machine
     def blocked() -> None:
-        time.sleep(0.3)
+        release.wait(3600)
 
     @tool(timeout=0.05)
     async def disguises() -> None:
         try:
-            await asyncio.sleep(5)
+            await asyncio.sleep(3600)
         except asyncio.CancelledError:
             raise ValueError("something") from None
 
     for each in (slow, blocked, disguises):
         outcome = call(each)
         assert (outcome.error, outcome.executed) == ("timeout", True)
-        assert outcome.content == f"Tool '{each.name}' timed out after 0.05 s."
-        assert outcome.elapsed < 0.25
+        assert outcome.content == f"Tool '{each.name}' timed out after {each.timeout:g} s."
     assert (call(own).error, call(own).content) == ("exception", "Tool 'own' failed: TimeoutError")
+    release.set()
 
 
 def test_the_limit_overrides_the_tools_own_time_out(call: Call) -> None:
     @tool(timeout=0.01)
-    async def slow() -> str:
+    async def short() -> str:
         await asyncio.sleep(0.1)
         return "done"
 
-    assert call(slow, timeout=5).content == "done"
-    assert call(slow.replace(timeout=None), timeout=0.01).error == "timeout"
-    assert call(slow.replace(timeout=None)).content == "done"
+    @tool(timeout=None)
+    async def endless() -> None:
+        await asyncio.sleep(3600)
+
+    assert call(short, timeout=60).content == "done"
+    assert call(short.replace(timeout=None)).content == "done"
+    assert call(endless, timeout=0.01).error == "timeout"
 
 
-def test_cancelling_gets_out_at_once_and_a_sync_tool_is_left_behind(acall: ACall) -> None:
-    release = threading.Event()
+def test_a_cancelled_call_ends_at_once_and_its_sync_tool_is_left_behind(acall: ACall) -> None:
+    release, started = threading.Event(), threading.Event()
     ended: list[str] = []
 
     @tool(timeout=None)
     def stuck() -> None:
-        release.wait(10)
+        started.set()
+        release.wait(3600)
         ended.append("sync")
 
     @tool(timeout=None)
     async def waits() -> None:
+        started.set()
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(3600)
         finally:
             ended.append("async")
 
     async def main() -> None:
         for each in (stuck, waits):
+            started.clear()
             task = asyncio.create_task(acall(each))
-            await asyncio.sleep(0.05)
-            started = time.perf_counter()
+            await until(started.is_set)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert time.perf_counter() - started < 0.5
         assert ended == ["async"]
 
-    asyncio.run(main())
+    go(main())
     release.set()

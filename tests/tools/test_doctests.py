@@ -1,4 +1,4 @@
-"""The examples in the docstrings of this room do what they say."""
+"""The examples in the docstrings of the tools package work."""
 
 from __future__ import annotations
 

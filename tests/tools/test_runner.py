@@ -33,7 +33,7 @@ def raw(execute: Callable[..., Any], parameters: dict[str, Any] | None = None, *
 def test_a_call_gives_an_outcome(call: Call) -> None:
     outcome = call(add, {"a": 1, "b": 2})
     assert (outcome.content, outcome.error, outcome.executed, outcome.final) == ("3", "", True, False)
-    assert 0 < outcome.elapsed < 5
+    assert outcome.elapsed > 0
 
 
 def test_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
@@ -44,7 +44,7 @@ def test_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "name", "words"),
+    ("tools", "name", "expected"),
     [
         ([add], "Add_", "Did you mean: add?"),
         ([add], "zzz", "Expected one of: add."),
@@ -52,11 +52,11 @@ def test_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
         ([add], "x" * 100_000, "characters)"),
     ],
 )
-def test_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[Tool], name: str, words: str) -> None:
+def test_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[Tool], name: str, expected: str) -> None:
     call = ToolCall("c", name)
     outcome = asyncio.run(run_call(None, call, limits=Limits(), toolkit=Toolkit(tools), extras={}, context=context))
     assert (outcome.error, outcome.executed) == ("unknown_tool", False)
-    assert words in str(outcome.content)
+    assert expected in str(outcome.content)
     assert len(str(outcome.content)) < 300
 
 

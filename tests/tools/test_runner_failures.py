@@ -141,9 +141,9 @@ def nested(depth: int) -> list[Any]:
 @pytest.mark.parametrize("policy", ["reject", "prune", "schema"])
 @pytest.mark.no_cover  # its time is measured
 def test_hostile_arguments_are_answered_briefly_and_soon(call: Call, args: dict[str, Any], policy: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     outcome = call(add, args, unknown_args=policy)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3  # of CPU time; far above what it takes
     assert len(text_of(outcome.content)) < 3000
     assert text_of(outcome.content).encode()
     if outcome.error:

@@ -77,28 +77,28 @@ def test_every_kind_of_annotation_is_described() -> None:
         r: tuple[int, ...] = (),
     ) -> None: ...
 
-    found = properties(f)
-    assert found["a"] == {"type": "number"}
-    assert found["b"] == {"type": "boolean"}
-    assert found["c"] == {"type": "array", "items": {"type": "integer"}}
-    assert found["d"] == {"type": "object", "additionalProperties": {"type": "number"}}
-    assert found["e"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-    assert found["g"] == {"type": "string", "enum": ["blue", "red"]}
-    assert found["h"] == {
+    schema = properties(f)
+    assert schema["a"] == {"type": "number"}
+    assert schema["b"] == {"type": "boolean"}
+    assert schema["c"] == {"type": "array", "items": {"type": "integer"}}
+    assert schema["d"] == {"type": "object", "additionalProperties": {"type": "number"}}
+    assert schema["e"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert schema["g"] == {"type": "string", "enum": ["blue", "red"]}
+    assert schema["h"] == {
         "type": "object",
         "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}},
         "required": ["x"],
     }
-    assert found["i"]["properties"] == {"deep": {"type": "boolean"}}
-    assert found["j"]["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
-    assert found["k"]["anyOf"][0] == {"type": "string", "format": "date-time"}
-    assert found["when"]["format"] == "date"
-    assert found["m"] == {"type": "string"}
-    assert found["n"] == {}
-    assert found["o"] == {}
-    assert found["p"] == {"type": "integer", "description": "how many"}
-    assert found["q"] == {"type": "integer", "minimum": 1, "description": "at least one"}
-    assert found["r"] == {"type": "array", "items": {"type": "integer"}, "default": []}
+    assert schema["i"]["properties"] == {"deep": {"type": "boolean"}}
+    assert schema["j"]["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
+    assert schema["k"]["anyOf"][0] == {"type": "string", "format": "date-time"}
+    assert schema["when"]["format"] == "date"
+    assert schema["m"] == {"type": "string"}
+    assert schema["n"] == {}
+    assert schema["o"] == {}
+    assert schema["p"] == {"type": "integer", "description": "how many"}
+    assert schema["q"] == {"type": "integer", "minimum": 1, "description": "at least one"}
+    assert schema["r"] == {"type": "array", "items": {"type": "integer"}, "default": []}
 
 
 def test_none_as_default_allows_null() -> None:
@@ -111,10 +111,10 @@ def test_none_as_default_allows_null() -> None:
 def test_references_are_inlined_so_that_the_schema_holds_inside_another() -> None:
     def f(title: Point, default: Point, points: list[Point]) -> None: ...
 
-    found = tool(f).parameters
-    assert "$defs" not in found
-    assert "$ref" not in str(found)
-    assert set(found["properties"]) == {"title", "default", "points"}
+    schema = tool(f).parameters
+    assert "$defs" not in schema
+    assert "$ref" not in str(schema)
+    assert set(schema["properties"]) == {"title", "default", "points"}
 
 
 def test_a_recursive_type_keeps_its_definitions(call: Call) -> None:
@@ -205,10 +205,10 @@ def test_pydantic_models(call: Call) -> None:
     ) -> str:
         return f"{[item.name for item in items]} {type(first).__name__} {size}"
 
-    found = order.parameters["properties"]
-    assert found["items"]["items"]["properties"]["count"] == {"type": "integer", "default": 1, "minimum": 1}
-    assert found["size"] == {"type": "integer", "maximum": 5, "description": "the size", "default": 1}
-    assert "$ref" not in str(found)
+    schema = order.parameters["properties"]
+    assert schema["items"]["items"]["properties"]["count"] == {"type": "integer", "default": 1, "minimum": 1}
+    assert schema["size"] == {"type": "integer", "maximum": 5, "description": "the size", "default": 1}
+    assert "$ref" not in str(schema)
     assert call(order, {"items": [{"name": "a"}], "first": {"name": "b"}}).content == "['a'] Item 1"
     assert "argument 'items[0].name': missing" in str(call(order, {"items": [{}]}).content)
     refused = call(order, {"items": [{"name": "a b"}]})

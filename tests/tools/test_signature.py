@@ -82,7 +82,7 @@ def test_methods_partials_and_callable_objects(call: Call) -> None:
             return a + self.number
 
         @classmethod
-        def made(cls, a: int) -> str:
+        def add_to_name(cls, a: int) -> str:
             return f"{cls.__name__}{a}"
 
         @staticmethod
@@ -99,7 +99,7 @@ def test_methods_partials_and_callable_objects(call: Call) -> None:
     assert call(tool(adder), {"a": 1}).content == "3"
     assert (tool(adder).name, tool(adder).description) == ("Adder", "Adds its own number.")
     assert tool(adder).parameters["properties"]["a"]["description"] == "a number"
-    assert call(tool(Adder.made), {"a": 1}).content == "Adder1"
+    assert call(tool(Adder.add_to_name), {"a": 1}).content == "Adder1"
     assert call(tool(Adder.free), {"a": 1}).content == "1"
     bound = tool(functools.partial(three, b=object))
     assert (bound.name, bound.description, list(bound.parameters["properties"])) == ("three", "Three.", ["a", "c"])
@@ -141,7 +141,7 @@ class Opaque:
 def positional(a: int, /) -> None: ...
 
 
-def starred(*words: str) -> None: ...
+def starred(*values: str) -> None: ...
 
 
 def opaque(a: int, thing: Opaque) -> None: ...
@@ -158,20 +158,20 @@ class Class:
 
 
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("function", "expected"),
     [
         (positional, ["'positional'", "'a'", "remove the '/'"]),
-        (starred, ["'*words'", "list"]),
+        (starred, ["'*values'", "list"]),
         (opaque, ["'opaque'", "'thing'", "Annotated[Opaque, Extra]"]),
         (ambiguous, ["'x'", "pydantic model"]),
         (unresolved, ["'price'", "Decimal", "import the type at run time"]),
         (Class.method, ["'self'", "tool(obj.method)"]),
     ],
 )
-def test_what_cannot_be_described_is_refused_with_the_fix(function: Callable[..., Any], words: list[str]) -> None:
+def test_what_cannot_be_described_is_refused_with_the_fix(function: Callable[..., Any], expected: list[str]) -> None:
     with pytest.raises(SchemaError) as caught:
         tool(function)
-    assert [word for word in words if word not in str(caught.value)] == []
+    assert [text for text in expected if text not in str(caught.value)] == []
 
 
 def test_a_lambda_needs_a_name() -> None:

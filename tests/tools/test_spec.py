@@ -97,23 +97,23 @@ def test_check_inputs_takes_converted_values_as_well_as_json() -> None:
     spec = ToolSpec(
         "t", "T.", inputs=[ToolParam("day", date), ToolParam("path", Path), ToolParam("any", "any", required=False)]
     )
-    wanted = {"day": date(2026, 1, 2), "path": Path("x"), "any": iter}
-    assert spec.check_inputs({"day": "2026-01-02", "path": "x", "any": iter}) == wanted
-    assert spec.check_inputs(wanted) == wanted
+    expected = {"day": date(2026, 1, 2), "path": Path("x"), "any": iter}
+    assert spec.check_inputs({"day": "2026-01-02", "path": "x", "any": iter}) == expected
+    assert spec.check_inputs(expected) == expected
 
 
 @pytest.mark.parametrize(
-    ("inputs", "words"),
+    ("inputs", "expected"),
     [
         ([ToolParam("a", "strin")], ["'t'", "'a'", "'strin'", "string"]),
         ([ToolParam("a", str), ToolParam("a", int)], ["'t'", "'a'"]),
         ([ToolParam("a", type("Odd", (), {}))], ["'t'", "'a'", "Odd"]),
     ],
 )
-def test_a_spec_that_cannot_be_described_is_refused(inputs: list[ToolParam], words: list[str]) -> None:
+def test_a_spec_that_cannot_be_described_is_refused(inputs: list[ToolParam], expected: list[str]) -> None:
     with pytest.raises(SchemaError) as caught:
         ToolSpec("t", "T.", inputs=inputs).json_schema()
-    assert [word for word in words if word not in str(caught.value)] == []
+    assert [text for text in expected if text not in str(caught.value)] == []
 
 
 class MyTool(BaseTool):
@@ -134,8 +134,8 @@ class MyTool(BaseTool):
 
 
 def test_a_class_is_a_tool(call: Call) -> None:
-    made = MyTool().as_tool()
-    assert (made.name, made.description, made.timeout, made.effect) == (
+    converted = MyTool().as_tool()
+    assert (converted.name, converted.description, converted.timeout, converted.effect) == (
         "my_tool",
         "One-line purpose.\nReturns: What was found.",
         5.0,

@@ -10,21 +10,20 @@ from typing import Any
 
 import pytest
 
+from kit import until
 from treadle._tools import streaming
 from treadle._tools.base import ToolOutcome, ToolResponse
 from treadle._tools.function import tool
 from treadle._types.messages import text_of
 
 Call = Callable[..., ToolOutcome]
-
-
 ACall = Callable[..., Any]
 
 
 def test_generators_that_never_end_stop_at_the_time_out(call: Call, context: Any) -> None:
     closed = threading.Event()
 
-    @tool(timeout=0.2)
+    @tool(timeout=1.0)
     def endless() -> Iterator[str]:
         try:
             while True:
@@ -32,29 +31,27 @@ def test_generators_that_never_end_stop_at_the_time_out(call: Call, context: Any
         finally:
             closed.set()
 
-    @tool(timeout=0.2)
+    @tool(timeout=1.0)
     async def never_waits() -> AsyncIterator[str]:
         while True:
             yield "y"
 
-    @tool(timeout=0.2)
+    @tool(timeout=1.0)
     async def will_not_close() -> AsyncIterator[str]:
         try:
             while True:
                 yield "z"
         finally:
-            await asyncio.sleep(30)
+            await asyncio.sleep(3600)
 
-    for each, bound in ((endless, 1.5), (never_waits, 1.5), (will_not_close, 4)):
+    for each in (endless, never_waits, will_not_close):
         context.pieces.clear()
-        started = time.perf_counter()
         outcome = call(each)
-        assert time.perf_counter() - started < bound
         assert outcome.error == "timeout"
-        assert text_of(outcome.content).startswith(f"Tool '{each.name}' timed out after 0.2 s. Output so far:\n")
+        assert text_of(outcome.content).startswith(f"Tool '{each.name}' timed out after 1 s. Output so far:\n")
         assert len(text_of(outcome.content)) <= 12_000
         assert context.pieces
-    assert closed.wait(5)
+    assert closed.wait(60)
 
 
 def test_a_generator_is_not_read_ahead_of_the_loop(acall: ACall) -> None:
@@ -69,7 +66,9 @@ def test_a_generator_is_not_read_ahead_of_the_loop(acall: ACall) -> None:
     async def main() -> None:
         task = asyncio.create_task(acall(fast))
         await asyncio.sleep(0)
-        time.sleep(0.2)  # noqa: ASYNC251 - the loop is busy on purpose
+        while len(produced) < 64:  # the loop is busy on purpose
+            time.sleep(0.01)  # noqa: ASYNC251
+        time.sleep(0.1)  # noqa: ASYNC251 - time enough to produce thousands, if nothing held it back
         assert len(produced) <= 70
         assert (await task).content == "x" * 10_000
 
@@ -101,7 +100,7 @@ def test_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: A
     @tool
     def sync() -> Iterator[Any]:
         yield "a"
-        assert go_on.wait(5)
+        assert go_on.wait(60)
         yield 1
         yield None
         yield "b"
@@ -114,10 +113,7 @@ def test_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: A
 
     async def main() -> None:
         running = asyncio.create_task(acall(sync))
-        for _ in range(500):
-            if context.pieces:
-                break
-            await asyncio.sleep(0.005)
+        await until(lambda: context.pieces)
         assert context.pieces == ["a"]
         go_on.set()
         assert (await running).content == "a1b"

@@ -12,21 +12,21 @@ from kit import go
 from treadle import Agent, ScriptedModel, ToolError, tool
 from treadle._tools.suggestions import did_you_mean
 
-KNOWN = "there is no city 'Lisboa'; known are: Madrid, Lisbon, New York and Porto."
+MESSAGE = "there is no city 'Lisboa'; expected one of: Madrid, Lisbon, New York and Porto."
 
 
 @pytest.mark.parametrize(
     ("args", "message", "hint"),
     [
-        ({"to": "Lisboa", "start": "Madrid"}, KNOWN, 'Did you mean to = "Lisbon"?'),
-        ({"to": "new yrok"}, KNOWN, 'Did you mean to = "New York"?'),
-        ({"to": "porto"}, KNOWN, ""),
-        ({"to": "Vienna"}, KNOWN, ""),
-        ({"sku": "K100"}, "no SKU 'K100'; known are: K-100, L-205", 'Did you mean sku = "K-100"?'),
+        ({"to": "Lisboa", "start": "Madrid"}, MESSAGE, 'Did you mean to = "Lisbon"?'),
+        ({"to": "new yrok"}, MESSAGE, 'Did you mean to = "New York"?'),
+        ({"to": "porto"}, MESSAGE, ""),
+        ({"to": "Vienna"}, MESSAGE, ""),
+        ({"sku": "K100"}, "no SKU 'K100'; expected one of: K-100, L-205", 'Did you mean sku = "K-100"?'),
         ({"a": "alpa", "b": "bet"}, "use one of [alpha, beta]", 'Did you mean a = "alpha", b = "beta"?'),
         ({"to": "Lisboa"}, "Unknown city. Did you mean Lisbon?", ""),
         ({"to": "Lisboa", "n": 3, "deep": {"x": "Lisboa"}}, "no such city", ""),
-        ({}, KNOWN, ""),
+        ({}, MESSAGE, ""),
     ],
 )
 def test_what_is_meant(args: dict[str, object], message: str, hint: str):
@@ -43,9 +43,9 @@ def test_it_never_fails_and_only_quotes_the_message(args: dict[str, str], messag
 def test_many_long_values_do_not_hold_up_the_loop():
     offered = ", ".join("abcdefghij" * 7 + str(number) for number in range(60))
     args = {f"a{number}": "abcdefghij" * 8 for number in range(500)}
-    began = time.process_time()
+    started = time.process_time()
     assert did_you_mean(args, offered)
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - started < 1  # of CPU time; comparing all of them would take far longer
 
 
 def test_it_reaches_the_model():
@@ -53,9 +53,9 @@ def test_it_reaches_the_model():
     def distance(start: str, to: str) -> str:
         """The distance between two cities."""
         if to != "Lisbon":
-            raise ToolError("known are: Madrid, Lisbon")
+            raise ToolError("expected one of: Madrid, Lisbon")
         return "625 km"
 
     model = ScriptedModel([{"name": "distance", "args": {"start": "Madrid", "to": "Lisboa"}}, "Sorry."])
     result = go(Agent(model, [distance]).run("How far is it?"))
-    assert result.steps[0].observation.endswith('known are: Madrid, Lisbon. Did you mean to = "Lisbon"?')
+    assert result.steps[0].observation.endswith('expected one of: Madrid, Lisbon. Did you mean to = "Lisbon"?')

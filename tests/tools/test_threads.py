@@ -8,13 +8,13 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit import go, until
 from treadle._tools import runner
 from treadle._tools.function import tool
 from treadle._tools.threads import ToolThreads
@@ -25,38 +25,49 @@ ACall = Callable[..., Any]
 def test_hung_threads_are_replaced_and_bounded() -> None:
     release = threading.Event()
 
+    async def hang(pool: ToolThreads) -> asyncio.Task[Any]:
+        """A call that runs in a thread and does not end."""
+        started = threading.Event()
+
+        def work() -> None:
+            started.set()
+            release.wait(3600)
+
+        task = asyncio.create_task(pool.run(work))
+        await until(started.is_set)
+        return task
+
+    async def give_up(*tasks: asyncio.Task[Any]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def main() -> None:
         pool = ToolThreads(size=2, max_abandoned=3)
         for _ in range(3):
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.02):
-                    await pool.run(lambda: release.wait(10))
+            await give_up(await hang(pool))
         assert await pool.run(lambda: "still works") == "still works"
 
-        hung = [asyncio.create_task(pool.run(lambda: release.wait(10))) for _ in range(2)]
-        await asyncio.sleep(0.05)
-        for task in hung:
-            task.cancel()
-        await asyncio.gather(*hung, return_exceptions=True)
-        began: list[int] = []
+        await give_up(await hang(pool), await hang(pool))
+        ran: list[int] = []
         with pytest.raises(TimeoutError):  # no more than size + max_abandoned threads, so this waits
             async with asyncio.timeout(0.05):
-                await pool.run(lambda: began.append(1))
+                await pool.run(lambda: ran.append(1))
         release.set()
         assert await pool.run(lambda: "again") == "again"
-        assert began == []  # given up before it began, so it never does
+        assert ran == []  # given up before it started, so it never does
 
-    asyncio.run(main())
-    release.set()
+    go(main())
 
 
-def test_a_call_that_found_no_thread_says_it_was_not_executed(acall: ACall, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_got_no_thread_says_it_was_not_executed(acall: ACall, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_threads", ToolThreads(size=1))
-    release = threading.Event()
+    release, started = threading.Event(), threading.Event()
 
-    @tool
+    @tool(timeout=None)
     def stuck() -> None:
-        release.wait(10)
+        started.set()
+        release.wait(3600)
 
     @tool(timeout=0.05)
     def late() -> str:
@@ -64,14 +75,14 @@ def test_a_call_that_found_no_thread_says_it_was_not_executed(acall: ACall, monk
 
     async def main() -> None:
         first = asyncio.create_task(acall(stuck))
-        await asyncio.sleep(0.05)
+        await until(started.is_set)
         outcome = await acall(late)
         assert (outcome.error, outcome.executed) == ("timeout", False)
         assert "was not started" in outcome.content
         release.set()
         assert (await first).error == ""
 
-    asyncio.run(main())
+    go(main())
 
 
 def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -> None:
@@ -100,34 +111,31 @@ def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=100,
         env={"PYTHONPATH": source, "PATH": ""},
     )
     assert (done.stdout.strip(), done.returncode, done.stderr) == ("timeout", 0, "")
 
 
-def test_sync_tools_run_beside_the_loop_in_threads_of_their_own(acall: ACall) -> None:
-    where: list[threading.Thread] = []
+def test_sync_tools_run_at_the_same_time_in_threads_of_their_own(acall: ACall) -> None:
+    threads: list[threading.Thread] = []
+    release = threading.Event()
 
-    @tool
-    def slow() -> str:
-        where.append(threading.current_thread())
-        time.sleep(0.2)
+    @tool(timeout=None)
+    def waits() -> str:
+        threads.append(threading.current_thread())
+        assert release.wait(60)
         return "done"
 
-    async def main() -> int:
-        ticks = 0
-        pending = asyncio.gather(*(acall(slow) for _ in range(8)))
-        while not pending.done():
-            await asyncio.sleep(0.01)
-            ticks += 1
-        assert [outcome.content for outcome in await pending] == ["done"] * 8
-        return ticks
+    async def main() -> None:
+        calls = asyncio.gather(*(acall(waits) for _ in range(8)))
+        await until(lambda: len(threads) == 8)  # all of them run, and so does the event loop
+        release.set()
+        assert [outcome.content for outcome in await calls] == ["done"] * 8
 
-    started = time.perf_counter()
-    assert asyncio.run(main()) >= 3
-    assert time.perf_counter() - started < 1.2
-    assert all(thread.daemon and thread.name == "treadle-tool" for thread in where)
+    go(main())
+    assert len(set(threads)) == 8
+    assert all(thread.daemon and thread.name == "treadle-tool" for thread in threads)
 
 
 def test_context_variables_reach_every_kind_of_tool(acall: ACall) -> None:

@@ -251,6 +251,13 @@ def test_advice_is_remembered_for_its_round_only():
     assert state_of(advice, ev.ThinkStarted("planner", 1)).replies != {}
 
 
+@pytest.mark.parametrize("record", [ev.DagModeChosen("dag"), ev.DagPlanned(1, ()), ev.DagJudged(1)])
+def test_advice_that_a_plan_has_made_use_of_is_not_remembered(record: Any):
+    advice = ev.ThinkDone("analyzer", 1, AssistantMessage("not yet"), digest="d")
+    assert state_of(advice, ev.DagPlanning(), ev.StepDone("a", "completed")).replies != {}
+    assert state_of(advice, record).replies == {}
+
+
 def test_a_conversation_call_that_has_not_ended_is_known():
     assert state_of(ev.ThinkStarted("repair", 1)).thinking == "repair"
     assert state_of(ev.ThinkStarted("planner", 1)).thinking == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from server.live import Gate, PacedModel
+from server.serving import Gate, PacedModel
 from treadle import Agent, Artifact, DagAgent, ScriptedModel, ToolContext, ToolError, ToolResponse, tool
 from treadle._types.messages import ToolMessage, UserMessage
 from treadle._types.profile import Prices, Profile

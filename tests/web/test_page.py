@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server.live import Client, serving
+from server.serving import Client, serving
 from treadle import Agent, ScriptedModel
 
 from .stage import Gates, guide, planner

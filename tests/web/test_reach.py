@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from server.live import serving
+from server.serving import serving
 
 from .stage import Gates, guide
 from .test_page import SIZE, Shoot, Stage, stage

@@ -6,7 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from server.live import serving
+from server.serving import serving
 from treadle import Agent, ScriptedModel, Usage
 from treadle._journal.memory import MemoryJournal
 from treadle._server import ServerSettings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
@@ -147,12 +148,13 @@ class Agent:
         """The same for scripts and notebooks; works inside a running event loop too."""
         return bridge.run(self.run(question, **options))
 
-    async def stream(self, question: Any, **options: Any) -> AsyncIterator[Event]:
+    async def stream(self, question: Any, **options: Any) -> AsyncGenerator[Event, None]:
         """The events of a run as they happen. Leaving the loop early cancels the run."""
-        async for record in self.stream_records(question, **options):
-            yield record.event
+        async with aclosing(self.stream_records(question, **options)) as records:
+            async for record in records:
+                yield record.event
 
-    async def stream_records(self, question: Any, **options: Any) -> AsyncIterator[Record]:
+    async def stream_records(self, question: Any, **options: Any) -> AsyncGenerator[Record, None]:
         """Like `stream`, with each event's place in the log."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
         run = self.start(question, **options)
@@ -167,16 +169,17 @@ class Agent:
                 run.cancel()
                 await asyncio.wait([run.task])
 
-    async def deltas(self, question: Any, **options: Any) -> AsyncIterator[tuple[str, int]]:
+    async def deltas(self, question: Any, **options: Any) -> AsyncGenerator[tuple[str, int], None]:
         """The answer in pieces, each with the number of tokens the run has used so far."""
         tokens = 0
-        async for event in self.stream(question, **options):
-            if isinstance(event, ThinkDone):
-                tokens += event.usage.total_tokens
-            elif isinstance(event, AnswerDelta):
-                yield event.text, tokens
-            elif isinstance(event, AnswerDone):
-                yield "", tokens
+        async with aclosing(self.stream(question, **options)) as events:
+            async for event in events:
+                if isinstance(event, ThinkDone):
+                    tokens += event.usage.total_tokens
+                elif isinstance(event, AnswerDelta):
+                    yield event.text, tokens
+                elif isinstance(event, AnswerDone):
+                    yield "", tokens
 
     def text(
         self, question: Any, *, skip_special_tokens: bool | None = None, **options: Any

@@ -27,12 +27,8 @@ def _nothing(settings: Settings) -> list[Any]:
 
 def _guards(settings: Settings) -> list[Any]:
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
-    small_models = [
-        GiveUpGuard(),
-        ExampleValueGuard(),
-        UnsourcedValueGuard(),
-    ]  # act where the model is known to be small
-    return [ContextGuard(), *selection, LoopGuard(), Paging(), *small_models]
+    for_small_models = [GiveUpGuard(), ExampleValueGuard(), UnsourcedValueGuard()]
+    return [ContextGuard(), *selection, LoopGuard(), Paging(), *for_small_models]
 
 
 # Imported when used: most agents need no thinking aids.
@@ -67,60 +63,70 @@ class Preset(Struct, frozen=True):
     plugins: PluginFactory = _nothing
 
 
+_TWO_PHASE = Settings(
+    dialect="auto:json",
+    on_limit="fallback",
+    answer="synthesize",
+    one_tool_per_step="text",
+    error_detail="message",
+    max_observation_chars=50_000,
+    repair=RepairPolicy(max_parse=1),
+)
+_STREAMING = Settings(
+    dialect="action",
+    markers=True,
+    one_tool_per_step=True,
+    stream_thoughts=True,
+    error_detail="message",
+    unknown_args="prune",
+    repair=RepairPolicy(max_parse=2, max_tool=2, backoff=0.8, separate_call=True, counts_as_iteration=False),
+    selection_threshold=None,
+    temperature=0.7,
+    max_tokens=8000,
+)
+_STRICT = Settings(
+    dialect="native",
+    max_iterations=8,
+    on_limit="raise",
+    max_parallel=1,
+    unknown_args="schema",
+    raise_errors=True,
+    selection_threshold=None,
+    temperature=0.3,
+    max_tokens=4096,
+)
+_REFLECTIVE = Settings(
+    dialect="array",
+    max_iterations=6,
+    answer="complete",
+    error_detail="message",
+    repair=RepairPolicy(max_parse=6),
+    selection_threshold=None,
+)
+_PLANNED = Settings(
+    dialect="schema",
+    max_iterations=20,
+    on_limit="salvage",
+    one_tool_per_step=True,
+    error_detail="full",
+    repair=RepairPolicy(max_parse=2, counts_as_iteration=False),
+    selection_threshold=None,
+    stream_thoughts=True,
+)
+_CODE = Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None)
+
 _BUILT_IN = {
     preset.name: preset
     for preset in (
         Preset("default", Settings(), _guards),
-        Preset(
-            "two_phase",
-            Settings(
-                dialect="auto:json", on_limit="fallback", answer="synthesize", one_tool_per_step="text",
-                error_detail="message",
-                max_observation_chars=50_000, repair=RepairPolicy(max_parse=1),
-            ),
-            _guards,
-        ),
-        Preset(
-            "streaming",
-            Settings(
-                dialect="action", markers=True, one_tool_per_step=True, stream_thoughts=True, error_detail="message",
-                unknown_args="prune", repair=RepairPolicy(
-                    max_parse=2, max_tool=2, backoff=0.8, separate_call=True, counts_as_iteration=False
-                ),
-                selection_threshold=None, temperature=0.7, max_tokens=8000,
-            ),
-        ),
-        Preset(
-            "strict",
-            Settings(
-                dialect="native", max_iterations=8, on_limit="raise", max_parallel=1, unknown_args="schema",
-                raise_errors=True,
-                selection_threshold=None, temperature=0.3, max_tokens=4096,
-            ),
-        ),
-        Preset(
-            "reflective",
-            Settings(
-                dialect="array", max_iterations=6, answer="complete", error_detail="message",
-                repair=RepairPolicy(max_parse=6),
-                selection_threshold=None,
-            ),
-            _reflective,
-        ),
-        Preset(
-            "planned",
-            Settings(
-                dialect="schema", max_iterations=20, on_limit="salvage", one_tool_per_step=True, error_detail="full",
-                repair=RepairPolicy(max_parse=2, counts_as_iteration=False), selection_threshold=None,
-                stream_thoughts=True,
-            ),
-            _planned,
-        ),
-        Preset(
-            "code", Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None), _code
-        ),
+        Preset("two_phase", _TWO_PHASE, _guards),
+        Preset("streaming", _STREAMING),
+        Preset("strict", _STRICT),
+        Preset("reflective", _REFLECTIVE, _reflective),
+        Preset("planned", _PLANNED, _planned),
+        Preset("code", _CODE, _code),
     )
-}  # fmt: skip
+}
 
 
 def get(preset: str | Preset) -> Preset:
@@ -136,7 +142,7 @@ def names() -> list[str]:
 
 
 def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:
-    """The preset's plug-ins, those the settings need, and those given; a given one replaces its namesake."""
+    """The preset's plug-ins, those the settings need, and those given, which replace plug-ins of the same name."""
     plugins = preset.plugins(settings)
     if settings.max_history_messages is not None:
         plugins.append(HistoryTrim())

@@ -1,4 +1,4 @@
-"""Old logs in new shapes: what was stored under an earlier `SCHEMA` is brought up one version at a time before it is decoded.
+"""Old logs in new shapes: events stored under an earlier `SCHEMA` are upgraded one version at a time and then decoded.
 
 To change a stored event: raise `SCHEMA` in `types/events.py` and add an entry here, keyed by the version it was written
 with and its type. An upcaster gets the event as plain JSON and returns it in the next version's shape; it may give it
@@ -99,7 +99,8 @@ def decode_stored(data: bytes | str, schema: int) -> Event:
         return decode_event(data)
     if schema > SCHEMA:
         raise JournalError(
-            f"the log was written by a newer Treadle (event schema {schema}, this one reads up to {SCHEMA}): upgrade Treadle"
+            f"the log was written by a newer Treadle (event schema {schema}, this one reads up to {SCHEMA}): "
+            "upgrade Treadle"
         )
     old: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
     return decode_event(msgspec.json.encode(upcast(old["type"], old, schema)))

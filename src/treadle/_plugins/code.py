@@ -1,4 +1,4 @@
-"""Code mode (L15, L110): a tool `python` that runs what the model writes, with the run's other tools as functions."""
+"""CodeMode: a tool `python` that runs code the model writes, with the run's other tools as functions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from treadle._types.messages import text_of
 from treadle._types.request import ToolSchema
 
 MAX_SECONDS = 600.0
-"""For a piece of code with all the tools it waits for."""
+"""For one piece of code, with all the tools it waits for."""
 
 
 class CodeMode(Plugin):
-    """Variables stay from step to step. After a restart they come back by running the earlier code again, with the results its
-    calls had then: no tool is called for it. A `folder` is what the code sees as /work."""
+    """Variables stay from step to step. After a restart the earlier code is run again to restore them, with the results
+    its calls had then: no tool is called for it. The code sees `folder` as /work."""
 
     name = "code"
 
@@ -38,8 +38,9 @@ class CodeMode(Plugin):
         self.tools = (
             Tool(
                 PYTHON,
-                "Run Python code in a sandbox. The other tools are functions in it. Variables stay for the next call; what is printed and "
-                "the value of the last line come back. final_answer(x) ends the work with x as the answer.",
+                "Run Python code in a sandbox. The other tools are functions in it. "
+                "Variables stay for the next call; what is printed and the value of the last line come back. "
+                "final_answer(x) ends the work with x as the answer.",
                 {
                     "type": "object",
                     "properties": {"code": {"type": "string"}},
@@ -92,7 +93,7 @@ class CodeMode(Plugin):
         return {**functions, FINAL_ANSWER: final_answer}
 
     async def _restored(self, run: RunContext, until: str) -> MontySession:
-        """A session with the variables of the code that ran before, as the log has it."""
+        """A session with the variables of the code that ran before, which is in the log."""
         session = MontySession(self.limits, folder=self._folder, write=self._write, seed=run.id)
         codes = {
             e.call.id: e.call.args.get("code")
@@ -117,23 +118,23 @@ async def _call(
 
 
 def _arguments(schema: ToolSchema, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Positional arguments get the names the schema has, in its order."""
+    """All arguments by name: positional ones get the names of the schema, in its order."""
     names = list(schema.parameters.get("properties", {}))
     if len(args) > len(names):
         raise ToolError(
             f"{function_name(schema.name)}() takes {len(names)} arguments ({', '.join(names)}), not {len(args)}"
         )
-    given = dict(zip(names, args, strict=False))
-    if twice := given.keys() & named.keys():
+    positional = dict(zip(names, args, strict=False))
+    if twice := positional.keys() & named.keys():
         raise ToolError(f"{function_name(schema.name)}() got {', '.join(sorted(twice))} twice")
     try:
-        return msgspec.json.decode(msgspec.json.encode({**given, **named}, enc_hook=str))
+        return msgspec.json.decode(msgspec.json.encode({**positional, **named}, enc_hook=str))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"{function_name(schema.name)}(): its arguments are not JSON: {error}") from None
+        raise ToolError(f"{function_name(schema.name)}(): the arguments cannot be written as JSON: {error}") from None
 
 
 def _value(outcome: ToolOutcome) -> Any:
-    """What the tool gave, uncut; JSON as the value it stands for."""
+    """The result of the tool, uncut; JSON as the value it encodes."""
     text = outcome.full if outcome.full is not None else text_of(outcome.content)
     try:
         value = msgspec.json.decode(text)

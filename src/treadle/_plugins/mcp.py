@@ -1,4 +1,4 @@
-"""MCP (L45): the tools of an MCP server, offered to a run and followed while they change."""
+"""McpTools: the tools of an MCP server, offered to a run and updated while they change."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from treadle._types.events import Noted
 
 
 class McpTools(Plugin):
-    """Offers the server's tools, all or the named ones, under its own names; a name that is taken gets the server's in front.
-
-    A server that cannot be reached costs a run its tools, not its life: the log says so.
+    """Offers the server's tools, all or those in `only`, under their own names; a name that is taken is prefixed with
+    the server's. A run whose server cannot be reached goes on without its tools, with a note in the log.
     """
 
     brings_tools = True
@@ -39,7 +38,7 @@ class McpTools(Plugin):
                 text = text.replace(f"{{{name}}}", value)
             return text
 
-        def all_of(texts: dict[str, str]) -> dict[str, str]:
+        def fill_values(texts: dict[str, str]) -> dict[str, str]:
             return {name: fill(text) for name, text in texts.items()}
 
         try:
@@ -47,9 +46,9 @@ class McpTools(Plugin):
                 mcp_id,
                 command=fill(server.command),
                 args=[fill(text) for text in server.args],
-                env=all_of(server.env),
+                env=fill_values(server.env),
                 url=fill(server.url),
-                headers=all_of(server.headers),
+                headers=fill_values(server.headers),
                 transport="sse" if server.transport == "sse" else "http",
                 timeout=server.timeout,
             )
@@ -62,10 +61,10 @@ class McpTools(Plugin):
 
     async def on_resume(self, run: RunContext) -> None:
         try:
-            tools = await self._made(run)
+            tools = await self._server_tools(run)
         except ToolError:
-            tools = self._remembered(run)  # a call of one of them will try to reach the server again
-        self._put(run, tools)
+            tools = self._recorded_tools(run)  # a call of one of them will try to reach the server again
+        self._replace_own(run, tools)
 
     async def before_round(self, run: RunContext) -> None:
         if self.connection.changed or (self._names(run) and not any(map(self._owns, run.toolkit))):
@@ -73,37 +72,37 @@ class McpTools(Plugin):
 
     async def _offer(self, run: RunContext, reason: str) -> None:
         try:
-            tools = await self._made(run)
+            tools = await self._server_tools(run)
         except ToolError as error:
-            told = {"problem": str(error)}
-            if run.state.notes.get(self.name, [])[-1:] != [told]:
-                await run.emit(Noted(self.name, told))
+            problem = {"problem": str(error)}
+            if run.state.notes.get(self.name, [])[-1:] != [problem]:
+                await run.emit(Noted(self.name, problem))
             return
         before = {tool.name: tool for tool in run.toolkit if self._owns(tool)}
-        self._put(run, tools)
+        self._replace_own(run, tools)
         names = {tool.name: _origin(tool) for tool in tools}
         if names != self._names(run):
             await run.emit(Noted(self.name, {"tools": names, "effects": {tool.name: tool.effect for tool in tools}}))
         now = {tool.name: tool for tool in tools}
         offered = [tool.name for tool in run.state.tools]
-        # New ones go to the end, so that what was sent before stays as it is; one that was deselected stays so.
+        # New ones go to the end, so that what was sent before stays as it is; one that was not selected stays so.
         wanted = [name for name in offered if name not in before or name in now]
         wanted += [name for name in now if name not in before and name not in offered]
-        told = {schema.name: schema for schema in run.state.tools}
-        if wanted != offered or any(name in told and tool.schema != told[name] for name, tool in now.items()):
+        schemas = {schema.name: schema for schema in run.state.tools}
+        if wanted != offered or any(name in schemas and tool.schema != schemas[name] for name, tool in now.items()):
             await run.offer_tools(wanted, reason)
 
-    async def _made(self, run: RunContext) -> list[Tool]:
+    async def _server_tools(self, run: RunContext) -> list[Tool]:
         taken = {tool.name for tool in (*run.toolkit, *run.plugin_tools.values()) if not self._owns(tool)}
-        given = {original: name for name, original in self._names(run).items()}
+        earlier = {original: name for name, original in self._names(run).items()}
         tools: list[Tool] = []
         for remote in await self.connection.listed():
             if self.only and remote.name not in self.only:
                 continue
-            name = given.get(remote.name) or self._free_name(remote.name, taken)
-            if (made := self.connection.as_tool(remote, name, self.approval)) is not None:
+            name = earlier.get(remote.name) or self._free_name(remote.name, taken)
+            if (tool := self.connection.as_tool(remote, name, self.approval)) is not None:
                 taken.add(name)
-                tools.append(made)
+                tools.append(tool)
         return tools
 
     def _free_name(self, original: str, taken: set[str]) -> str:
@@ -115,31 +114,31 @@ class McpTools(Plugin):
             name, number = f"{safe_name(original)[:60]}_{number}", number + 1
         return name
 
-    def _remembered(self, run: RunContext) -> list[Tool]:
-        """The tools the log knows, for as long as the server itself cannot be asked."""
+    def _recorded_tools(self, run: RunContext) -> list[Tool]:
+        """The tools by the log, for as long as the server cannot be reached."""
         origins = self._names(run)
         effects: Any = last_note(run.state, self.name, "effects") or {}
         return [
             self.connection.tool(
-                origins[told.name],
-                told.name,
-                told.description,
-                told.parameters,
-                effects.get(told.name, "unsafe"),
+                origins[schema.name],
+                schema.name,
+                schema.description,
+                schema.parameters,
+                effects.get(schema.name, "unsafe"),
                 self.approval,
             )
-            for told in run.state.tools
-            if told.name in origins
+            for schema in run.state.tools
+            if schema.name in origins
         ]
 
-    def _put(self, run: RunContext, tools: list[Tool]) -> None:
+    def _replace_own(self, run: RunContext, tools: list[Tool]) -> None:
         run.replace_toolkit(Toolkit([*(tool for tool in run.toolkit if not self._owns(tool)), *tools]))
 
     def _owns(self, tool: Tool) -> bool:
         return isinstance(tool.execute, RemoteCall) and tool.execute.connection is self.connection
 
     def _names(self, run: RunContext) -> dict[str, str]:
-        """What is offered, by the server's own names, as the log has it."""
+        """The server's own name of each tool, by the name it is offered under; from the log."""
         names: Any = last_note(run.state, self.name, "tools")
         return names or {}
 

@@ -1,7 +1,7 @@
-"""Seeing runs from outside: OpenTelemetry spans by the GenAI conventions, and one structured `logging` record per step.
+"""Telemetry: OpenTelemetry spans by the GenAI conventions, and one structured `logging` record per step.
 
-Both are sinks of a run's log, so the loop knows nothing of them. Spans are made when the program has set up a tracer
-provider; nothing here imports `opentelemetry`, so a program that does not use it pays for one look into `sys.modules`.
+Both are made from a run's records, so the loop knows nothing of them. Spans are made when the program has set up a
+tracer provider; nothing here imports `opentelemetry`, so a program without it pays for one look into `sys.modules`.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ class Telemetry(Plugin):
         self.content, self.provider, self.spans = content, provider, spans
 
 
-_PLAIN = Telemetry()
+_DEFAULT = Telemetry()
 
 
 def watch(run: Run) -> None:
-    """Trace and log a run that is about to begin. Runs inside it are seen through it: their records are forwarded."""
+    """Trace and log a run that is about to begin. The records of runs inside it are forwarded to it."""
     if run.has_parent:
         return
     if logger.isEnabledFor(logging.INFO):
         run.subscribe(_log_step, live=False)
     if "opentelemetry.trace" not in sys.modules:
         return
-    how = next((plugin for plugin in run.blueprint.plugins if isinstance(plugin, Telemetry)), _PLAIN)
-    provider = how.provider or _program_provider()
-    if provider is None or not how.spans:
+    options = next((plugin for plugin in run.blueprint.plugins if isinstance(plugin, Telemetry)), _DEFAULT)
+    provider = options.provider or _program_provider()
+    if provider is None or not options.spans:
         return
-    spans = Spans(provider, run, how.content)
+    spans = Spans(provider, run, options.content)
     run.subscribe(spans, live=False)
     run.task.add_done_callback(lambda _: spans.close())
 
 
 def _program_provider() -> Any:
-    """The tracer provider this program has set up, or None: the API's own stand-ins record nothing."""
+    """The tracer provider this program has set up, or None: the API's own placeholders record nothing."""
     trace = sys.modules["opentelemetry.trace"]
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, (trace.ProxyTracerProvider, trace.NoOpTracerProvider)) else provider
@@ -128,10 +128,10 @@ class Spans:
         self._tracer = provider.get_tracer("treadle", __version__)
         self._root = run
         self._content = content
-        self._around = sys.modules["opentelemetry.context"].get_current()
+        self._parent_context = sys.modules["opentelemetry.context"].get_current()
         self._models: dict[str, str] = {}
         self._open: dict[tuple[str, str], list[Any]] = {}
-        """By run and what it is: `run`, `think:component`, `tool:call`."""
+        """Open spans by run and kind: `run`, `think:COMPONENT`, `tool:CALL_ID`."""
 
     def __call__(self, record: Record) -> None:
         event = record.event
@@ -158,15 +158,15 @@ class Spans:
                 pass
 
     def close(self) -> None:
-        """End what no record has ended: the run was dropped or its log failed."""
+        """End the spans that no record has ended: the run was dropped or its log failed."""
         for key in list(self._open):
             for span in self._open.pop(key):
                 span.end()
 
-    def _begin(self, record: Record, key: str, name: str, kind: str, attributes: dict[str, Any], around: Any) -> None:
+    def _begin(self, record: Record, key: str, name: str, kind: str, attributes: dict[str, Any], context: Any) -> None:
         span = self._tracer.start_span(
             name,
-            context=around,
+            context=context,
             kind=getattr(self._trace.SpanKind, kind),
             attributes=attributes,
             start_time=_nanoseconds(record),
@@ -174,17 +174,17 @@ class Spans:
         self._open.setdefault((record.run, key), []).append(span)
 
     def _take(self, run: str, key: str) -> Any:
-        waiting = self._open.get((run, key))
-        if not waiting:
+        spans = self._open.get((run, key))
+        if not spans:
             return None
-        span = waiting.pop(0)
-        if not waiting:
+        span = spans.pop(0)
+        if not spans:
             del self._open[run, key]
         return span
 
-    def _inside(self, run: str, key: str = "run") -> Any:
+    def _context(self, run: str, key: str = "run") -> Any:
         spans = self._open.get((run, key)) or self._open.get((run, "run"))
-        return self._trace.set_span_in_context(spans[-1], self._around) if spans else self._around
+        return self._trace.set_span_in_context(spans[-1], self._parent_context) if spans else self._parent_context
 
     def _begin_run(self, record: Record, agent: str, model: str, event: Event) -> None:
         if (record.run, "run") in self._open:
@@ -195,7 +195,7 @@ class Spans:
             "gen_ai.agent.name": agent,
             "treadle.run.id": record.run,
         }
-        attributes |= self._who(record.run)
+        attributes |= self._model_attributes(record.run)
         if isinstance(event, RunStarted):
             if event.conversation:
                 attributes["gen_ai.conversation.id"] = event.conversation
@@ -203,23 +203,23 @@ class Spans:
                 attributes["gen_ai.input.messages"] = _message("user", text_of(event.question))
         else:
             attributes["treadle.resumed"] = True
-        # An agent that is a tool runs under the call that asked for it; that call's id ends the run's own.
-        around = (
-            self._inside(record.parent, f"tool:{record.run.removeprefix(f'{record.parent}.')}")
+        # An agent that is a tool runs under the call that asked for it; its run id ends with that call's id.
+        context = (
+            self._context(record.parent, f"tool:{record.run.removeprefix(f'{record.parent}.')}")
             if record.parent
-            else self._around
+            else self._parent_context
         )
-        self._begin(record, "run", f"invoke_agent {agent}", "INTERNAL", attributes, around)
+        self._begin(record, "run", f"invoke_agent {agent}", "INTERNAL", attributes, context)
 
-    def _who(self, run: str) -> dict[str, str]:
+    def _model_attributes(self, run: str) -> dict[str, str]:
         provider = getattr(self._root.model, "provider", "") or "treadle"
         return {"gen_ai.request.model": self._models.get(run, ""), "gen_ai.provider.name": str(provider)}
 
     def _begin_think(self, record: Record, event: ThinkStarted) -> None:
-        attributes: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._who(record.run)}
+        attributes: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._model_attributes(record.run)}
         attributes |= {"treadle.component": event.component, "treadle.iteration": event.iteration}
         name = f"chat {self._models.get(record.run, '')}".strip()
-        self._begin(record, f"think:{event.component}", name, "CLIENT", attributes, self._inside(record.run))
+        self._begin(record, f"think:{event.component}", name, "CLIENT", attributes, self._context(record.run))
 
     def _think_failed(self, record: Record, event: ThinkFailed) -> None:
         key = f"think:{event.component}"
@@ -252,7 +252,7 @@ class Spans:
         if self._content:
             attributes["gen_ai.tool.call.arguments"] = msgspec.json.encode(call.args).decode()
         self._begin(
-            record, f"tool:{call.id}", f"execute_tool {call.name}", "INTERNAL", attributes, self._inside(record.run)
+            record, f"tool:{call.id}", f"execute_tool {call.name}", "INTERNAL", attributes, self._context(record.run)
         )
 
     def _tool_done(self, record: Record, event: ToolDone) -> None:
@@ -286,11 +286,11 @@ class Spans:
 
 
 _FINISH = {"calls": "tool_calls", "filter": "content_filter"}
-"""Our words for the reasons a reply ended, where the conventions have others."""
+"""Our names for the reasons a reply ended, where the conventions have others."""
 
 
 def _usage(usage: Any) -> dict[str, int]:
-    found = {
+    counts = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
@@ -299,7 +299,7 @@ def _usage(usage: Any) -> dict[str, int]:
     }
     return {
         name: count
-        for name, count in found.items()
+        for name, count in counts.items()
         if count or name.endswith(("usage.input_tokens", "usage.output_tokens"))
     }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from aiohttp import ClientSession, ClientTimeout, web
+from aiohttp import ClientConnectionError, ClientSession, ClientTimeout, web
 
 from treadle._testing.traffic import KEPT_HEADERS, Exchange, body_value, encode_exchange, first_difference, load_traffic
 
@@ -129,7 +129,12 @@ class TrafficRecorder(_LoopbackServer):
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _CONNECTION_HEADERS}
         headers["accept-encoding"] = "identity"
         target = f"{self.upstream}{request.path_qs}"
-        async with self._session.request(request.method, target, data=data, headers=headers) as answer:
+        try:
+            answer = await self._session.request(request.method, target, data=data, headers=headers)
+        except ClientConnectionError as error:
+            message = f"cannot reach {self.upstream}: {error}"
+            return web.json_response({"error": {"type": "traffic_recorder", "message": message}}, status=502)
+        async with answer:
             kept = {name.lower(): value for name, value in answer.headers.items() if name.lower() in KEPT_HEADERS}
             response = web.StreamResponse(status=answer.status, headers=kept)
             await response.prepare(request)

@@ -52,7 +52,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     max_output: int | None = None
     prices: Prices | None = None
     dialect: str | None = None
-    """The dialect that works best, when a probe has found out."""
+    """The dialect that works best, by a probe."""
     accepts_temperature: bool = True
     token_cap_name: str = "max_tokens"
     """How this model calls the cap on output tokens."""
@@ -62,7 +62,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     tiny: bool = False
     """Under about a billion parameters: long prompts and worked examples confuse it, it needs the shortest there is."""
     parameters: float | None = None
-    """Billions of parameters; None when nobody has said. Never estimated from anything else."""
+    """Billions of parameters: by its metadata, its name, or the user; None when none of them says."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 

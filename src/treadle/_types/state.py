@@ -311,16 +311,19 @@ class RunState:
 
     def on_dag_mode_chosen(self, event: ev.DagModeChosen, record: ev.Record) -> None:
         self.dag.mode = event.mode
+        self.replies.clear()
 
     def on_dag_planning(self, event: ev.DagPlanning, record: ev.Record) -> None:
         self.dag.planning = True
 
     def on_dag_planned(self, event: ev.DagPlanned, record: ev.Record) -> None:
         self.dag.plan, self.dag.planning, self.dag.judged = event, False, False
+        self.replies.clear()
 
     def on_dag_judged(self, event: ev.DagJudged, record: ev.Record) -> None:
         self.dag.verdicts.append(event)
         self.dag.judged = True
+        self.replies.clear()  # the same question about another round is a new one
 
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event

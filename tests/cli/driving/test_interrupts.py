@@ -18,6 +18,7 @@ from cli.terminal import Terminal, call, interrupt, script, start, treadle, unti
 from processes import interruptible, uninterruptible
 from treadle._cli.driving import interrupts
 from treadle._cli.driving.interrupts import HoldBack, RaiseOnce, run_async
+from waiting import GUARD_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are not sent there")
 TRACED = {asyncio.runners.__file__, asyncio.base_events.__file__, interrupts.__file__}
@@ -103,19 +104,19 @@ def test_work_that_was_cancelled_by_somebody_else_is_not_an_interrupt():
 
 @pytest.mark.parametrize("signals", [interruptible, uninterruptible])
 def test_a_signal_on_purpose_ends_a_run_in_the_background(home: Path, signals: Any):
-    model = script(home, [call("calculator", expression="1"), call("wait", seconds=600)], "never")
-    with start(home, "run", "q", "-m", model, "-t", "mytools:wait", "-t", "calculator", signals=signals) as process:
+    model = script(home, [call("calculator", expression="1"), call("gate", name="a")], "never")
+    with start(home, "run", "q", "-m", model, "-t", "mytools:gate", "-t", "calculator", signals=signals) as process:
         until(process, "> calculator")
         interrupt(process)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=GUARD_SECONDS)
     assert (process.returncode, out) == (130, "")
     assert "-- cancelled" in err
 
 
 def test_ctrl_c_works_in_a_terminal_that_was_started_from_the_background(home: Path):
-    model = script(home, call("wait", seconds=600), "x")
-    with Terminal(home, "run", "q", "-m", model, "-t", "mytools:wait", signals=uninterruptible) as screen:
-        screen.wait_for("tick 2")
+    model = script(home, call("gate", name="a"), "x")
+    with Terminal(home, "run", "q", "-m", model, "-t", "mytools:gate", signals=uninterruptible) as screen:
+        screen.wait_for("waiting at a")
         screen.ctrl_c()
         assert screen.end() == 130
 

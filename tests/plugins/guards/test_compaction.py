@@ -8,9 +8,9 @@ import pytest
 
 from kit import echo, go
 from plugins.probe import Probe
-from plugins.scenes import CountingModel, said
+from plugins.scenes import CountingModel, request_text
 from treadle import Agent, RetryPolicy
-from treadle._plugins.guards.compaction import HINTS, chars_for, condense, left_out, record_of, summarise
+from treadle._plugins.guards.compaction import HINTS, chars_for, condense, omission_note, summarise, transcript_of
 from treadle._types.errors import TransientModelError
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 
@@ -30,9 +30,9 @@ SUMMARY = UserMessage("Summary of what came before:\nthe sum is 7", kind="summar
 
 
 def test_what_is_left_out_adds_up_and_keeps_summaries():
-    first = left_out([AssistantMessage("x"), ToolMessage("1", "look", "y")], 500)
+    first = omission_note([AssistantMessage("x"), ToolMessage("1", "look", "y")], 500)
     assert "tools called: look (1)" in first
-    again = left_out([SUMMARY, UserMessage(first, kind="summary"), AssistantMessage("z")], 500)
+    again = omission_note([SUMMARY, UserMessage(first, kind="summary"), AssistantMessage("z")], 500)
     assert "the sum is 7" in again
     assert again.count("[") == 1
     assert "[3 earlier messages" in again
@@ -44,8 +44,8 @@ def test_condense_gives_text_back_that_fits_and_shortens_what_does_not():
         assert await condense(run, "long " * 1000, hint="step_dependency", tokens=50) == "short and exact"
 
     model = with_run(work)
-    assert HINTS["step_dependency"] in said(model.requests[1])
-    assert "The task:\nTHE TASK" in said(model.requests[1])
+    assert HINTS["step_dependency"] in request_text(model.requests[1])
+    assert "The task:\nTHE TASK" in request_text(model.requests[1])
     assert model.requests[1].max_tokens == 64
 
 
@@ -70,8 +70,8 @@ def test_the_request_for_a_summary_fits_and_a_model_that_thinks_has_no_cap():
         assert await summarise(run, "long " * 5000, hint="of my own", tokens=100) == "short and exact"
 
     model = with_run(work, context_budget=2_000, abilities={"reasoning": True})
-    assert len(said(model.requests[1])) < 2_000 * 4
-    assert "of my own" in said(model.requests[1])
+    assert len(request_text(model.requests[1])) < 2_000 * 4
+    assert "of my own" in request_text(model.requests[1])
     assert model.requests[1].max_tokens is None
 
 
@@ -113,17 +113,17 @@ def test_the_words_can_be_replaced():
     ids=["user", "note", "summary", "system", "result", "error", "text", "native calls", "calls in the text"],
 )
 def test_each_kind_of_message_as_text(message: Any, text: str):
-    assert record_of([message], 1_000) == text
+    assert transcript_of([message], 1_000) == text
 
 
 def test_long_messages_are_cut_to_a_common_length_short_ones_and_summaries_are_not():
     summary = UserMessage("S" * 400, kind="summary")
     messages = [summary, UserMessage("short"), UserMessage("a" * 3_000), UserMessage("b" * 3_000)]
-    text = record_of(messages, 2_000)
+    text = transcript_of(messages, 2_000)
     assert "S" * 400 in text
     assert "User: short" in text
     assert text.count("characters left out") == 2
     assert len(text) <= 2_100
-    assert record_of([], 100) == ""
-    crowd = record_of([UserMessage(str(number) * 500) for number in range(9)], 300)
+    assert transcript_of([], 100) == ""
+    crowd = transcript_of([UserMessage(str(number) * 500) for number in range(9)], 300)
     assert len(crowd) <= 9 * 100 + 9 * 2, "no message is cut to less than a hundred characters"

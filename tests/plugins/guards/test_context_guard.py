@@ -15,7 +15,7 @@ from plugins.scenes import (
     CountingModel,
     components,
     count,
-    said,
+    request_text,
 )
 from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._engine.requests.prefix import prefix_breaks
@@ -27,7 +27,7 @@ from treadle._types.request import Request
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_stays_within_its_room(dialect: str):
+def test_every_dialect_stays_within_its_limit(dialect: str):
     model = CountingModel(worker(60, lambda number: 900, dialect), abilities={} if dialect == "native" else TEXT_ONLY)
     agent = Agent(model, [look], dialect=dialect, system="S", max_iterations=80, context_budget=4_000)
     run = None
@@ -68,7 +68,7 @@ def test_summaries_replace_what_they_cover_and_never_pile_up():
 
     def reply(request: Request) -> Any:
         if request.component == "compaction":
-            seen.append(said(request))
+            seen.append(request_text(request))
             return f"SUMMARY {len(seen)}"
         return work(request)
 
@@ -146,7 +146,7 @@ def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
     assert summaries[0].content.count("left out to save room") == 1, "markers are added up, not collected"
 
 
-def test_pins_over_half_the_room_are_unpinned_but_the_newest_and_the_question():
+def test_pins_over_half_the_limit_are_unpinned_but_the_newest_and_the_question():
     work = worker(40, lambda number: 200)
     rounds = 0
 
@@ -191,8 +191,8 @@ def test_an_overflow_is_answered_by_one_compaction_to_half_and_one_retry():
     result = go(main())
     assert result.answer == "the answer"
     sizes = [count(request) for request in model.requests if request.component == "loop"]
-    overflown = [place for place, size in enumerate(sizes) if size > limit]
-    assert len(overflown) == 1, "the first overflow teaches the room"
+    overflown = [index for index, size in enumerate(sizes) if size > limit]
+    assert len(overflown) == 1, "the first overflow teaches the limit"
     assert sizes[overflown[0] + 1] <= sizes[overflown[0]] * 0.6
     assert result.metadata["attempts_failed"] == 1
 
@@ -224,9 +224,9 @@ def test_a_long_history_is_compacted_on_load():
     assert found[0].original_messages == 31
     assert found[0].kept_messages < 20
     assert components(model) == ["compaction", "loop"]
-    assert HINTS["general"] in said(model.requests[0])
+    assert HINTS["general"] in request_text(model.requests[0])
     check(model.requests, 7_500)
-    assert "#29#" in said(model.requests[1])
+    assert "#29#" in request_text(model.requests[1])
 
 
 def test_the_loops_hint_is_react_iteration_and_the_words_can_be_replaced():

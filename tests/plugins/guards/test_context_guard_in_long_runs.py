@@ -21,7 +21,7 @@ from plugins.scenes import (
     counted,
     in_dialect,
     order_of,
-    said,
+    request_text,
 )
 from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._engine.requests.prefix import prefix_breaks
@@ -75,7 +75,7 @@ def test_500_steps_in_a_window_of_16k():
     assert result.iterations == 501
     check(model.requests, 16_384 - 1_000)
     for number in (60, 200, 201, 350):
-        assert f"INTERRUPT {number}:" in said(model.requests[-1])
+        assert f"INTERRUPT {number}:" in request_text(model.requests[-1])
     compactions = result.metadata["components"]["compaction"]["calls"]
     assert 5 <= compactions <= 500 / 8, "in large steps, not every round"
     assert prefix_breaks(model.requests, held[0].records) == []
@@ -103,20 +103,20 @@ rounds = st.lists(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     script=rounds,
-    room=st.integers(900, 5_000),
+    limit=st.integers(900, 5_000),
     trim=st.sampled_from([None, None, 7, 20]),
     dialect=st.sampled_from(["native", "native", "json", "array"]),
     history=st.integers(0, 12),
 )
 @example(
     script=[([0], "long interrupt")] * 3 + [([0], ""), ([0], "long interrupt")],
-    room=900,
+    limit=900,
     trim=None,
     dialect="json",
     history=0,
 )
 def test_random_operations_keep_every_invariant(
-    script: list[Any], room: int, trim: int | None, dialect: str, history: int
+    script: list[Any], limit: int, trim: int | None, dialect: str, history: int
 ):
     """Pairing, order, pins and budget, whatever guard, trimming, interrupts and failures do to the window."""
     turn = number = 0
@@ -164,7 +164,7 @@ def test_random_operations_keep_every_invariant(
     async def main() -> Any:
         agent = Agent(
             model, [look], dialect=dialect, system="SYSTEM", plugins=[guard], max_iterations=len(script) + 30,
-            context_budget=room, max_history_messages=trim, max_observation_chars=2_500, retry=RetryPolicy(attempts=1),
+            context_budget=limit, max_history_messages=trim, max_observation_chars=2_500, retry=RetryPolicy(attempts=1),
         )  # fmt: skip
         held.append(agent.start(QUESTION, history=past))
         return await held[0]
@@ -178,10 +178,10 @@ def test_random_operations_keep_every_invariant(
             tools=model.requests[0].tools,
         )
     )
-    for place, request in enumerate(model.requests):
+    for index, request in enumerate(model.requests):
         assert_paired(request.messages)
         # What cannot be taken away: system prompt, tools, question, the newest interrupt (cut to an eighth).
-        assert count(request) <= max(room, fixed + room // 2 + 400), (request.component, count(request), room)
+        assert count(request) <= max(limit, fixed + limit // 2 + 400), (request.component, count(request), limit)
         if request.component != "loop":
             continue
         texts = [text_of(m.content) for m in request.messages if isinstance(m, UserMessage)]
@@ -190,7 +190,7 @@ def test_random_operations_keep_every_invariant(
         assert order_of(request.messages) == sorted(order_of(request.messages))
         assert sum(isinstance(m, UserMessage) and m.kind == "summary" for m in request.messages) <= 1
         joined = "\n".join(texts)
-        known = [name for name in sent if any(name in said(earlier) for earlier in model.requests[: place + 1])]
+        known = [name for name in sent if any(name in request_text(earlier) for earlier in model.requests[: index + 1])]
         if known:
             assert known[-1] in joined, "the newest interrupt never goes"
         found = [joined.index(name) for name in known if name in joined]

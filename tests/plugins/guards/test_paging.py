@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit import call, go
-from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, in_dialect, restarted, said
+from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, in_dialect, request_text, restarted
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._types.messages import ToolMessage, text_of
@@ -25,7 +25,7 @@ async def read_book() -> str:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_whole_text_can_be_read_page_by_page(dialect: str):
     def reader(request: Any) -> Any:
-        text = said(request)
+        text = request_text(request)
         if len(model.requests) == 1:
             return in_dialect(dialect, "read_book")
         result = re.search(r'read_more\(result="([^"]+)"', text)[1]
@@ -104,4 +104,4 @@ def test_a_users_own_tool_of_that_name_comes_first():
     model = ScriptedModel([call("read_book"), call("read_more", page=2), "done"])
     result = go(Agent(model, [read_book, read_more], max_observation_chars=1_000).run("q"))
     assert result.steps[1].observation == "page 2"
-    assert "read_more(result" not in said(model.requests[-1])
+    assert "read_more(result" not in request_text(model.requests[-1])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit import call, go
-from plugins.scenes import components, restarted, said, structured
+from plugins.scenes import components, request_text, restarted, structured
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._plugins.guards.tool_selection import MORE, catalogue_line
@@ -75,8 +75,8 @@ def test_names_that_do_not_exist_and_repetitions_go_and_no_more_than_the_limit_s
     model = chooser(["nope", "tool_2", "tool_2", *(f"tool_{number}" for number in range(5, 15))], "done")
     run(model, selection_max=3)
     assert offered(model) == [["tool_2", "tool_5", "tool_6", MORE]]
-    assert "at most 3" in said(model.requests[0])
-    assert "Which thing?" in said(model.requests[0])
+    assert "at most 3" in request_text(model.requests[0])
+    assert "Which thing?" in request_text(model.requests[0])
 
 
 @pytest.mark.parametrize("picked", [TransientModelError("down", status=503), "no idea", ["nope"], []], ids=str)

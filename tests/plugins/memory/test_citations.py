@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kit import call, echo, go, user_texts
-from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, components, in_dialect, said
+from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, components, in_dialect, request_text
 from treadle import Agent, ScriptedModel, tool
 from treadle._plugins.memory.citations import Citations, passages
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase, retrieval
@@ -45,7 +45,7 @@ def test_inline_over_the_retrieval_tool(dialect: str, tmp_path: Path):
     def reply(request: Request) -> Any:
         if len(model.requests) == 1:
             return in_dialect(dialect, "retrieval", query="capital of Norway")
-        number = re.search(r'"id":(\d+),"document":"oslo.txt"', said(request).replace(" ", ""))[1]
+        number = re.search(r'"id":(\d+),"document":"oslo.txt"', request_text(request).replace(" ", ""))[1]
         return answer_in(dialect, f"Oslo is the capital [ID:{number}]. So says everyone [ID:4711].")
 
     model = ScriptedModel(reply, abilities={} if dialect == "native" else TEXT_ONLY)
@@ -103,7 +103,7 @@ def test_the_second_pass_adds_citations_and_nothing_else(tmp_path: Path):
 
     def reply(request: Request) -> Any:
         if request.component == "citations":
-            number = re.search(r"\[ID:(\d+)\] Oslo", said(request))[1]
+            number = re.search(r"\[ID:(\d+)\] Oslo", request_text(request))[1]
             return f"Oslo is the capital. [ID:{number}] It is cold. [ID:4711]"
         return (
             call("retrieval", query="capital of Norway")
@@ -116,7 +116,7 @@ def test_the_second_pass_adds_citations_and_nothing_else(tmp_path: Path):
     assert components(model) == ["loop", "loop", "citations"]
     assert re.fullmatch(r"Oslo is the capital. \[ID:\d+\] It is cold.", result.answer)
     assert result.metadata["components"]["citations"]["calls"] == 1
-    assert "at most 4 in a sentence" not in said(model.requests[1])
+    assert "at most 4 in a sentence" not in request_text(model.requests[1])
 
 
 def test_a_second_pass_that_changes_the_words_is_not_taken(tmp_path: Path):
@@ -146,7 +146,7 @@ def test_the_complete_answer_of_the_reflective_preset_is_checked(tmp_path: Path)
     model = ScriptedModel(lambda request: texts.get(request.component) or next(replies))
     result, _ = run_of(Agent(model, [retrieval(base(tmp_path))], preset="reflective"))
     assert result.answer == "Oslo it is [ID:1]."
-    assert "at most 4 in a sentence" in said(model.requests[-1])
+    assert "at most 4 in a sentence" in request_text(model.requests[-1])
 
 
 def test_passages_of_a_result_that_was_cut_are_known_too(tmp_path: Path):

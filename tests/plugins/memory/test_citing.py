@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle._plugins.memory.citing import checked, without_citations
+from treadle._plugins.memory.citing import repair_citations, without_citations
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ from treadle._plugins.memory.citing import checked, without_citations
     ],
 )
 def test_checked(text: str, fine: str, cited: list[int], removed: list[str]):
-    assert checked(text, {1, 2, 3, 4, 5}, 4) == (fine, cited, removed)
+    assert repair_citations(text, {1, 2, 3, 4, 5}, 4) == (fine, cited, removed)
 
 
 PARTS = ["word ", "[ID:1]", "[ID:2]", "[ID:7]", " [ID:3, 8]", ". ", "\n", "]", "3.5", "[ID:x]"]
@@ -60,13 +60,13 @@ PARTS = ["word ", "[ID:1]", "[ID:2]", "[ID:7]", " [ID:3, 8]", ". ", "\n", "]", "
 @given(st.lists(st.sampled_from(PARTS), max_size=30))
 def test_checked_leaves_only_what_exists_and_every_other_word(parts: list[str]):
     text = "".join(parts)
-    fine, cited, removed = checked(text, {1, 2, 3}, 4)
+    fine, cited, removed = repair_citations(text, {1, 2, 3}, 4)
     assert {int(number) for number in re.findall(r"\[ID:(\d+)\]", fine)} == set(cited) <= {1, 2, 3}
     assert without_citations(fine) == without_citations(text)
     assert re.findall(r"\w+", re.sub(r"\[ID:[^\]]*\]", "", fine)) == re.findall(
         r"\w+", re.sub(r"\[ID:[^\]]*\]", "", text)
     )
-    assert checked(fine, {1, 2, 3}, 4)[0] == fine, "doing it again changes nothing"
+    assert repair_citations(fine, {1, 2, 3}, 4)[0] == fine, "doing it again changes nothing"
     assert set(removed) <= {"7", "8", "x"}
 
 
@@ -84,5 +84,5 @@ def test_checked_leaves_only_what_exists_and_every_other_word(parts: list[str]):
 @pytest.mark.timeout(60)
 def test_a_long_hostile_answer_is_read_in_linear_time(text: str):
     """Linear, it takes a part of a second; anything worse takes hours, which the limit turns into a failure."""
-    fine, cited, _ = checked(text + " word [ID:1]", {1}, 4)
+    fine, cited, _ = repair_citations(text + " word [ID:1]", {1}, 4)
     assert not cited or "[ID:1]" in fine

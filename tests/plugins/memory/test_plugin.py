@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit import call, echo, go, user_texts
-from plugins.scenes import Batches, components, restarted, said, structured
+from plugins.scenes import Batches, components, request_text, restarted, structured
 from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._plugins.memory.plugin import Memory
 from treadle._plugins.memory.store import Memo, MemoryStore
@@ -171,4 +171,4 @@ def test_the_reflective_preset_remembers_for_a_user(tmp_path: Path, monkeypatch:
         "analysis", "loop", "reflection", "loop", "complete", "memory_summary",
         "memory_rank", "analysis", "loop", "reflection", "loop", "complete", "memory_summary",
     ]  # fmt: skip
-    assert "memory_summary text" in said(model.requests[-5])
+    assert "memory_summary text" in request_text(model.requests[-5])

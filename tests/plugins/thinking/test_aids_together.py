@@ -9,7 +9,7 @@ import pytest
 
 from kit import add, echo, go
 from plugins.aids import HISTORY, cast, run_of
-from plugins.scenes import TEXT_ONLY, Batches, components, restarted, said, structured
+from plugins.scenes import TEXT_ONLY, Batches, components, request_text, restarted, structured
 from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._plugins.thinking.analysis import TaskAnalysis
 from treadle._plugins.thinking.observer import Observer
@@ -135,7 +135,7 @@ def test_words_can_be_replaced():
     run_of(Agent(model, [echo], plugins=plugins, prompts=prompts), history=HISTORY)
     for component, name in zip(("rewrite", "analysis", "planner", "reflection", "observer"), prompts, strict=True):
         first = next(request for request in model.requests if request.component == component)
-        assert f"MY {name}" in said(first)
+        assert f"MY {name}" in request_text(first)
 
 
 @pytest.mark.parametrize("preset", ["reflective", "planned"])

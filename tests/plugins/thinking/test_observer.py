@@ -6,7 +6,7 @@ from typing import Any
 
 from kit import add, echo, user_texts
 from plugins.aids import cast, run_of
-from plugins.scenes import said, structured
+from plugins.scenes import request_text, structured
 from treadle import Agent, ScriptedModel
 from treadle._plugins.thinking.observer import ASTRAY, Observer
 from treadle._plugins.thinking.planner import Planner
@@ -16,7 +16,7 @@ from treadle._types.request import Request
 
 def test_the_observer_looks_when_it_is_due_and_corrects_what_goes_wrong():
     def observer(request: Request) -> Any:
-        astray = "result 3" in said(request) and "result 4" not in said(request)
+        astray = "result 3" in request_text(request) and "result 4" not in request_text(request)
         verdict = {
             "is_progressing": not astray,
             "is_in_loop": False,
@@ -59,7 +59,7 @@ def test_it_sees_what_is_new_and_the_plan():
     model = ScriptedModel(cast("native", 4))
     run_of(Agent(model, [echo], plugins=[Planner(), Observer(2)]))
     looks = [request for request in model.requests if request.component == "observer"]
-    assert "Plan:\n[x] find the number" in said(looks[0])
+    assert "Plan:\n[x] find the number" in request_text(looks[0])
     newest = str(looks[1].messages[-1].content)
     assert "result 3" in newest
     assert "result 2" not in newest

@@ -6,7 +6,7 @@ from typing import Any
 
 from kit import echo
 from plugins.aids import cast, run_of
-from plugins.scenes import components, said, structured
+from plugins.scenes import components, request_text, structured
 from treadle import Agent, Budget, ScriptedModel
 from treadle._plugins.thinking.observer import Observer
 from treadle._plugins.thinking.planner import Planner, plan_text
@@ -19,11 +19,11 @@ def test_the_plan_is_in_the_conversation_and_follows_the_work():
     model = ScriptedModel(cast("native", 2))
     _, run = run_of(Agent(model, [echo], plugins=[Planner()]))
     loop = [request for request in model.requests if request.component == "loop"]
-    assert "[ ] 1. find the number" in said(loop[0])
-    assert "[x] 1. find the number\n[ ] 2. double it" in said(loop[1])
+    assert "[ ] 1. find the number" in request_text(loop[0])
+    assert "[x] 1. find the number\n[ ] 2. double it" in request_text(loop[1])
     updates = [request for request in model.requests if request.component == "planner"]
-    assert "result 1" in said(updates[1])
-    assert "42" in said(updates[-1])
+    assert "result 1" in request_text(updates[1])
+    assert "42" in request_text(updates[-1])
     assert all(step.done for step in run.state.plan)
     added = [record.event for record in run.records if isinstance(record.event, MessageAdded)]
     assert len(added) == 3, "a plan that did not change is not repeated"
@@ -67,7 +67,7 @@ def test_a_plan_without_steps_is_asked_for_again_and_long_ones_are_cut():
     _, run = run_of(Agent(model, [echo], plugins=[Planner()]))
     assert len(run.state.plan) == 20
     assert all(len(step.text) <= 300 for step in run.state.plan)
-    assert any("the plan has no steps" in said(request) for request in model.requests)
+    assert any("the plan has no steps" in request_text(request) for request in model.requests)
 
 
 def test_a_run_that_ends_without_an_answer_has_no_last_update():

@@ -6,7 +6,7 @@ from typing import Any
 
 from kit import call, echo, user_texts
 from plugins.aids import cast, run_of
-from plugins.scenes import components, said
+from plugins.scenes import components, request_text
 from treadle import Agent, Budget, ScriptedModel
 from treadle._plugins.thinking.reflection import Reflection
 from treadle._types.events import Reflected
@@ -19,9 +19,9 @@ def test_reflection_sees_the_results_and_the_loop_sees_the_reflection():
     )
     _, run = run_of(Agent(model, [echo], plugins=[Reflection()]))
     reflections = [request for request in model.requests if request.component == "reflection"]
-    assert "result 1" in said(reflections[0])
-    assert "result 2" in said(reflections[1])
-    assert "THOUGHT 1" in said(reflections[1])
+    assert "result 1" in request_text(reflections[0])
+    assert "result 2" in request_text(reflections[1])
+    assert "THOUGHT 1" in request_text(reflections[1])
     loop = [request for request in model.requests if request.component == "loop"]
     assert any("THOUGHT 2" in text for text in user_texts(loop[2].messages))
     assert [record.event.text for record in run.records if isinstance(record.event, Reflected)] == [
@@ -53,8 +53,8 @@ def test_long_results_are_cut_for_it():
     model = ScriptedModel(cast("native", 0, loop=lambda request: _long_call(request)))
     run_of(Agent(model, [echo], plugins=[Reflection(observation_chars=300)]))
     (asked,) = [request for request in model.requests if request.component == "reflection"]
-    assert "[... cut]" in said(asked)
-    assert len(said(asked)) < 2_000
+    assert "[... cut]" in request_text(asked)
+    assert len(request_text(asked)) < 2_000
 
 
 def _long_call(request: Request) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from kit import echo, go
 from plugins.probe import Probe
-from plugins.scenes import answer_in, said, structured
+from plugins.scenes import answer_in, request_text, structured
 from treadle import Agent, RetryPolicy, ScriptedModel
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._plugins.thinking.thread import BREAK, Thread
@@ -52,8 +52,8 @@ def test_each_request_extends_the_one_before():
     asked, records, model = advise(talk, lambda request: " well ")
     assert [len(request.messages) for request in asked] == [2, 4, 6]
     assert asked[0].messages[0] == SystemMessage("SYSTEM")
-    assert "OPENING 0\n\nturn 0" in said(asked[0])
-    assert "OPENING 1" not in said(asked[2]), "the opening is said once"
+    assert "OPENING 0\n\nturn 0" in request_text(asked[0])
+    assert "OPENING 1" not in request_text(asked[2]), "the opening is said once"
     assert breaks(records) == 0
     assert prefix_breaks(model.requests, records) == []
 
@@ -64,7 +64,7 @@ def test_an_exchange_that_was_not_committed_is_forgotten_and_the_break_is_declar
         await Thread(run, "adviser", "SYSTEM", "OPENING").say("again")
 
     asked, records, model = advise(talk, lambda request: "well")
-    assert "lost" not in said(asked[1])
+    assert "lost" not in request_text(asked[1])
     assert breaks(records) == 1
     assert prefix_breaks(model.requests, records) == []
 
@@ -95,7 +95,7 @@ def test_it_starts_again_when_it_is_long_and_says_so():
     assert any(len(request.messages) > 4 for request in asked)
     starts = [request for request in asked if len(request.messages) == 2]
     assert 2 <= len(starts) <= 6
-    assert "OPENING" in said(starts[1])
+    assert "OPENING" in request_text(starts[1])
     assert breaks(records) == len(starts) - 1
     assert prefix_breaks(model.requests, records) == []
 
@@ -120,4 +120,4 @@ def test_in_a_small_window_everything_it_says_is_cut():
         await Thread(run, "adviser", "SYSTEM", "opening " * 5_000).say("turn " * 5_000)
 
     asked, _, _ = advise(talk, lambda request: "well", context_budget=2_000)
-    assert len(said(asked[0])) < 2_000 * 4
+    assert len(request_text(asked[0])) < 2_000 * 4

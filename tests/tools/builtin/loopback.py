@@ -1,4 +1,4 @@
-"""A web server on loopback that answers as told and keeps what it was asked."""
+"""A web server on loopback with the given pages; it keeps the requests it receives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answering = Callable[[web.Request], Any]
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     query: dict[str, str]
@@ -30,7 +30,7 @@ class Site:
     url: str
     host: str
     port: int
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
 
 @asynccontextmanager
@@ -40,7 +40,9 @@ async def serving(pages: Mapping[str, Any], host: str = "127.0.0.1") -> AsyncGen
 
     async def answer(request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        site.asked.append(Asked(request.method, request.path, dict(request.query), headers, await request.read()))
+        site.requests.append(
+            ReceivedRequest(request.method, request.path, dict(request.query), headers, await request.read())
+        )
         page = pages.get(request.path, pages.get("*"))
         if callable(page):
             page = page(request)
@@ -77,11 +79,11 @@ async def use(tool: Tool, **args: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def ask(make: Callable[[str], Tool], pages: Mapping[str, Any], **args: Any) -> tuple[Any, list[Asked]]:
-    """One call of a tool whose service is on loopback: its result and what the service was asked."""
+def ask(make: Callable[[str], Tool], pages: Mapping[str, Any], **args: Any) -> tuple[Any, list[ReceivedRequest]]:
+    """One call of a tool whose service is on loopback: its result and the requests that the service received."""
 
-    async def main() -> tuple[Any, list[Asked]]:
+    async def main() -> tuple[Any, list[ReceivedRequest]]:
         async with serving(pages) as site:
-            return await use(make(site.url), **args), site.asked
+            return await use(make(site.url), **args), site.requests
 
     return asyncio.run(main())

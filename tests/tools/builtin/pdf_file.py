@@ -14,7 +14,8 @@ def make_pdf(lines: list[str]) -> bytes:
     for n, line in enumerate(lines):
         content = f"BT /F1 12 Tf 72 720 Td ({line}) Tj ET"
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * n} 0 R >>"
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
+            f"/Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * n} 0 R >>"
         )
         objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
     out, offsets = b"%PDF-1.4\n", []

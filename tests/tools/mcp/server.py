@@ -1,4 +1,4 @@
-"""A small MCP server for the tests: `server.py` over stdio, `server.py PORT` over HTTP, `server.py PORT sse` over SSE."""
+"""A small MCP server for the tests: over stdio, with an argument PORT over HTTP, with `PORT sse` over SSE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Against the reference servers and the conformance suite, from npm. `TREADLE_TEST_NPM` names the folder they are kept in."""
+"""Our client against the reference servers and the conformance suite from npm.
+
+`TREADLE_TEST_NPM` names the folder in which the npm packages are kept.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,12 @@ from treadle._types.messages import ImagePart, Message
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
 PACKAGES = [
-    "@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-memory",
-    "@modelcontextprotocol/conformance@0.1.16", "node@22",
-]  # fmt: skip
+    "@modelcontextprotocol/server-everything",
+    "@modelcontextprotocol/server-filesystem",
+    "@modelcontextprotocol/server-memory",
+    "@modelcontextprotocol/conformance@0.1.16",
+    "node@22",
+]
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 
 
@@ -57,14 +63,14 @@ def texts(response: Any) -> str:
 
 
 def test_everything(modules: Path):
-    asked: list[str] = []
+    prompts: list[str] = []
 
     async def elicit(message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        asked.append(message)
+        prompts.append(message)
         return None
 
     async def sample(messages: Sequence[Message], max_tokens: int) -> str:
-        asked.append(str(messages[-1]))
+        prompts.append(str(messages[-1]))
         return "sampled words"
 
     async def main() -> None:
@@ -88,7 +94,7 @@ def test_everything(modules: Path):
             await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10})
         )
         assert "declin" in texts(await everything.call("trigger-elicitation-request", {})).lower()
-        assert len(asked) == 2
+        assert len(prompts) == 2
         assert (await everything.call("get-sum", {"a": "x"})).error
         assert {"get-structured-content", "get-resource-links"} <= names
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from kit import go
+from kit import go, until
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.monty import MontySession
 from treadle._types.errors import ToolError
@@ -17,11 +20,13 @@ from treadle._types.errors import ToolError
 pytest.importorskip("pydantic_monty")
 
 
-SMALL = SandboxLimits(seconds=0.5, memory=64_000_000, output_chars=5_000, code_chars=2_000)
+SMALL = SandboxLimits(seconds=30, memory=64_000_000, output_chars=5_000, code_chars=2_000)
+"""The time limit is far away: on a busy machine the other limits must be what stops the code."""
+SHORT = msgspec.structs.replace(SMALL, seconds=0.5)
 
 
 async def slow(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.01)
     return {"got": [*args, *named.values()]}
 
 
@@ -49,9 +54,9 @@ def test_variables_and_functions_stay():
 
 
 def test_errors_have_their_line_and_keep_what_was_done():
-    said, kept = run("y = 5\n\nbad(1)", "y")
-    assert "line 3" in said
-    assert "RuntimeError: no such city" in said
+    error, kept = run("y = 5\n\nbad(1)", "y")
+    assert "line 3" in error
+    assert "RuntimeError: no such city" in error
     assert kept == "5"
     assert "line 2" in run("x = 1\nx = (")[0]
     assert run("try:\n    bad()\nexcept RuntimeError as e:\n    print('caught', e)") == ["caught no such city"]
@@ -61,22 +66,25 @@ def test_errors_have_their_line_and_keep_what_was_done():
 @pytest.mark.parametrize(
     "code",
     [
-        "import asyncio\nr = await asyncio.gather(slow(1), slow(2), slow(3))\nlen(r)",
-        "import asyncio\ntasks = [slow(n) for n in range(3)]\nr = await asyncio.gather(*tasks)\nlen(r)",
-        "import asyncio\ntasks = []\nfor n in range(3):\n    tasks.append(slow(n))\nlen(await asyncio.gather(*tasks))",
-        "import asyncio\nasync def one(n):\n    r = await slow(n)\n    return r\nlen(await asyncio.gather(*[one(n) for n in range(3)]))",
+        "r = await asyncio.gather(meet(1), meet(2), meet(3))\nlen(r)",
+        "tasks = [meet(n) for n in range(3)]\nr = await asyncio.gather(*tasks)\nlen(r)",
+        "tasks = []\nfor n in range(3):\n    tasks.append(meet(n))\nlen(await asyncio.gather(*tasks))",
+        "async def f(n):\n    r = await meet(n)\n    return r\nlen(await asyncio.gather(*[f(n) for n in range(3)]))",
     ],
 )
-def test_three_calls_at_once_take_the_time_of_one(code: str):
-    async def main() -> float:
-        session = MontySession(SMALL)
-        await session.run("1")
-        started = time.perf_counter()
-        result = await session.run(code, FUNCTIONS)
-        assert result.value == 3, result
-        return time.perf_counter() - started
+def test_three_calls_run_at_the_same_time(code: str):
+    async def main() -> None:
+        arrived: list[Any] = []
 
-    assert go(main()) < 0.4
+        async def meet(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            arrived.append(args)
+            await until(lambda: len(arrived) == 3)  # no call ends before all have started
+            return args
+
+        result = await MontySession(SMALL).run(f"import asyncio\n{code}", {"meet": meet})
+        assert result.value == 3, result
+
+    go(main())
 
 
 def test_a_call_without_await_gives_its_result():
@@ -94,8 +102,8 @@ def test_a_call_without_await_gives_its_result():
     ["import os", "import subprocess", "from socket import socket", "import numpy as np", "exec('import ctypes')"],
 )
 def test_imports_outside_the_list_are_refused_with_words(code: str):
-    (said,) = run(code)
-    assert "is not allowed here. Allowed modules: asyncio," in said
+    (error,) = run(code)
+    assert "is not allowed here. Allowed modules: asyncio," in error
 
 
 ESCAPES = [
@@ -120,43 +128,45 @@ ESCAPES = [
 
 @pytest.mark.parametrize("code", ESCAPES)
 def test_nothing_gets_out(code: str):
-    said, after = run(code, "1 + 1")
-    assert "Error" in said, said
-    assert "root:" not in said
+    error, after = run(code, "1 + 1")
+    assert "Error" in error, error
+    assert "root:" not in error
     assert after == "2"
 
 
 BOMBS = [
-    ("while True: pass", "time limit"),
-    ("x = 'a' * 10**9", "MemoryError"),
-    ("l = []\nwhile True: l.append('x' * 100000)", "MemoryError"),
-    ("10 ** 10 ** 8", "MemoryError"),
-    ("def f(n): return f(n + 1)\nf(0)", "RecursionError"),
-    ("while True: print('x' * 1000)", "printed more than 5000"),
-    ("print('x' * 10**7)", "printed more than 5000"),
-    ("import time\ntime.sleep(60)", "sleep"),
-    ("import asyncio\nawait asyncio.sleep(60)", "sleep"),
-    ("x = 1" + " + 1" * 1000, "too long"),
-    ("[[[0] * 1000 for _ in range(1000)] for _ in range(1000)]", "Error"),
+    ("while True: pass", SHORT, "time limit"),
+    ("x = 'a' * 10**9", SMALL, "MemoryError"),
+    ("l = []\nwhile True: l.append('x' * 100000)", SMALL, "MemoryError"),
+    ("10 ** 10 ** 8", SMALL, "MemoryError"),
+    ("def f(n): return f(n + 1)\nf(0)", SMALL, "RecursionError"),
+    ("while True: print('x' * 1000)", SHORT, "printed more than 5000"),
+    ("print('x' * 10**7)", SMALL, "printed more than 5000"),
+    ("import time\ntime.sleep(60)", SHORT, "sleep"),
+    ("import asyncio\nawait asyncio.sleep(60)", SHORT, "sleep"),
+    ("x = 1" + " + 1" * 1000, SMALL, "too long"),
+    ("[[[0] * 1000 for _ in range(1000)] for _ in range(1000)]", SMALL, "Error"),
 ]
 
 
-@pytest.mark.parametrize(("code", "says"), BOMBS, ids=range(len(BOMBS)))
-def test_bombs_are_stopped_and_the_variables_stay(code: str, says: str):
-    started = time.monotonic()
-    before, said, after = run("kept = 7", code, "kept")
-    assert before == "(no output)"
-    assert says in said, said
-    assert len(said) < 8_000
-    assert after == "7"
-    assert time.monotonic() - started < 10
+@pytest.mark.parametrize(("code", "limits", "says"), BOMBS, ids=range(len(BOMBS)))
+def test_bombs_are_stopped_and_the_variables_stay(code: str, limits: SandboxLimits, says: str):
+    async def main() -> None:
+        session = MontySession(SMALL)
+        await session.run("kept = 7")
+        session.limits = limits
+        stopped = (await session.run(code)).text(3_000)
+        assert says in stopped, stopped
+        assert len(stopped) < 8_000
+        session.limits = SMALL
+        assert (await session.run("kept")).value == 7
+
+    go(main())
 
 
 def test_a_catastrophic_regex_ends():
-    started = time.monotonic()
-    run("import re\nre.match('(a+)+$', 'a' * 40 + 'b')")
-    run("import re\nre.match('(a|aa)+$', 'a' * 5000 + 'b')")
-    assert time.monotonic() - started < 10
+    run("import re\nre.match('(a+)+$', 'a' * 40 + 'b')", limits=SHORT)
+    run("import re\nre.match('(a|aa)+$', 'a' * 5000 + 'b')", limits=SHORT)
 
 
 def test_a_work_folder_is_all_there_is(tmp_path: Path):
@@ -179,34 +189,45 @@ def test_a_work_folder_is_all_there_is(tmp_path: Path):
 
 
 def test_what_a_function_raises_gets_out_and_cancelling_stops_it():
+    started: list[str] = []
+
     async def broken(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         raise KeyError("ours")
+
+    async def endless(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        started.append("endless")
+        await asyncio.sleep(3600)
 
     async def main() -> None:
         session = MontySession(SMALL)
         with pytest.raises(KeyError):
             await session.run("broken()", {"broken": broken})
-        task = asyncio.ensure_future(session.run("slow(1)", {"slow": lambda a, n: asyncio.sleep(60)}))
-        await asyncio.sleep(0.2)
-        started = time.monotonic()
+        task = asyncio.ensure_future(session.run("endless()", {"endless": endless}))
+        await until(lambda: started)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < 5
         assert (await session.run("1 + 1")).value == 2
 
     go(main())
 
 
-def test_100_runs_per_second():
-    async def main() -> float:
+@pytest.mark.no_cover  # its time is measured
+def test_a_run_takes_less_time_than_starting_a_python_process():
+    """About 100 runs a second on a quiet machine; compared with a process, because a busy one slows down both."""
+
+    async def main() -> tuple[float, float]:
         await MontySession().run("1")
-        best = 0.0
+        best_run = best_start = float("inf")
         for _ in range(5):
             started = time.perf_counter()
-            for number in range(50):
+            subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)  # noqa: ASYNC221
+            best_start = min(best_start, time.perf_counter() - started)
+            started = time.perf_counter()
+            for number in range(20):
                 assert (await MontySession().run(f"sum(range({number}))")).error == ""
-            best = max(best, 50 / (time.perf_counter() - started))
-        return best
+            best_run = min(best_run, (time.perf_counter() - started) / 20)
+        return best_run, best_start
 
-    assert go(main()) > 100
+    run_seconds, start_seconds = go(main())
+    assert run_seconds < start_seconds

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
+_WAKE_SECONDS = 0.2
+"""How often reading a line from the user is interrupted to handle signals."""
 
 
 def exit_at_once(code: int, clean_up: Callable[[], None] | None = None) -> NoReturn:
@@ -53,6 +55,14 @@ class _Handler:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         raise NotImplementedError
+
+
+def _has_alarm() -> bool:
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+def _do_nothing(number: int, frame: FrameType | None) -> None:
+    """A handler whose only effect is that system calls return."""
 
 
 class RaiseOnce(_Handler):
@@ -89,6 +99,17 @@ class HoldBack(_Handler):
         self._allowed = False
         self._pending = False
 
+    def __enter__(self) -> Self:
+        if _has_alarm():
+            signal.signal(signal.SIGALRM, _do_nothing)
+        return super().__enter__()
+
+    def __exit__(self, *details: object) -> None:
+        super().__exit__(*details)
+        if _has_alarm():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
     @contextmanager
     def allowed(self) -> Generator[None]:
         """A block that waits for the user: here Ctrl-C raises `KeyboardInterrupt`, once."""
@@ -97,9 +118,14 @@ class HoldBack(_Handler):
             if self._pending:
                 self._pending = False
                 raise KeyboardInterrupt
+            if _has_alarm():
+                # A signal that comes just before the line editor waits for a key would be handled with that key only.
+                signal.setitimer(signal.ITIMER_REAL, _WAKE_SECONDS, _WAKE_SECONDS)
             yield
         finally:
             self._allowed = False
+            if _has_alarm():
+                signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._allowed:
@@ -137,7 +163,7 @@ class StopWork(_Handler):
 def run_async(work: Coroutine[Any, Any, T], runner: asyncio.Runner | None = None) -> T:
     """Like `asyncio.run`, or `runner.run` when the event loop is to be kept.
 
-    Ctrl-C cancels the work, and `KeyboardInterrupt` is raised when it has stopped; a second one ends the process.
+    Ctrl-C cancels the work, and `KeyboardInterrupt` is raised when it has ended; a second one ends the process.
     """
     import asyncio
 
@@ -149,7 +175,7 @@ def run_async(work: Coroutine[Any, Any, T], runner: asyncio.Runner | None = None
     with StopWork() as interrupt:
         used = runner or asyncio.Runner()
         try:
-            return used.run(interruptible())
+            result = used.run(interruptible())
         except asyncio.CancelledError:
             if interrupt.count:
                 raise KeyboardInterrupt from None
@@ -157,3 +183,6 @@ def run_async(work: Coroutine[Any, Any, T], runner: asyncio.Runner | None = None
         finally:
             if runner is None:
                 used.close()
+        if interrupt.count:  # the work was done before it could be cancelled
+            raise KeyboardInterrupt
+        return result

@@ -32,7 +32,7 @@ async def watch_run(args: argparse.Namespace, journal: Journal) -> int:
 async def _under_way(journal: Journal) -> str:
     running = await journal.list(limit=1, status="running", parent="")
     if not running:
-        raise RunNotFoundError("no run is under way; name one to see how it went")
+        raise RunNotFoundError("no run is in progress: name one to see how it went")
     return running[0].run_id
 
 

@@ -1,4 +1,4 @@
-"""Making text shorter with the model's help: what a summary is made from, how it is asked for, what stands in when it fails."""
+"""Summaries by the model: what a summary is made from, how it is asked for, and what replaces it when that fails."""
 
 from __future__ import annotations
 
@@ -17,19 +17,27 @@ from treadle._types.messages import AssistantMessage, Message, SystemMessage, To
 logger = logging.getLogger("treadle")
 
 SUMMARISE = (
-    "You shorten a record so that work on a task can go on without the original. Keep every fact, figure, name, identifier, date and exact "
-    "value that may still be needed, first of all what the task asks for, what was decided and why, what failed, and what is still open. "
+    "You shorten a record so that work on a task can go on without the original. "
+    "Keep every fact, figure, name, identifier, date and exact value that may still be needed, "
+    "first of all what the task asks for, what was decided and why, what failed, and what is still open. "
     "Leave out pleasantries and repetition. "
-    "If the record begins with an earlier summary, carry what it says over into yours. {hint} Write at most {words} words."
+    "If the record begins with an earlier summary, carry what it says over into yours. "
+    "{hint} Write at most {words} words."
 )
 HINTS = {
-    "react_iteration": "It is the work of an agent with its tools: keep the latest line of reasoning and every result the answer rests on.",
+    "react_iteration": (
+        "It is the work of an agent with its tools: "
+        "keep the latest line of reasoning and every result the answer rests on."
+    ),
     "planner_input": "A plan will be made from it: keep the goals, the constraints and what is known already.",
-    "step_dependency": "It is the result of one step that a later step builds on: keep the result itself, exactly, before anything else.",
+    "step_dependency": (
+        "It is the result of one step that a later step builds on: "
+        "keep the result itself, exactly, before anything else."
+    ),
     "general": "It is a conversation: keep what the user wants, what was answered, and what was agreed.",
 }
-_LEFT_OUT = re.compile(r"\[(\d+) earlier messages were left out[^\]]*\]")
-_SMALLEST = 600
+_OMITTED = re.compile(r"\[(\d+) earlier messages were left out[^\]]*\]")
+_MIN_LIMIT = 600
 """Tokens. In a window smaller than this a summary costs more than it saves."""
 
 
@@ -42,25 +50,25 @@ async def condense(run: RunContext, text: str, *, hint: str, tokens: int) -> str
 
 
 async def summarise(run: RunContext, text: str, *, hint: str, tokens: int) -> str:
-    """What the model makes of the text; empty when it cannot be had."""
-    room = run.token_limit
-    if room is not None and room < _SMALLEST:
+    """A summary of the text by the model; empty when there is none."""
+    limit = run.token_limit
+    if limit is not None and limit < _MIN_LIMIT:
         return ""
-    # The request must fit as well: what is said above the text, and the answer, are the other part of the room.
-    source = text if room is None else cut(text, chars_for(run, text, int(room * 0.6)))
-    task = cut(run.state.question, 1_000 if room is None else room // 4)
-    words = (
+    # The request must fit as well: the instructions and the answer take the other part of the limit.
+    source = text if limit is None else cut(text, chars_for(run, text, int(limit * 0.6)))
+    task = cut(run.state.question, 1_000 if limit is None else limit // 4)
+    instructions = (
         run.prompts.get("context_summary", SUMMARISE)
         .replace("{hint}", HINTS.get(hint, hint))
         .replace("{words}", str(tokens * 2 // 3))
     )
     try:
         # A model that thinks first would spend a small allowance on that alone.
-        most = None if run.model.profile.reasoning else max(64, tokens)
-        messages = [SystemMessage(words), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")]
-        reply = await run.ask("compaction", messages, max_tokens=most)
+        max_tokens = None if run.model.profile.reasoning else max(64, tokens)
+        messages = [SystemMessage(instructions), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")]
+        reply = await run.ask("compaction", messages, max_tokens=max_tokens)
     except (ModelError, BudgetExhaustedError):
-        logger.warning("a summary could not be had", exc_info=True)
+        logger.warning("could not get a summary: the messages are cut or omitted instead", exc_info=True)
         return ""
     return reply.text.strip()
 
@@ -71,19 +79,19 @@ def chars_for(run: RunContext, text: str, tokens: int) -> int:
     return int(tokens * run.estimator.ratio * len(text) / size)
 
 
-def record_of(messages: Sequence[Message], limit: int) -> str:
-    """Messages as a text to be summarised, of about `limit` characters. Long ones are cut, short ones and earlier summaries are not."""
-    texts = [_told(message) for message in messages]
-    summaries = {place for place, message in enumerate(messages) if is_summary(message)}
-    left = limit - sum(len(texts[place]) for place in summaries)
-    share = _share([len(text) for place, text in enumerate(texts) if place not in summaries], left)
-    return "\n\n".join(text if place in summaries else cut(text, share) for place, text in enumerate(texts))
+def transcript_of(messages: Sequence[Message], limit: int) -> str:
+    """Messages as a text of about `limit` characters. Long ones are cut, short ones and earlier summaries are not."""
+    texts = [_as_text(message) for message in messages]
+    summaries = {index for index, message in enumerate(messages) if is_summary(message)}
+    left = limit - sum(len(texts[index]) for index in summaries)
+    length = _common_length([len(text) for index, text in enumerate(texts) if index not in summaries], left)
+    return "\n\n".join(text if index in summaries else cut(text, length) for index, text in enumerate(texts))
 
 
-def _share(lengths: Sequence[int], limit: int) -> int:
+def _common_length(lengths: Sequence[int], limit: int) -> int:
     """The length to which the long ones must be cut so that all fit into the limit together."""
-    for place, length in enumerate(sorted(lengths)):
-        share = limit // (len(lengths) - place)
+    for index, length in enumerate(sorted(lengths)):
+        share = limit // (len(lengths) - index)
         if length > share:
             return max(share, 100)
         limit -= length
@@ -94,32 +102,32 @@ def is_summary(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.kind == "summary"
 
 
-def left_out(messages: Sequence[Message], limit: int) -> str:
-    """What stands in for messages when there is no summary: the summaries they held, and what else is missing."""
-    kept: list[str] = []
+def omission_note(messages: Sequence[Message], limit: int) -> str:
+    """What replaces messages when there is no summary: the summaries among them, and how many others are missing."""
+    summaries: list[str] = []
     count = 0
     tools: Counter[str] = Counter()
     for message in messages:
         if isinstance(message, UserMessage) and is_summary(message):
             text = text_of(message.content)
-            count += sum(int(found) for found in _LEFT_OUT.findall(text))
-            kept.append(_LEFT_OUT.sub("", text).strip())
+            count += sum(int(number) for number in _OMITTED.findall(text))
+            summaries.append(_OMITTED.sub("", text).strip())
         else:
             count += 1
             if isinstance(message, ToolMessage):
                 tools[message.name] += 1
     called = ", ".join(f"{name} ({times})" for name, times in tools.most_common(5))
     marker = f"[{count} earlier messages were left out to save room{'; tools called: ' + called if called else ''}]"
-    text = "\n".join(text for text in kept if text)
+    text = "\n".join(text for text in summaries if text)
     return (cut(text, max(0, limit - len(marker) - 1)) + "\n" + marker).strip()
 
 
-def _told(message: Message) -> str:
+def _as_text(message: Message) -> str:
     match message:
         case AssistantMessage():
             calls = message.calls if message.dialect == "native" else ()  # in a text dialect they stand in the text
-            told = "; ".join(f"{call.name}({msgspec.json.encode(call.args).decode()})" for call in calls)
-            return f"Agent: {message.text} {'calls ' + told if told else ''}".strip()
+            called = "; ".join(f"{call.name}({msgspec.json.encode(call.args).decode()})" for call in calls)
+            return f"Agent: {message.text} {'calls ' + called if called else ''}".strip()
         case ToolMessage():
             return f"{'Error' if message.error else 'Result'} of {message.name}: {text_of(message.content)}"
         case UserMessage():

@@ -1,7 +1,7 @@
-"""Context guard (L80 to L84): keeps every request of the loop within its room.
+"""ContextGuard: keeps every request of the loop within its limit of tokens.
 
-Over-long single messages are cut first; then the oldest turns are replaced by a summary; then they are left out. It works
-in large steps, down to about half the room, so that the prefix stays as it is for many rounds.
+Long single messages are cut first; then the oldest turns are replaced by a summary; then they are omitted. It works in
+large steps, down to about half the limit, so that the prefix stays as it is for many rounds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.requests.estimate import size_of
-from treadle._plugins.guards.compaction import chars_for, is_summary, left_out, record_of, summarise
+from treadle._plugins.guards.compaction import chars_for, is_summary, omission_note, summarise, transcript_of
 from treadle._plugins.state_queries import last_note
 from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
@@ -19,10 +19,12 @@ from treadle._types.state import groups
 from treadle._types.state_values import Entry
 
 SUMMARY = "Summary of what came before:\n"
-_SHORTEST = 100
-"""Tokens. No message is cut to less than that."""
-_SMALLEST_ROOM = 1_000
+_MIN_MESSAGE_TOKENS = 100
+"""No message is cut to less than that."""
+_MIN_LEARNT_LIMIT = 1_000
 """Tokens. No overflow makes us believe in a smaller window."""
+_LEARNT = "room"
+"""The key of the note with the limit that an overflow has taught: the one that journals of version 0.1 have."""
 
 
 class ContextGuard(Plugin):
@@ -39,12 +41,12 @@ class ContextGuard(Plugin):
         await self.fit(run, hint="general", full=0.75)
 
     async def before_round(self, run: RunContext) -> None:
-        if _bounded(run):
+        if _has_limit(run):
             await self.fit(run)
 
     async def after_round(self, run: RunContext) -> None:
         # The limit may be reached now: the forced answer is asked for without another round.
-        if _bounded(run):
+        if _has_limit(run):
             await self.fit(run)
 
     async def before_finish(self, run: RunContext, answer: str) -> str:
@@ -54,33 +56,33 @@ class ContextGuard(Plugin):
 
     async def on_overflow(self, run: RunContext, error: ContextOverflowError) -> bool:
         used = run.next_request_tokens()
-        room = room_of(run)
-        if room is None or used < room:  # the provider knows better than our table or our estimate
-            room = used
-            await run.emit(Noted(self.name, {"room": max(int(used * 0.9), _SMALLEST_ROOM)}))
-        return await self._shrink(run, room, "react_iteration")
+        limit = token_limit_of(run)
+        if limit is None or used < limit:  # the provider knows better than our table or our estimate
+            limit = used
+            await run.emit(Noted(self.name, {_LEARNT: max(int(used * 0.9), _MIN_LEARNT_LIMIT)}))
+        return await self._shrink(run, limit, "react_iteration")
 
     async def fit(self, run: RunContext, *, hint: str = "react_iteration", full: float = 0.95) -> None:
-        room = room_of(run)
-        if room is not None and run.next_request_tokens() > room * full:
-            await self._shrink(run, room, hint)
+        limit = token_limit_of(run)
+        if limit is not None and run.next_request_tokens() > limit * full:
+            await self._shrink(run, limit, hint)
 
-    async def _shrink(self, run: RunContext, room: int, hint: str) -> bool:
+    async def _shrink(self, run: RunContext, limit: int, hint: str) -> bool:
         """Make the next request shorter. False when nothing more can be done."""
         before = run.next_request_tokens()
-        await self._cut_long(run, room // 8)
-        await self._unpin(run, room)
-        if run.next_request_tokens() > room * 0.75:
-            await self._compact(run, room, hint)
+        await self._cut_long(run, limit // 8)
+        await self._unpin(run, limit)
+        if run.next_request_tokens() > limit * 0.75:
+            await self._compact(run, limit, hint)
         for keep in (self.keep, 1, 0):
-            if run.next_request_tokens() > room * 0.9:
-                await self._leave_out(run, keep, room)
-                await self._cut_long(run, room // 16, pins=False)
+            if run.next_request_tokens() > limit * 0.9:
+                await self._omit(run, keep, limit)
+                await self._cut_long(run, limit // 16, pins=False)
         return run.next_request_tokens() < before
 
     async def _cut_long(self, run: RunContext, length: int, *, pins: bool = True) -> None:
         """Cut every message of more than twice this length to it; the question never."""
-        length = max(length, _SHORTEST)
+        length = max(length, _MIN_MESSAGE_TOKENS)
         replaced: dict[int, Content] = {}
         for entry in run.state.window:
             message = entry.message
@@ -101,10 +103,10 @@ class ContextGuard(Plugin):
                 ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason="cut")
             )
 
-    async def _unpin(self, run: RunContext, room: int) -> None:
-        """Pins over half the room: only the question and the newest interrupt stay pinned."""
+    async def _unpin(self, run: RunContext, limit: int) -> None:
+        """When pinned messages take over half the limit, only the question and the newest interrupt stay pinned."""
         pinned = [entry for entry in run.state.window if is_pinned(entry)]
-        if run.estimator.of_size(_size(pinned)) <= room // 2:
+        if run.estimator.of_size(_size(pinned)) <= limit // 2:
             return
         interrupts = [entry.seq for entry in pinned if entry.component != "question"]
         if len(interrupts) > 1:
@@ -114,32 +116,35 @@ class ContextGuard(Plugin):
             )
             await run.emit(event)
 
-    async def _compact(self, run: RunContext, room: int, hint: str) -> None:
-        """Replace as many of the oldest turns by a summary as it takes to come down to the goal."""
-        length = room // 8
-        surplus = run.next_request_tokens() + length - room * self.goal
+    async def _compact(self, run: RunContext, limit: int, hint: str) -> None:
+        """Replace the oldest turns by a summary, as many as it takes to come down to the goal."""
+        length = limit // 8
+        surplus = run.next_request_tokens() + length - limit * self.goal
         covered: list[Entry] = []
-        old = self._old(run, self.keep)
-        for place, unit in enumerate(old):
-            if surplus <= 0 and not any(is_summary(later[0].message) for later in old[place:]):  # never two of them
+        removable = self._removable(run, self.keep)
+        for index, group in enumerate(removable):
+            # An earlier summary always goes into the new one: there are never two.
+            if surplus <= 0 and not any(is_summary(later[0].message) for later in removable[index:]):
                 break
-            covered += unit
-            surplus -= run.estimator.of_size(_size(unit))
+            covered += group
+            surplus -= run.estimator.of_size(_size(group))
         messages = [entry.message for entry in covered]
         if all(map(is_summary, messages)):
             return
-        text = record_of(messages, int(room * 0.6 * run.estimator.ratio))
+        text = transcript_of(messages, int(limit * 0.6 * run.estimator.ratio))
         summary = await summarise(run, text, hint=hint, tokens=length) if self.summarise else ""
         if summary:
             await self._replace(run, covered, SUMMARY + cut(summary, chars_for(run, summary, length)), "compacted")
         else:
-            await self._replace(run, covered, left_out(messages, int(length * run.estimator.ratio)), "truncated")
+            await self._replace(run, covered, omission_note(messages, int(length * run.estimator.ratio)), "truncated")
 
-    async def _leave_out(self, run: RunContext, keep: int, room: int) -> None:
-        covered = [entry for unit in self._old(run, keep) for entry in unit]
+    async def _omit(self, run: RunContext, keep: int, limit: int) -> None:
+        covered = [entry for group in self._removable(run, keep) for entry in group]
         messages = [entry.message for entry in covered]
         if not all(map(is_summary, messages)):
-            await self._replace(run, covered, left_out(messages, int(room // 8 * run.estimator.ratio)), "truncated")
+            await self._replace(
+                run, covered, omission_note(messages, int(limit // 8 * run.estimator.ratio)), "truncated"
+            )
         elif covered and not keep:
             await self._replace(run, covered, "", "truncated")
 
@@ -152,28 +157,28 @@ class ContextGuard(Plugin):
         covers = tuple(entry.seq for entry in covered)
         await run.emit(ContextCompacted(covers, summary, original_messages=count, kept_messages=kept, reason=reason))
 
-    def _old(self, run: RunContext, keep: int) -> list[list[Entry]]:
+    def _removable(self, run: RunContext, keep: int) -> list[list[Entry]]:
         """The groups that may go, oldest first: not pinned, and not among those with the latest `keep` messages."""
-        units = list(groups(run.state.window))
+        removable = list(groups(run.state.window))
         latest: list[list[Entry]] = []
-        while units and sum(map(len, latest)) < keep:
-            latest.insert(0, units.pop())
-        units += [unit for unit in latest if is_summary(unit[0].message)]  # which is never recent: what it tells is old
-        return [unit for unit in units if not any(map(is_pinned, unit))]
+        while removable and sum(map(len, latest)) < keep:
+            latest.insert(0, removable.pop())
+        removable += [group for group in latest if is_summary(group[0].message)]  # what a summary tells is never recent
+        return [group for group in removable if not any(map(is_pinned, group))]
 
 
-def _bounded(run: RunContext) -> bool:
-    """Whether there may be a limit at all: one that is known, or one that an overflow has taught."""
+def _has_limit(run: RunContext) -> bool:
+    """Whether there may be a limit: a known one, or one that an overflow has taught."""
     return run.counts_tokens or ContextGuard.name in run.state.notes
 
 
-def room_of(run: RunContext) -> int | None:
-    """The room as it is known, or as an overflow has taught it."""
-    learnt = last_note(run.state, ContextGuard.name, "room")
+def token_limit_of(run: RunContext) -> int | None:
+    """The limit of one request in tokens: the known one, or a lower one that an overflow has taught."""
+    learnt = last_note(run.state, ContextGuard.name, _LEARNT)
     if learnt is None:
         return run.token_limit
-    rooms = [room for room in (run.token_limit, learnt) if isinstance(room, int)]
-    return min(rooms) if rooms else None
+    limits = [limit for limit in (run.token_limit, learnt) if isinstance(limit, int)]
+    return min(limits) if limits else None
 
 
 def is_pinned(entry: Entry) -> bool:

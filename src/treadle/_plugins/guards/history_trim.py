@@ -1,4 +1,4 @@
-"""HistoryTrim: drops the oldest messages above a number; in large steps, never between a call and its results, never the question."""
+"""HistoryTrim: drops the oldest messages above a number, in large steps, together with the results of their calls."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ class HistoryTrim(Plugin):
 
 
 def oldest_groups(window: list[Entry], keep: int) -> list[int]:
-    """The `seq` of the oldest messages in whole groups, so many that about `keep` are left. The newest group always stays."""
-    units = list(groups(window))
+    """The `seq` of the oldest messages, in whole groups; about `keep` are left. The newest group always stays."""
     left = len(window)
     dropped: list[int] = []
-    for unit in units[:-1]:
+    for group in list(groups(window))[:-1]:
         if left <= keep:
             break
-        if any(isinstance(entry.message, UserMessage) and entry.message.pinned for entry in unit):
+        if any(isinstance(entry.message, UserMessage) and entry.message.pinned for entry in group):
             continue
-        dropped.extend(entry.seq for entry in unit)
-        left -= len(unit)
+        dropped.extend(entry.seq for entry in group)
+        left -= len(group)
     return dropped

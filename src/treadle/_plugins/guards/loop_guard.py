@@ -1,4 +1,4 @@
-"""LoopGuard: notices, without a model call, a run that repeats itself; tells the model, and stops it in bounded steps."""
+"""LoopGuard: notices a run that repeats itself, without a model call; tells the model, and ends it in bounded steps."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.state_values import Step
 
 NUDGE = (
-    "You have made this call before, and it brings nothing new: {calls}. Use that result: answer with it if it is what the task asks for, "
-    "else do something different."
+    "You have made this call before, and it brings nothing new: {calls}. "
+    "Use that result: answer with it if it is what the task asks for, else do something different."
 )
 AT_ONCE = "You have made this call before and have its result. Use it, or do something else."
-WITHDRAWN = "The same calls came again with nothing new, so these tools are taken away: {tools}. Go on without them, or give the answer."
+WITHDRAWN = (
+    "The same calls came again with nothing new, so these tools are taken away: {tools}. "
+    "Go on without them, or give the answer."
+)
 ANSWER_TINY = "Answer the question now, from what you know."
 """A tiny model takes more words than that for its answer."""
 ANSWER = (
@@ -38,10 +41,11 @@ _OTHER_TRIES = 3
 class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
-    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it must
-    answer: by default 2, 4 and 6. For a small model that decodes under our grammar 1, 2 and 4: it hardly ever gets out of
-    a loop by itself, and pays dearly for each round; its first repetition of a call is not even made. A tiny one answers
-    after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for a job's state, say).
+    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it
+    must answer: by default 2, 4 and 6. For a small model that decodes under our grammar 1, 2 and 4: it hardly ever gets
+    out of a loop by itself, and each round costs it much; its first repetition of a call is not even made. A tiny one
+    answers after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for a job's
+    state, say).
     """
 
     name = "loop_guard"
@@ -58,7 +62,7 @@ class LoopGuard(Plugin):
         self.allow = frozenset(allow)
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        """A small model asks for what it has just got. There is no second result to read, and its next reply is for another tool."""
+        """A small model that asks for a result it has gets no second one; its next reply cannot call that tool."""
         if (
             not small_under_grammar(run)
             or run.model.profile.tiny

@@ -67,7 +67,7 @@ class ToolSelection(Plugin):
 
 
 def _selected(run: RunContext) -> bool:
-    """Whether this run has had its selection or went on without one: its requests changed, not only by tools that were brought."""
+    """Whether the start is behind this run: its requests have changed, other than by tools that a plug-in brought."""
     return any(why != "tools changed: " + BROUGHT for _, why in run.state.breaks)
 
 

@@ -1,7 +1,7 @@
-"""Citations (L72): an answer that rests on retrieved passages names them, `[ID:i]`, and every id it names exists.
+"""Citations: an answer that rests on retrieved passages names them, `[ID:i]`, and every id it names exists.
 
-A passage is an item of the `chunks` list in a tool's JSON result: `{"id", "document", "position", "text"}`, which is what
-the retrieval tool gives. Ids are unique in the run; two tools that use the same id for different passages get new ones.
+A passage is an item of the `chunks` list in a tool's JSON result, `{"id", "document", "position", "text"}`: the result
+of the retrieval tool. Ids are unique in the run; two tools that use one id for different passages get new ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
-from treadle._plugins.memory.citing import checked, without_citations
+from treadle._plugins.memory.citing import repair_citations, without_citations
 from treadle._plugins.state_queries import last_note
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -28,12 +28,14 @@ from treadle._types.state import RunState
 logger = logging.getLogger("treadle")
 
 RULES = (
-    "The passages found have ids. When you write the answer, end each sentence that rests on a passage with its id in the form [ID:i], "
-    "for example [ID:12]; several are written one after the other, at most {most} in a sentence. Cite only ids you have seen, "
-    "leave sentences of your own without one, and write no list of sources."
+    "The passages found have ids. "
+    "When you write the answer, end each sentence that rests on a passage with its id in the form [ID:i], "
+    "for example [ID:12]; several are written one after the other, at most {most} in a sentence. "
+    "Cite only ids you have seen, leave sentences of your own without one, and write no list of sources."
 )
 SECOND_PASS = (
-    "You add citations to an answer. Give the answer back word for word; after each sentence that rests on one of the passages put its id "
+    "You add citations to an answer. "
+    "Give the answer back word for word; after each sentence that rests on one of the passages put its id "
     "in the form [ID:i], at most {most} in a sentence. Change, add and leave out nothing else."
 )
 
@@ -57,12 +59,12 @@ class _Chunk(Struct):
     text: str = ""
 
 
-class _Found(Struct):
+class _Chunks(Struct):
     chunks: list[_Chunk]
 
 
 class Citations(Plugin):
-    """`inline`: the rules go into the conversation with the first passages. `second_pass`: one more call adds the ids."""
+    """`inline`: the rules are added to the conversation with the first passages. `second_pass`: a call adds the ids."""
 
     name = "citations"
 
@@ -72,56 +74,58 @@ class Citations(Plugin):
         self._locks: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-        found = _read(outcome.full if outcome.full is not None else text_of(outcome.content))
-        if found is None:
+        result = _read(outcome.full if outcome.full is not None else text_of(outcome.content))
+        if result is None:
             return outcome
         async with self._locks.setdefault(run, asyncio.Lock()):  # calls side by side must not take the same ids
-            known = passages(run.state)
+            by_id = passages(run.state)
             new: list[Passage] = []
-            for chunk in found.chunks:
-                passage = _numbered(chunk, known, call)
-                if passage.id not in known:
-                    known[passage.id] = passage
+            for chunk in result.chunks:
+                passage = _passage(chunk, by_id, call)
+                if passage.id not in by_id:
+                    by_id[passage.id] = passage
                     new.append(passage)
             if new:
                 await run.emit(Noted(self.name, {"passages": msgspec.to_builtins(new)}))
-        ids = [_numbered(chunk, known, call).id for chunk in found.chunks]
-        return outcome if ids == [chunk.id for chunk in found.chunks] else _renumbered(run, outcome, ids)
+        ids = [_passage(chunk, by_id, call).id for chunk in result.chunks]
+        return outcome if ids == [chunk.id for chunk in result.chunks] else _renumbered(run, outcome, ids)
 
     async def after_round(self, run: RunContext) -> None:
         state = run.state
         if self._inline(run) and passages(state) and not last_note(state, self.name, "told"):
-            words = run.prompts.get("citations", RULES).replace("{most}", str(self.most))
-            await run.emit(Noted(self.name, {"told": True}), MessageAdded(UserMessage(words, kind="note"), self.name))
+            rules = run.prompts.get("citations", RULES).replace("{most}", str(self.most))
+            await run.emit(Noted(self.name, {"told": True}), MessageAdded(UserMessage(rules, kind="note"), self.name))
 
     async def on_answer(self, run: RunContext, answer: str) -> str:
-        known = passages(run.state)
-        if known and not self._inline(run):
+        by_id = passages(run.state)
+        if by_id and not self._inline(run):
             answer = await self._cited(run, answer)
-        answer, cited, removed = checked(answer, known.keys(), self.most)
+        answer, cited, removed = repair_citations(answer, by_id.keys(), self.most)
         if removed:
             logger.warning("citations of passages that do not exist were removed: %s", ", ".join(removed))
-        if known or removed:
-            report = {"cited": msgspec.to_builtins([known[number] for number in cited]), "removed": removed}
+        if by_id or removed:
+            report = {"cited": msgspec.to_builtins([by_id[number] for number in cited]), "removed": removed}
             await run.emit(Noted(self.name, {"report": report}))
         return answer
 
     def _inline(self, run: RunContext) -> bool:
-        # A synthesised answer is written from the trace alone: rules in the conversation would not reach it.
+        # A synthesised answer is written from the trace alone: it would not see rules in the conversation.
         return self.mode == "inline" and run.settings.answer != "synthesize"
 
     async def _cited(self, run: RunContext, answer: str) -> str:
         """The answer with citations by a second pass; as it was if that changed anything else."""
-        words = run.prompts.get("citations_second_pass", SECOND_PASS).replace("{most}", str(self.most))
-        texts = _texts(run)
-        told = "\n\n".join(f"[ID:{number}] {cut(text, 1_200)}" for number, text in texts.items())
+        instructions = run.prompts.get("citations_second_pass", SECOND_PASS).replace("{most}", str(self.most))
+        listed = "\n\n".join(f"[ID:{number}] {cut(text, 1_200)}" for number, text in _texts(run).items())
         if run.token_limit is not None:
-            told = cut(told, chars_for(run, told, run.token_limit // 2))
-        messages: list[Message] = [SystemMessage(words), UserMessage(f"Passages:\n{told}\n\nAnswer:\n{answer}")]
+            listed = cut(listed, chars_for(run, listed, run.token_limit // 2))
+        messages: list[Message] = [
+            SystemMessage(instructions),
+            UserMessage(f"Passages:\n{listed}\n\nAnswer:\n{answer}"),
+        ]
         reply = await run.ask(self.name, messages)
         same = without_citations(reply.text) == without_citations(answer)
         if not same:
-            logger.warning("the second pass changed the answer's words: it goes without citations")
+            logger.warning("the second pass changed the text of the answer: the answer stays without citations")
         return reply.text.strip() if same else answer
 
 
@@ -131,19 +135,19 @@ def passages(state: RunState) -> dict[int, Passage]:
     return {passage.id: passage for passage in msgspec.convert(noted, list[Passage])}
 
 
-def _read(text: str) -> _Found | None:
+def _read(text: str) -> _Chunks | None:
     if not text.startswith("{") or '"chunks"' not in text:
         return None
     try:
-        found = msgspec.json.decode(text, type=_Found)
+        result = msgspec.json.decode(text, type=_Chunks)
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
-    return found if found.chunks else None
+    return result if result.chunks else None
 
 
-def _numbered(chunk: _Chunk, known: dict[int, Passage], call: ToolCall) -> Passage:
-    """The passage as the run knows it; a new one keeps its id if nobody else has it."""
-    for passage in known.values():
+def _passage(chunk: _Chunk, by_id: dict[int, Passage], call: ToolCall) -> Passage:
+    """The passage as the run knows it; a new one keeps its id if no other passage has it."""
+    for passage in by_id.values():
         if (passage.tool, passage.chunk, passage.document, passage.position) == (
             call.name,
             chunk.id,
@@ -151,7 +155,7 @@ def _numbered(chunk: _Chunk, known: dict[int, Passage], call: ToolCall) -> Passa
             chunk.position,
         ):
             return passage
-    number = chunk.id if chunk.id not in known else max(known) + 1
+    number = chunk.id if chunk.id not in by_id else max(by_id) + 1
     return Passage(number, chunk.document, chunk.position, chunk.id, call.name, call.id)
 
 
@@ -165,12 +169,12 @@ def _renumbered(run: RunContext, outcome: ToolOutcome, ids: list[int]) -> ToolOu
 
 
 def _texts(run: RunContext) -> dict[int, str]:
-    """What the passages say, from the log."""
+    """The texts of the passages by id, from the log."""
     texts: dict[int, str] = {}
     for record in run.records:
         event = record.event
         if isinstance(event, ToolDone) and (
-            found := _read(event.full if event.full is not None else text_of(event.content))
+            result := _read(event.full if event.full is not None else text_of(event.content))
         ):
-            texts.update({chunk.id: chunk.text for chunk in found.chunks})
+            texts.update({chunk.id: chunk.text for chunk in result.chunks})
     return texts

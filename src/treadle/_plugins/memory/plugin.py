@@ -1,4 +1,4 @@
-"""Memory (L94): what tools found out for a user is remembered beyond the run, and the most relevant of it comes back."""
+"""Memory: what tools found out for a user is kept beyond the run; the most relevant of it is added to later runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from treadle._types.request import Reply
 from treadle._types.state import RunState
 
 SUMMARISE = (
-    "You write an agent's memory. For each tool call you are shown, say in one or two sentences what was asked of the tool "
+    "You write an agent's memory. "
+    "For each tool call you are shown, say in one or two sentences what was asked of the tool "
     "and what came of it, with the names and figures that matter. No opinion, nothing that is not there."
 )
-RANK = "Choose what helps with the question, most helpful first, by number. Leave out what does not help; an empty list is a good answer."
+RANK = (
+    "Choose what helps with the question, most helpful first, by number. "
+    "Leave out what does not help; an empty list is a good answer."
+)
 _SCHEMA = {
     "type": "object",
     "properties": {"ranking": {"type": "array", "items": {"type": "integer"}}},
@@ -31,11 +35,11 @@ _SCHEMA = {
 }
 SUMMARY = "memory_summary"
 _CANDIDATES = 20
-_MOST_CALLS = 50
+_MAX_CALLS = 50
 
 
 class Memory(Plugin):
-    """Only for runs that say which user they are for. `rank="text"` spends no call: the best matches by words are taken."""
+    """Only for runs that have a user. `rank="text"` spends no model call: the best matches by words are taken."""
 
     name = "memory"
 
@@ -49,16 +53,18 @@ class Memory(Plugin):
         if not user or last_note(run.state, self.name, "recalled") is not None:
             return
         question = standalone_question(run.state)
-        found = await asyncio.to_thread(self.store.search, user, question, _CANDIDATES)
+        memos = await asyncio.to_thread(self.store.search, user, question, _CANDIDATES)
         if self.rank == "model":  # which may see a relation where no word is the same
             latest = await asyncio.to_thread(self.store.all, user, _CANDIDATES)
-            candidates = list({memo.id: memo for memo in (*found, *latest)}.values())[:_CANDIDATES]
-            found = await self._ranked(run, question, candidates, found) if candidates else []
-        if found := found[: self.top]:
-            told = "\n".join(f"- {memo.summary} (for the question: {memo.question[:200]})" for memo in found)
-            message = UserMessage(f"From earlier work for this user, which may or may not help:\n{told}", kind="note")
+            candidates = list({memo.id: memo for memo in (*memos, *latest)}.values())[:_CANDIDATES]
+            memos = await self._ranked(run, question, candidates, memos) if candidates else []
+        if memos := memos[: self.top]:
+            recalled = "\n".join(f"- {memo.summary} (for the question: {memo.question[:200]})" for memo in memos)
+            message = UserMessage(
+                f"From earlier work for this user, which may or may not help:\n{recalled}", kind="note"
+            )
             await run.emit(
-                Noted(self.name, {"recalled": [memo.id for memo in found]}), MessageAdded(message, self.name)
+                Noted(self.name, {"recalled": [memo.id for memo in memos]}), MessageAdded(message, self.name)
             )
 
     async def on_end(self, run: RunContext, result: RunResult) -> None:
@@ -66,7 +72,7 @@ class Memory(Plugin):
         if not user or result.stop_reason not in ("answer", "final_tool", "limit", "stuck"):
             return
         state = run.state
-        for step in state.steps[-_MOST_CALLS:]:
+        for step in state.steps[-_MAX_CALLS:]:
             if step.call_id not in _summaries(state):
                 opening = f"The question was:\n{state.question}"
                 thread = Thread(run, SUMMARY, run.prompts.get(SUMMARY, SUMMARISE), opening)
@@ -80,7 +86,7 @@ class Memory(Plugin):
         await asyncio.to_thread(self.store.add, memos)
 
     async def _ranked(self, run: RunContext, question: str, candidates: list[Memo], by_words: list[Memo]) -> list[Memo]:
-        """By the model's choice; by words if it makes none that can be read."""
+        """The memos the model chooses; those found by words if its reply cannot be read."""
         listed = "\n".join(f"{number}. {memo.summary}" for number, memo in enumerate(candidates))
         messages: list[Message] = [
             SystemMessage(run.prompts.get("memory_rank", RANK)),
@@ -88,7 +94,7 @@ class Memory(Plugin):
         ]
 
         def parse(raw: dict[str, Any]) -> list[Memo]:
-            return [candidates[place] for place in dict.fromkeys(raw["ranking"]) if 0 <= place < len(candidates)]
+            return [candidates[index] for index in dict.fromkeys(raw["ranking"]) if 0 <= index < len(candidates)]
 
         async def ask(conversation: Any, **options: Any) -> Reply:
             return await run.ask("memory_rank", conversation, **options)
@@ -105,5 +111,5 @@ def _user(run: RunContext) -> str:
 
 
 def _summaries(state: RunState) -> dict[str, str]:
-    """What was said about each call, by its id."""
+    """The summary of each call, by its id."""
     return {note["call"]: note["summary"] for note in state.notes.get(SUMMARY, []) if "call" in note}

@@ -1,4 +1,4 @@
-"""Where memories are kept: one SQLite file with a full-text index, each memory under its user."""
+"""MemoryStore: one SQLite file with a full-text index, each memory under its user."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from treadle._types.paths import state_folder
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS memories(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT UNIQUE, user TEXT NOT NULL, agent TEXT NOT NULL, question TEXT NOT NULL,
-    answer TEXT NOT NULL, summary TEXT NOT NULL, created REAL NOT NULL);
+    id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT UNIQUE, user TEXT NOT NULL, agent TEXT NOT NULL,
+    question TEXT NOT NULL, answer TEXT NOT NULL, summary TEXT NOT NULL, created REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS memories_of ON memories(user, id);
-CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(summary, question, tokenize = "porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(
+    summary, question, tokenize = "porter unicode61 remove_diacritics 2");
 """
 _FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created"
-_MOST_WORDS = 40
+_MAX_WORDS = 40
 _IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
 
 
@@ -43,13 +44,14 @@ class MemoryStore:
         self.path = Path(path) if path is not None else state_folder() / "memory.db"
 
     def add(self, memos: Mapping[str, Memo]) -> None:
-        """Remember, each under the name of what it is about: the same is not remembered twice."""
+        """Store memos by the name of their source: one that is there already is not stored again."""
         if not memos:
             return
         with self._connected() as db:
             for source, memo in memos.items():
                 done = db.execute(
-                    "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (
                         source,
                         memo.user,
@@ -61,12 +63,12 @@ class MemoryStore:
                     ),
                 )
                 if done.rowcount > 0:
-                    words = (done.lastrowid, _spaced(memo.summary), _spaced(memo.question))
-                    db.execute("INSERT INTO memory_words(rowid, summary, question) VALUES (?, ?, ?)", words)
+                    row = (done.lastrowid, _spaced(memo.summary), _spaced(memo.question))
+                    db.execute("INSERT INTO memory_words(rowid, summary, question) VALUES (?, ?, ?)", row)
 
     def search(self, user: str, query: str, limit: int = 3) -> list[Memo]:
         """This user's memories that share words with the query, best first."""
-        words = list(dict.fromkeys(re.findall(r"\w+", _spaced(query.lower()))))[:_MOST_WORDS]
+        words = list(dict.fromkeys(re.findall(r"\w+", _spaced(query.lower()))))[:_MAX_WORDS]
         if not words or not self.path.exists():
             return []
         with self._connected() as db:
@@ -88,7 +90,7 @@ class MemoryStore:
             return [Memo(*row) for row in rows]
 
     def forget(self, user: str) -> int:
-        """Remove everything about a user; how much it was."""
+        """Remove everything about a user; returns how many memories it was."""
         if not self.path.exists():
             return 0
         with self._connected() as db:
@@ -105,5 +107,5 @@ class MemoryStore:
 
 
 def _spaced(text: str) -> str:
-    """Ideographs as words of their own: the index knows words by the blanks between them."""
+    """The text with each ideograph as a word of its own: the index splits words at blanks."""
     return _IDEOGRAPH.sub(r" \1 ", text)

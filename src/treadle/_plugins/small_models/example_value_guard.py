@@ -1,4 +1,4 @@
-"""ExampleValueGuard: a small model that lacks an id or a date takes the example in a tool's description. The call is refused."""
+"""ExampleValueGuard: refuses a call in which a small model uses the example of a tool's description as the value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECTION = (
 
 
 class ExampleValueGuard(Plugin):
-    """Looks at values with a digit (ids, dates), which nobody guesses rightly. The next reply is for another tool; the same
+    """Checks values with a digit (ids, dates), which cannot be guessed. The next reply is for another tool. The same
     call goes through when it is made again, as the example may be what is meant."""
 
     name = "example_value_guard"

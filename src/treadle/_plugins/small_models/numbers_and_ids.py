@@ -15,7 +15,7 @@ _ALWAYS_FINE = 12
 _UNIT_FACTORS = frozenset(map(Decimal, (24, 30, 52, 60, 100, 180, 360, 365, 366, 1000, 3600)))
 """Hours of a day, days of a month and a year, per cent, degrees, grams of a kilogram: they need no source."""
 _MAX_NUMBERS = 60
-"""With more numbers than this in the sources nearly everything follows from two; and of a long text only so many are checked."""
+"""With more numbers in the sources, nearly every one follows from two; of a long text only so many are checked."""
 
 
 def ids(text: str) -> list[str]:
@@ -36,7 +36,7 @@ def numbers(text: str) -> list[Decimal]:
 
 
 def unsourced_number(text: str, sources: Iterable[str]) -> str:
-    """The first number in a text that is in no source and does not follow from two that are; empty when there is none."""
+    """The first number in a text that is in no source and does not follow from two that are; empty if there is none."""
     claimed = [number for number in numbers(text) if number > _ALWAYS_FINE and number not in _UNIT_FACTORS]
     if not claimed:
         return ""

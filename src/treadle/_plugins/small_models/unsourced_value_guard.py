@@ -1,4 +1,4 @@
-"""UnsourcedValueGuard: a small model that lacks a number or an id makes one up. The call or the answer is sent back."""
+"""UnsourcedValueGuard: sends back a call or an answer with a number or an id that a small model has made up."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _MAX_CHARS = 80
 
 
 class UnsourcedValueGuard(Plugin):
-    """Objects to a required argument of a call, and to an answer after calls, with a number or id that is in no source; and to
-    giving up before any call. An answer without a call is otherwise believed: the model may know it.
+    """Objects to a required argument of a call, and to an answer after calls, with a number or an id that is in no
+    source; and to giving up before any call. An answer without a call is otherwise believed: it may be known.
 
-    The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a tiny
-    model are left alone, because it only ever makes one.
+    The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a
+    tiny model are left alone, because it only ever makes one.
     """
 
     name = "unsourced_value_guard"
@@ -70,7 +70,7 @@ class UnsourcedValueGuard(Plugin):
         return UserMessage(objection, kind="note")
 
     def _objection(self, run: RunContext, answer: str) -> str:
-        """What is said against the answer; empty when nothing is."""
+        """The objection to the answer; empty when there is none."""
         state = run.state
         if not state.steps:
             return prompt(run, "untried", UNTRIED) if state.task_successful is False else ""
@@ -81,7 +81,7 @@ class UnsourcedValueGuard(Plugin):
 
 
 def _retraction(state: RunState, component: str) -> MessageRetracted:
-    """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told meanwhile."""
+    """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told."""
     return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
 
 

@@ -1,4 +1,4 @@
-"""Task analysis (L90): before the loop, what is asked for and how the tools may serve it, in the model's own words."""
+"""TaskAnalysis: before the loop, the model says what is asked for and how the tools can help."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class TaskAnalysis(Plugin):
         if state.notes.get(self.name):
             return
         tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in state.tools) or "(none)"
-        words = run.prompts.get("task_analysis", ANALYSE)
+        instructions = run.prompts.get("task_analysis", ANALYSE)
         messages: list[Message] = [
-            UserMessage(f"{words}\n\nTools:\n{tools}\n\nTask:\n{standalone_question(state)}", kind="note")
+            UserMessage(f"{instructions}\n\nTools:\n{tools}\n\nTask:\n{standalone_question(state)}", kind="note")
         ]
         if state.started is not None and state.started.system:
             messages.insert(0, SystemMessage(state.started.system))

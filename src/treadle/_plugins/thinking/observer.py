@@ -1,4 +1,4 @@
-"""Observer (L93): now and then a second look at the work; when it goes nowhere, a correction is added to the conversation."""
+"""Observer: now and then a model call judges the work; when it makes no progress, a correction is added."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from treadle._types.events import MessageAdded, Observed
 from treadle._types.messages import UserMessage
 
 OBSERVE = (
-    "You watch an agent at work and speak up only when it is off course. Given its task, its plan if it has one, and its steps, judge: "
+    "You watch an agent at work and speak up only when it is off course. "
+    "Given its task, its plan if it has one, and its steps, judge: "
     "is it getting closer to the answer, and is it repeating itself? If it is on course, leave the correction empty. "
     "Otherwise write the correction to the agent itself: one or two sentences that say what to do differently."
 )
@@ -40,7 +41,7 @@ class _Verdict(Struct, frozen=True):
 
 
 class Observer(Plugin):
-    """Looks from iteration 2 on, when at least `threshold` iterations have passed since its last correction."""
+    """Judges from iteration 2 on, when at least `threshold` iterations have passed since its last correction."""
 
     name = "observer"
 
@@ -75,7 +76,7 @@ class Observer(Plugin):
         )
 
     def _report(self, run: RunContext) -> str:
-        """What happened since the last look."""
+        """What happened since the last judgement."""
         state = run.state
         seen = last_note(state, self.name, "steps")
         steps = state.steps[seen if isinstance(seen, int) else 0 :]

@@ -1,4 +1,4 @@
-"""Planner (L92): a plan is made before the loop, shown and added to the conversation, and kept up to date."""
+"""Planner: makes a plan before the loop, adds it to the conversation, and keeps it up to date."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from treadle._engine.result import RunResult
 from treadle._plugins.guards.tool_selection import catalogue_line
 from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
-from treadle._types.events import MessageAdded, PlanChanged, PlanStep
+from treadle._types.events import Event, MessageAdded, PlanChanged, PlanStep
 from treadle._types.messages import UserMessage
 
 PLAN = (
-    "You keep the plan for an agent that works with tools. List the few steps, usually two to six, that lead from the task to its answer: "
+    "You keep the plan for an agent that works with tools. "
+    "List the few steps, usually two to six, that lead from the task to its answer: "
     "short, in order, each one something that can be seen to be done. "
     "When you are told what has happened since, give the whole plan again with `done` set for what is finished; "
     "change, add or drop steps only if what happened calls for it."
@@ -34,11 +35,11 @@ _SCHEMA = {
     },
     "required": ["steps"],
 }
-_MOST = 20
+_MAX_STEPS = 20
 
 
 class Planner(Plugin):
-    """Updated after each iteration, and once more after the final answer."""
+    """The plan is updated after each iteration, and once more after the final answer."""
 
     name = "planner"
 
@@ -50,17 +51,17 @@ class Planner(Plugin):
             return
         thread = self._thread(run)
         steps = await thread.fill("Make the plan. Nothing is done yet.", _SCHEMA, _parse, name="plan")
-        words = f"{plan_text(steps)}\n\nWork along this plan. It is kept up to date for you."
+        text = f"{plan_text(steps)}\n\nWork along this plan. It is kept up to date for you."
         await run.emit(
-            PlanChanged(steps), thread.note(iteration=0), MessageAdded(UserMessage(words, kind="note"), self.name)
+            PlanChanged(steps), thread.note(iteration=0), MessageAdded(UserMessage(text, kind="note"), self.name)
         )
 
     async def after_round(self, run: RunContext) -> None:
-        await self._update(run, self._happened(run), tell=True)
+        await self._update(run, self._latest_work(run), tell=True)
 
     async def before_finish(self, run: RunContext, answer: str) -> str:
         await self._update(
-            run, f"{self._happened(run)}\nThe agent proposes this answer:\n{answer[: self.observation_chars]}"
+            run, f"{self._latest_work(run)}\nThe agent proposes this answer:\n{answer[: self.observation_chars]}"
         )
         return answer
 
@@ -83,14 +84,13 @@ class Planner(Plugin):
         steps = await thread.fill(
             f"What happened:\n{happened}\n\nGive the whole plan as it stands now.", _SCHEMA, _parse, name="plan"
         )
-        news = (
-            [MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name)]
-            if tell and steps != state.plan
-            else []
-        )
-        await run.emit(
-            PlanChanged(steps, state.iteration), thread.note(iteration=state.iteration, final=final or None), *news
-        )
+        events: list[Event] = [
+            PlanChanged(steps, state.iteration),
+            thread.note(iteration=state.iteration, final=final or None),
+        ]
+        if tell and steps != state.plan:
+            events.append(MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name))
+        await run.emit(*events)
 
     def _thread(self, run: RunContext) -> Thread:
         tools = "\n".join(catalogue_line(tool) for tool in run.state.tools)
@@ -99,7 +99,7 @@ class Planner(Plugin):
             opening += f"\n\n{plan_text(run.state.plan)}"
         return Thread(run, self.name, run.prompts.get("plan_generation", PLAN), opening)
 
-    def _happened(self, run: RunContext) -> str:
+    def _latest_work(self, run: RunContext) -> str:
         state = run.state
         work = (
             trace(last_round(state), self.observation_chars)
@@ -110,6 +110,7 @@ class Planner(Plugin):
 
 
 def plan_text(steps: tuple[PlanStep, ...]) -> str:
+    """The plan as a list with a box for each step."""
     return "Plan:\n" + "\n".join(
         f"[{'x' if step.done else ' '}] {number}. {step.text}" for number, step in enumerate(steps, 1)
     )
@@ -121,4 +122,4 @@ def _parse(raw: dict[str, Any]) -> tuple[PlanStep, ...]:
     )
     if not steps:
         raise ValueError("the plan has no steps")
-    return steps[:_MOST]
+    return steps[:_MAX_STEPS]

@@ -1,4 +1,4 @@
-"""Reflection (L91): after each round a look at its results, appended for the next step."""
+"""Reflection: after each round a model call judges its results, for the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Question rewriting (L59): in a longer conversation the question is put so that it stands alone."""
+"""QuestionRewrite: in a longer conversation the question is rewritten so that it can be understood alone."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from treadle._types.messages import AssistantMessage, Message, SystemMessage, Us
 from treadle._types.state import RunState
 
 REWRITE = (
-    "You get a conversation and the user's latest question. Write that question so that it can be understood without the conversation: "
-    "put names in place of pronouns, fill in what is left unsaid, turn words like today or last week into dates (today is {today}). "
+    "You get a conversation and the user's latest question. "
+    "Write that question so that it can be understood without the conversation: "
+    "put names in place of pronouns, fill in what is left unsaid, "
+    "turn words like today or last week into dates (today is {today}). "
     "Keep its language and its meaning. If it stands alone already, repeat it. Write the question only."
 )
 _MESSAGE_CHARS = 1_000
-_LATEST = 20
+_MAX_MESSAGES = 20
 
 
 class QuestionRewrite(Plugin):
-    """With more than `above` messages of history. If it fails, the question stays as it was asked."""
+    """Only with more than `above` messages of history. If it fails, the question stays as it was asked."""
 
     name = "rewrite"
 
@@ -36,13 +38,13 @@ class QuestionRewrite(Plugin):
             return
         # The day the run began, not the day it is resumed.
         today = datetime.fromtimestamp(state.created).astimezone().strftime("%A, %d %B %Y")
-        words = run.prompts.get("rewrite", REWRITE).replace("{today}", today)
-        said = "\n".join(line for message in state.started.history[-_LATEST:] if (line := _line(message)))
+        instructions = run.prompts.get("rewrite", REWRITE).replace("{today}", today)
+        conversation = "\n".join(line for message in state.started.history[-_MAX_MESSAGES:] if (line := _line(message)))
         if run.token_limit is not None:
-            said = cut(said, chars_for(run, said, run.token_limit // 2))
+            conversation = cut(conversation, chars_for(run, conversation, run.token_limit // 2))
         messages: list[Message] = [
-            SystemMessage(words),
-            UserMessage(f"Conversation:\n{said}\n\nLatest question:\n{state.question}"),
+            SystemMessage(instructions),
+            UserMessage(f"Conversation:\n{conversation}\n\nLatest question:\n{state.question}"),
         ]
         reply = await run.ask(self.name, messages)
         text = reply.text.strip()

@@ -1,7 +1,7 @@
-"""An adviser's own conversation with the model (planner, observer, reflection ...).
+"""The conversation that an adviser (planner, observer, reflection) has with the model, apart from the loop's.
 
-It only grows, so that each request extends the one before (L85), and it is rebuilt from the log: the last exchange the
-adviser committed to, plus what is new. When it gets too long, or a call failed, it starts again and says so in the log.
+It only grows, so that each request extends the one before, and it is rebuilt from the log: the last exchange that the
+adviser committed, plus what is new. When it gets too long, or a call failed, it starts again and says so in the log.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ BREAK = "break"
 
 
 class Thread:
+    """One adviser's conversation in one run. Make a new one for each exchange: what came before is in the log."""
+
     def __init__(self, run: RunContext, component: str, system: str, opening: str, *, tokens: int = 6_000) -> None:
-        """`opening` is what the model must know whenever the thread starts (again): the task, and how things stand."""
+        """`opening` is what the model must know whenever the conversation starts: the task, and how things stand."""
         self.run = run
         self.component = component
         self.system = system
@@ -46,16 +48,17 @@ class Thread:
 
     def note(self, **data: Any) -> Noted:
         """The event that commits the last exchange: emit it together with what came of it."""
-        said = self._last(ThinkDone)
-        asked = self._last(ThinkStarted, before=said)
-        return Noted(self.component, {"asked": asked, "said": said, **data})
+        reply = self._last(ThinkDone)
+        request = self._last(ThinkStarted, before=reply)
+        return Noted(self.component, {"asked": request, "said": reply, **data})
 
     def _next(self, text: str) -> list[Message]:
         past = self._past()
-        room = int(self.tokens * self.run.estimator.ratio / 2)
+        max_chars = int(self.tokens * self.run.estimator.ratio / 2)
+        text = cut(text, max_chars)
         if past and self.run.estimator.of_size(sum(map(size_of, past))) <= self.tokens:
-            return [*past, UserMessage(cut(text, room), kind="note")]
-        return [SystemMessage(self.system), UserMessage(f"{cut(self.opening, room)}\n\n{cut(text, room)}", kind="note")]
+            return [*past, UserMessage(text, kind="note")]
+        return [SystemMessage(self.system), UserMessage(f"{cut(self.opening, max_chars)}\n\n{text}", kind="note")]
 
     def _past(self) -> list[Message]:
         """The last committed request and its reply."""
@@ -63,37 +66,37 @@ class Thread:
         note = next((note for note in reversed(notes) if "said" in note), None)
         if note is None:
             return []
-        asked, said = self.run.records[int(note["asked"])].event, self.run.records[int(note["said"])].event
-        assert isinstance(asked, ThinkStarted)
-        assert isinstance(said, ThinkDone)
-        return [*_sent(asked), _spoken(said.message)]
+        request, reply = self.run.records[int(note["asked"])].event, self.run.records[int(note["said"])].event
+        assert isinstance(request, ThinkStarted)
+        assert isinstance(reply, ThinkDone)
+        return [*_messages(request), _as_text(reply.message)]
 
     async def _ask(self, messages: Sequence[Message], tools: tuple[ToolSchema, ...] = (), **options: Any) -> Reply:
         last = self._last(ThinkStarted)
         if last >= 0:
             before = self.run.records[last].event
             assert isinstance(before, ThinkStarted)
-            known = _sent(before)
-            if before.tools != tools or known != list(messages[: len(known)]):
+            sent = _messages(before)
+            if before.tools != tools or sent != list(messages[: len(sent)]):
                 await self.run.emit(Noted(self.component, {BREAK: f"{self.component} starts its conversation again"}))
         return await self.run.ask(self.component, messages, tools=tools, **options)
 
     def _last(self, kind: type[ThinkStarted] | type[ThinkDone], before: int | None = None) -> int:
-        """The place of this component's last such record, -1 when there is none."""
+        """The index of this component's last such record, -1 when there is none."""
         records = self.run.records
-        for place in range(len(records) if before is None else before, 0, -1):
-            event = records[place - 1].event
+        for index in range((len(records) if before is None else before) - 1, -1, -1):
+            event = records[index].event
             if isinstance(event, kind) and event.component == self.component:
-                return place - 1
+                return index
         return -1
 
 
-def _sent(asked: ThinkStarted) -> list[Message]:
-    return [sent.message for sent in asked.messages if sent.message is not None]
+def _messages(request: ThinkStarted) -> list[Message]:
+    return [sent.message for sent in request.messages if sent.message is not None]
 
 
-def _spoken(message: AssistantMessage) -> AssistantMessage:
-    """A reply that came as a forced call goes on as the text of its arguments: there is no result to pair it with."""
+def _as_text(message: AssistantMessage) -> AssistantMessage:
+    """A reply that came as a forced call becomes the text of its arguments: there is no result to pair it with."""
     if not message.calls:
         return AssistantMessage(message.text)
     call = message.calls[0]

@@ -231,7 +231,9 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _user_traceback(stderr: str) -> str:
-    """The last traceback, without the lines of our own launcher."""
-    last = stderr.strip().rsplit("Traceback (most recent call last):\n", 1)[-1]
-    lines = [line for line in last.splitlines() if '"<string>"' not in line]
-    return re.sub(r'File "code", line (\d+)(, in <module>)?', r"line \1", "\n".join(lines))
+    """The last traceback that says something, without the lines of our own launcher."""
+    for traceback in reversed(stderr.strip().split("Traceback (most recent call last):\n")):
+        lines = [line for line in traceback.splitlines() if '"<string>"' not in line]
+        if any(line.strip() for line in lines):  # of several processes, one may be killed while it writes
+            return re.sub(r'File "code", line (\d+)(, in <module>)?', r"line \1", "\n".join(lines))
+    return ""

@@ -22,7 +22,7 @@ def allowed(site: Site, **options: object) -> GuardedClient:
 
 def refused(url: str, **options: object) -> str:
     async def main() -> str:
-        client = GuardedClient(timeout=5, **options)  # pyright: ignore[reportArgumentType]
+        client = GuardedClient(timeout=60, **options)  # pyright: ignore[reportArgumentType]
         with pytest.raises(ToolError) as caught:
             await client.get(url)
         return str(caught.value)
@@ -125,7 +125,7 @@ def test_a_server_on_loopback_is_never_reached_unless_allowed():
                 await GuardedClient().get(site.url)
             with pytest.raises(ToolError, match="not a public address"):
                 await GuardedClient(allow_hosts=["127.0.0.1:1"]).get(site.url)
-            assert site.asked == []
+            assert site.requests == []
             for client in (
                 allowed(site),
                 GuardedClient(allow_hosts=["127.0.0.1"]),
@@ -156,7 +156,7 @@ def test_a_redirect_is_judged_like_a_first_request(target: str):
             async with serving({"/go": lambda _: web.Response(status=302, headers={"Location": where})}) as outer:
                 with pytest.raises(ToolError):
                     await allowed(outer).get(f"{outer.url}/go")
-            assert inner.asked == []
+            assert inner.requests == []
 
     asyncio.run(main())
 
@@ -190,8 +190,8 @@ def test_keys_do_not_travel_to_another_host():
             await client.request(
                 "POST", f"{first.url}/a", headers={"Authorization": SECRET, "X-Key": SECRET}, json={"key": SECRET}
             )
-            assert first.asked[0].headers["authorization"] == SECRET
-            (second,) = other.asked
+            assert first.requests[0].headers["authorization"] == SECRET
+            (second,) = other.requests
             assert second.method == "GET"
             assert SECRET not in str(second)
 
@@ -208,11 +208,11 @@ def test_a_name_that_changes_its_address_gains_nothing():
 
     async def main() -> None:
         answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], []]
-        asked: list[str] = []
+        lookups: list[str] = []
 
         async def changing(host: str, port: int) -> list[str]:
-            asked.append(host)
-            return answers[len(asked) - 1]
+            lookups.append(host)
+            return answers[len(lookups) - 1]
 
         async with serving(
             {"/": lambda _: web.Response(text="public", headers={"Connection": "close"})}, "127.0.0.2"
@@ -220,11 +220,11 @@ def test_a_name_that_changes_its_address_gains_nothing():
             client = GuardedClient(resolver=changing, allow_networks=["127.0.0.2/32"])
             url = f"http://rebind.example:{site.port}/"
             assert (await client.get(url)).text == "public"
-            assert asked == ["rebind.example"], "one look-up for check and connection"
+            assert lookups == ["rebind.example"], "one look-up for check and connection"
             for _ in range(3):
                 with pytest.raises(ToolError, match="not a public address"):
                     await client.get(url)
-            assert len(site.asked) == 1
+            assert len(site.requests) == 1
 
     asyncio.run(main())
 
@@ -237,7 +237,7 @@ def test_a_name_that_resolves_inside_is_refused_and_not_connected():
         async with serving({"/": "secret"}) as site:
             with pytest.raises(ToolError, match="not a public address"):
                 await GuardedClient(resolver=inside).get(f"http://innocent.example:{site.port}/")
-            assert site.asked == []
+            assert site.requests == []
 
     asyncio.run(main())
 
@@ -247,14 +247,14 @@ def test_failures_name_the_host_and_never_the_query():
         port = closed.getsockname()[1]
 
     async def main() -> str:
-        client = GuardedClient(allow_private=True, timeout=5)
+        client = GuardedClient(allow_private=True, timeout=60)
         with pytest.raises(ToolError) as caught:
             await client.get(f"http://127.0.0.1:{port}/?key={SECRET}", params={"k": SECRET}, headers={"X": SECRET})
         return str(caught.value)
 
-    said = asyncio.run(main())
-    assert "127.0.0.1" in said
-    assert SECRET not in said
+    message = asyncio.run(main())
+    assert "127.0.0.1" in message
+    assert SECRET not in message
 
 
 def test_an_unknown_name():
@@ -269,7 +269,7 @@ def test_one_session_per_loop_closed_with_it():
         async with serving({"/": "ok"}) as site:
             for _ in range(3):
                 await client.get(site.url)
-            return len({asked.headers["host"] for asked in site.asked})
+            return len({request.headers["host"] for request in site.requests})
 
     client = GuardedClient(allow_private=True)
     assert [asyncio.run(main(client)) for _ in range(3)] == [1, 1, 1]

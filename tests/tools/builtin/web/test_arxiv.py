@@ -13,7 +13,8 @@ from treadle._tools.builtin.web.arxiv import arxiv
 from treadle._types.errors import ToolError
 
 FEED = """<?xml version="1.0" encoding="UTF-8"?>
-<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://arxiv.org/api/query?x" rel="self" type="application/atom+xml"/>
+<feed xmlns="http://www.w3.org/2005/Atom">
+<link href="http://arxiv.org/api/query?x" rel="self" type="application/atom+xml"/>
 <title type="html">ArXiv Query</title>
 <opensearch:totalResults xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">1</opensearch:totalResults>
 <entry><id>http://arxiv.org/abs/2210.03629v3</id><updated>2023-03-10T01:00:32Z</updated><published>2022-10-06T01:00:32Z</published>
@@ -34,7 +35,7 @@ def atom(text: str) -> Any:
 
 
 def test_arxiv():
-    result, asked = ask(
+    result, requests = ask(
         lambda url: arxiv(base_url=f"{url}/api/query"), {"/api/query": atom(FEED)}, query="react: reasoning-acting"
     )
     (paper,) = result.papers
@@ -43,7 +44,7 @@ def test_arxiv():
     assert paper.summary == "While large language models < humans & more."
     assert (paper.authors, paper.published) == (("Shunyu Yao", "Jeffrey Zhao"), "2022-10-06")
     assert (paper.pdf, paper.categories) == ("http://arxiv.org/pdf/2210.03629v3", ("cs.CL", "cs.AI"))
-    assert asked[0].query["search_query"] == "all:react AND all:reasoning-acting"
+    assert requests[0].query["search_query"] == "all:react AND all:reasoning-acting"
 
 
 @pytest.mark.parametrize(
@@ -55,15 +56,15 @@ def test_arxiv():
     ],
 )
 def test_arxiv_ids_and_fields(query: str, sent: dict[str, str]):
-    _, asked = ask(lambda url: arxiv(base_url=url), {"/": atom(FEED)}, query=query)
-    assert sent.items() <= asked[0].query.items()
+    _, requests = ask(lambda url: arxiv(base_url=url), {"/": atom(FEED)}, query=query)
+    assert sent.items() <= requests[0].query.items()
 
 
 def test_arxiv_looks_for_any_word_when_all_find_nothing():
     page = lambda request: web.Response(text=NOTHING if "AND" in request.query["search_query"] else FEED)  # noqa: E731
-    result, asked = ask(lambda url: arxiv(base_url=url), {"/": page}, query="two words")
+    result, requests = ask(lambda url: arxiv(base_url=url), {"/": page}, query="two words")
     assert len(result.papers) == 1
-    assert asked[1].query["search_query"] == "all:two OR all:words"
+    assert requests[1].query["search_query"] == "all:two OR all:words"
 
 
 def test_arxiv_errors():

@@ -33,15 +33,15 @@ BAIDU = {
 
 
 def test_baidu():
-    result, asked = ask(
+    result, requests = ask(
         lambda url: baidu(key=KEY, base_url=url), {"/v2/ai_search/web_search": BAIDU}, query="乌龟" * 50
     )
     assert result.results[0] == Hit(
         "乌龟_百度百科", "https://baike.baidu.com/item/x", "乌龟是爬行动物", "2025-05-01 10:00:00"
     )
-    sent = json.loads(asked[0].body)
+    sent = json.loads(requests[0].body)
     assert sent["messages"] == [{"role": "user", "content": ("乌龟" * 50)[:72]}]
-    assert asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 def test_baidu_error_inside_a_success():

@@ -34,13 +34,13 @@ GOOGLE = {
 def test_google(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_CSE_ID", "engine-1")
-    result, asked = ask(
+    result, requests = ask(
         lambda url: google(base_url=f"{url}/customsearch/v1", language="de", limit=20),
         {"/customsearch/v1": GOOGLE},
         query="tortoise",
     )
     assert result.results == (Hit("Tortoise", "https://a.example/", "A slow animal"), Hit("Hare", "https://b.example/"))
-    assert asked[0].query == {"key": KEY, "cx": "engine-1", "q": "tortoise", "num": "10", "lr": "lang_de"}
+    assert requests[0].query == {"key": KEY, "cx": "engine-1", "q": "tortoise", "num": "10", "lr": "lang_de"}
 
 
 def test_google_finds_nothing():

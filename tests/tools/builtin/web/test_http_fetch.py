@@ -75,9 +75,9 @@ def test_pdf_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPa
     assert answer.artifacts[0].mime == "application/pdf"
 
 
-@pytest.mark.parametrize(("status", "said"), [(404, "HTTP 404"), (500, "HTTP 500"), (429, "too many requests")])
-def test_errors_are_told(status: int, said: str):
-    with pytest.raises(ToolError, match=said):
+@pytest.mark.parametrize(("status", "message"), [(404, "HTTP 404"), (500, "HTTP 500"), (429, "too many requests")])
+def test_errors_are_reported(status: int, message: str):
+    with pytest.raises(ToolError, match=message):
         fetch({"/": lambda _: web.Response(status=status, text="<b>sorry</b>")})
 
 
@@ -86,13 +86,13 @@ def test_the_guard_is_on_by_default():
         async with serving({"/": "inside"}) as site:
             with pytest.raises(ToolError, match="not a public address"):
                 await use(http_fetch(), url=site.url)
-            assert site.asked == []
+            assert site.requests == []
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("localhost:8080/x", "not a public"),
         ("file:/etc/passwd", "only http"),
@@ -100,8 +100,8 @@ def test_the_guard_is_on_by_default():
         ("127.0.0.1", "not a public"),
     ],
 )
-def test_addresses_without_a_scheme(url: str, said: str):
-    with pytest.raises(ToolError, match=said):
+def test_addresses_without_a_scheme(url: str, message: str):
+    with pytest.raises(ToolError, match=message):
         asyncio.run(use(http_fetch(), url=url))
 
 

@@ -10,17 +10,23 @@ from treadle._tools.builtin.web.pubmed import pubmed
 from treadle._types.errors import ToolError
 
 ARTICLES = """<?xml version="1.0" ?>
-<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN" "https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd">
+<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN"
+"https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd">
 <PubmedArticleSet><PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">31978945</PMID>
 <Article PubModel="Print"><Journal><ISSN IssnType="Electronic">1533-4406</ISSN>
-<JournalIssue CitedMedium="Internet"><PubDate><Year>2020</Year><Month>Feb</Month><Day>20</Day></PubDate></JournalIssue>
-<Title>The New England journal of medicine</Title></Journal><ArticleTitle>A novel <i>coronavirus</i> in 2019.</ArticleTitle>
+<JournalIssue CitedMedium="Internet"><PubDate><Year>2020</Year><Month>Feb</Month><Day>20</Day></PubDate>
+</JournalIssue>
+<Title>The New England journal of medicine</Title></Journal>
+<ArticleTitle>A novel <i>coronavirus</i> in 2019.</ArticleTitle>
 <Abstract><AbstractText Label="BACKGROUND" NlmCategory="BACKGROUND">In December 2019&#x2026;</AbstractText>
 <AbstractText Label="RESULTS">Found H<sub>2</sub>.</AbstractText></Abstract>
-<AuthorList CompleteYN="Y"><Author ValidYN="Y"><LastName>Zhu</LastName><ForeName>Na</ForeName><Initials>N</Initials></Author>
+<AuthorList CompleteYN="Y">
+<Author ValidYN="Y">
+<LastName>Zhu</LastName><ForeName>Na</ForeName><Initials>N</Initials></Author>
 <Author><CollectiveName>China Team</CollectiveName></Author></AuthorList></Article></MedlineCitation>
 <PubmedData><ArticleIdList><ArticleId IdType="pubmed">31978945</ArticleId>
-<ArticleId IdType="doi">10.1056/NEJMoa2001017</ArticleId></ArticleIdList></PubmedData></PubmedArticle></PubmedArticleSet>"""
+<ArticleId IdType="doi">10.1056/NEJMoa2001017</ArticleId></ArticleIdList></PubmedData></PubmedArticle>
+</PubmedArticleSet>"""
 
 
 FOUND = {
@@ -31,7 +37,7 @@ FOUND = {
 
 def test_pubmed():
     pages = {"/esearch.fcgi": FOUND, "/efetch.fcgi": lambda _: web.Response(text=ARTICLES, content_type="text/xml")}
-    result, asked = ask(
+    result, requests = ask(
         lambda url: pubmed(base_url=url, key="k", email="a@b.example"), pages, query="novel coronavirus"
     )
     (article,) = result.articles
@@ -44,8 +50,8 @@ def test_pubmed():
         "10.1056/NEJMoa2001017",
         "https://pubmed.ncbi.nlm.nih.gov/31978945/",
     )
-    assert asked[0].query["term"] == "novel coronavirus"
-    assert asked[1].query == {
+    assert requests[0].query["term"] == "novel coronavirus"
+    assert requests[1].query == {
         "db": "pubmed",
         "tool": "treadle",
         "email": "a@b.example",
@@ -57,12 +63,12 @@ def test_pubmed():
 
 
 def test_pubmed_finds_nothing_or_refuses():
-    result, asked = ask(
+    result, requests = ask(
         lambda url: pubmed(base_url=url),
         {"/esearch.fcgi": {"esearchresult": {"count": "0", "idlist": []}}},
         query="xyzzy",
     )
-    assert (result.articles, len(asked)) == ((), 1)
+    assert (result.articles, len(requests)) == ((), 1)
     with pytest.raises(ToolError, match="Empty term"):
         ask(
             lambda url: pubmed(base_url=url),

@@ -84,7 +84,7 @@ WEATHER: dict[str, Any] = {
 
 
 def test_weather_now_and_later():
-    result, asked = ask(lambda url: qweather(key="k", base_url=url), WEATHER, location="beijing", days=2)
+    result, requests = ask(lambda url: qweather(key="k", base_url=url), WEATHER, location="beijing", days=2)
     assert (result.place, result.now.temp, result.now.text, result.now.observed) == (
         "Beijing, China",
         24.0,
@@ -92,20 +92,22 @@ def test_weather_now_and_later():
         "2020-06-30T21:40+08:00",
     )
     assert [(day.date, day.low, day.high) for day in result.forecast] == [("2021-11-15", -1.0, 12.0)] * 2
-    assert [one.path for one in asked] == ["/geo/v2/city/lookup", "/v7/weather/now", "/v7/weather/3d"]
-    assert all(one.headers["x-qw-api-key"] == "k" for one in asked)
-    assert asked[1].query == {"lang": "en", "location": "101010100", "unit": "m"}
+    assert [request.path for request in requests] == ["/geo/v2/city/lookup", "/v7/weather/now", "/v7/weather/3d"]
+    assert all(request.headers["x-qw-api-key"] == "k" for request in requests)
+    assert requests[1].query == {"lang": "en", "location": "101010100", "unit": "m"}
 
 
 def test_weather_without_forecast_and_for_a_week():
-    _, asked = ask(lambda url: qweather(key="k", base_url=url, unit="imperial"), WEATHER, location="116.412345, 39.9")
-    assert (len(asked), asked[0].query["location"], asked[1].query["unit"]) == (2, "116.41,39.90", "i")
+    _, requests = ask(
+        lambda url: qweather(key="k", base_url=url, unit="imperial"), WEATHER, location="116.412345, 39.9"
+    )
+    assert (len(requests), requests[0].query["location"], requests[1].query["unit"]) == (2, "116.41,39.90", "i")
     result, _ = ask(lambda url: qweather(key="k", base_url=url), WEATHER, location="beijing", days=7)
     assert len(result.forecast) == 7
 
 
 @pytest.mark.parametrize(
-    ("pages", "said"),
+    ("pages", "message"),
     [
         ({"*": {"code": "404"}}, "no data for 'nowhere'"),
         ({"*": {"code": "200", "location": []}}, "no place named 'nowhere'"),
@@ -125,8 +127,8 @@ def test_weather_without_forecast_and_for_a_week():
         ),
     ],
 )
-def test_weather_that_cannot_be_had(pages: dict[str, Any], said: str):
-    with pytest.raises(ToolError, match=said):
+def test_weather_that_is_not_available(pages: dict[str, Any], message: str):
+    with pytest.raises(ToolError, match=message):
         ask(lambda url: qweather(key="k", base_url=url), pages, location="nowhere")
 
 

@@ -32,12 +32,12 @@ TAVILY = {
 
 
 def test_tavily():
-    result, asked = ask(lambda url: tavily(key=KEY, base_url=url), {"/search": TAVILY}, query="tortoise")
+    result, requests = ask(lambda url: tavily(key=KEY, base_url=url), {"/search": TAVILY}, query="tortoise")
     assert result == SearchResult(
         "tortoise", (Hit("Tortoise", "https://a.example/", "Slow and steady.", "2026-01-02"),), "A reptile."
     )
-    assert asked[0].headers["authorization"] == f"Bearer {KEY}"
-    assert json.loads(asked[0].body) == {
+    assert requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert json.loads(requests[0].body) == {
         "query": "tortoise",
         "max_results": 5,
         "search_depth": "basic",

@@ -37,12 +37,12 @@ SEARCH = {
 
 
 def test_wikipedia_search():
-    result, asked = ask(
+    result, requests = ask(
         lambda url: wikipedia(base_url=f"{url}/w/api.php", limit=2), {"/w/api.php": SEARCH}, query="slow animal"
     )
     assert [article.title for article in result.articles] == ["Tortoise", "Hare"]
     assert len(result.articles[0].text) <= 3_000
-    query = asked[0].query
+    query = requests[0].query
     assert (query["generator"], query["gsrsearch"], query["gsrlimit"], query["prop"]) == (
         "search",
         "slow animal",
@@ -55,8 +55,8 @@ def test_wikipedia_reads_a_page_in_parts():
     text = "".join(f"[{n}]" for n in range(3_000))
     page = {"query": {"pages": [{"title": "Long", "extract": text, "fullurl": "https://x"}]}}
     make = lambda url: wikipedia(base_url=url, max_chars=10_000)  # noqa: E731
-    first, asked = ask(make, {"/": page}, title="Long")
-    assert asked[0].query["titles"] == "Long"
+    first, requests = ask(make, {"/": page}, title="Long")
+    assert requests[0].query["titles"] == "Long"
     second, _ = ask(make, {"/": page}, title="Long", start=first.articles[0].next_start)
     assert first.articles[0].text + second.articles[0].text == text
     assert second.articles[0].next_start == 0

@@ -38,10 +38,10 @@ QUADRATIC = f'<!DOCTYPE x [<!ENTITY a "{"x" * 100_000}">]><feed>{"&a;" * 1000}</
     "document", [LAUGHS, OUTSIDE, PARAMETER, QUADRATIC], ids=["laughs", "outside", "parameter", "quadratic"]
 )
 def test_entities_are_refused(document: str):
-    begun = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ToolError, match="declares XML entities"):
         ask(lambda url: arxiv(base_url=url), {"/": atom(document)}, query="x")
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - started < 2  # of CPU time; expanding them would take minutes
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ NOT_FOUND = {
 
 
 def test_a_price():
-    result, asked = ask(lambda url: yahoo_finance(base_url=url), {"/v8/finance/chart/AAPL": CHART}, symbol="aapl")
+    result, requests = ask(lambda url: yahoo_finance(base_url=url), {"/v8/finance/chart/AAPL": CHART}, symbol="aapl")
     assert (result.symbol, result.price, result.currency, result.name, result.exchange) == (
         "AAPL",
         187.44,
@@ -74,19 +74,19 @@ def test_a_price():
     assert result.change_percent == 4.8
     assert result.history == (Close("2023-11-10", 186.4), Close("2023-11-14", 187.44))
     assert result.time == "2023-11-14T22:13:20+00:00"
-    assert asked[0].query == {"range": "1mo", "interval": "1d"}
+    assert requests[0].query == {"range": "1mo", "interval": "1d"}
 
 
 def test_a_name_is_looked_up():
-    result, asked = ask(
+    result, requests = ask(
         lambda url: yahoo_finance(base_url=url),
         {"/v1/finance/search": MATCHES, "/v8/finance/chart/AAPL": CHART},
         symbol="Apple Inc",
         period="1y",
     )
     assert result.symbol == "AAPL"
-    assert asked[0].query["q"] == "Apple Inc"
-    assert asked[1].query == {"range": "1y", "interval": "1mo"}
+    assert requests[0].query["q"] == "Apple Inc"
+    assert requests[1].query == {"range": "1y", "interval": "1mo"}
 
 
 def test_an_unknown_symbol_gets_offers_and_no_silent_replacement():
@@ -111,7 +111,7 @@ def test_a_symbol_cannot_leave_its_place_in_the_path():
         {"chart": {"result": [{"meta": {}}]}},
     ],
 )
-def test_prices_that_cannot_be_had(chart: Any):
+def test_prices_that_is_not_available(chart: Any):
     with pytest.raises(ToolError):
         ask(lambda url: yahoo_finance(base_url=url), {"*": chart}, symbol="AAPL")
 

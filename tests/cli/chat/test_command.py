@@ -1,0 +1,123 @@
+"""A chat on a terminal, and from a pipe."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.terminal import Terminal, call, open_gate, script, treadle
+from processes import interruptible, uninterruptible
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+pytest.importorskip("rich")
+
+
+def test_chat_with_an_interrupt_while_it_works(home: Path):
+    model = script(home, call("gate", name="a"), "In euros: **360**.", "You asked about euros.")
+    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate") as screen:
+        screen.wait_for_prompt()
+        screen.type("How much is it?\n")
+        screen.wait_for("waiting at a")
+        screen.type("and in euross\x7f?")
+        screen.wait_for("> and in euros?▏")
+        screen.type("\n")
+        screen.wait_for("sent: and in euros?")
+        open_gate(home, "a")
+        screen.wait_for("In euros: 360.")
+        screen.wait_for("✓ 2 steps")
+        screen.wait_for_prompt()
+        screen.forget()
+        screen.type("What did I ask?\n")
+        screen.wait_for("You asked about euros.")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("/quit\n")
+        assert screen.end() == 0
+    first, second = treadle(home, "runs", "list", "--ids").out.split()[::-1]
+    texts = [
+        r["event"].get("texts")
+        for r in treadle(home, "runs", "show", first, "--json").records
+        if r["event"]["type"] == "injected"
+    ]
+    assert texts == [["and in euros?"]]
+    history = treadle(home, "runs", "show", second, "--json").records[0]["event"]["history"]
+    assert any("and in euros?" in str(message) for message in history)
+
+
+@pytest.mark.parametrize("signals", [interruptible, uninterruptible])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_chat_ctrl_c_stops_the_run_and_the_chat_goes_on(home: Path, signals: Any, at_once: bool):
+    model = script(home, call("gate", name="a"), "here I am")
+    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate", signals=signals) as screen:
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.wait_for("waiting at a")
+        screen.ctrl_c()
+        screen.wait_for("✗ cancelled")
+        screen.wait_for_prompt()
+        screen.forget()
+        screen.type("and now?\n")
+        screen.wait_for("here I am")
+        screen.wait_for("✓")
+        if not at_once:  # else while the program is busy between the answer and its prompt
+            screen.wait_for_prompt()
+        screen.ctrl_c_until("Ctrl-C again leaves")
+        screen.wait_for_prompt()
+        assert screen.ctrl_c_until_end() == 130
+
+
+def test_chat_what_was_typed_but_not_sent_is_still_there(home: Path):
+    model = script(home, call("gate", name="a"), "first", "second")
+    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate") as screen:
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.wait_for("waiting at a")
+        screen.type("half a ")
+        screen.wait_for("half a ")
+        open_gate(home, "a")
+        screen.wait_for("✓ 2 steps")
+        screen.wait_for_prompt("half a ")
+        screen.type("question\n")
+        screen.wait_for("second")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    assert "half a question" in treadle(home, "runs", "show", "last").out
+
+
+def test_chat_leaves_on_ctrl_d(home: Path):
+    with Terminal(home, "chat", "-m", script(home, "x")) as screen:
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+
+
+def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
+    with Terminal(home, "chat", "-m", script(home, "one", "two")) as screen:
+        screen.wait_for_prompt()
+        screen.type("first \\\n")
+        screen.wait_for("… ")
+        screen.type("second\n")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("pasted 1\npasted 2\n")
+        screen.wait_for("two")
+        screen.wait_for_prompt()
+        screen.type("/quit\n")
+        assert screen.end() == 0
+    ids = treadle(home, "runs", "list", "--ids").out.split()
+    questions = [treadle(home, "runs", "show", run, "--json").records[0]["event"]["question"] for run in ids]
+    assert questions == ["pasted 1\npasted 2", "first \nsecond"]
+
+
+def test_chat_goes_on_after_an_error(home: Path):
+    model = script(home, {"error": "bad request", "status": 400}, "fine now")
+    done = treadle(home, "chat", "-m", model, stdin="one\n/model nonsense\ntwo\n")
+    assert done.code == 0
+    assert done.out == "fine now\n"
+    assert "bad request" in done.err
+    assert "'nonsense' names no provider" in done.err

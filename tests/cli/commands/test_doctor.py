@@ -1,0 +1,118 @@
+"""`treadle doctor`, from its arguments to what it prints and keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from models.catalog.servers import EVERYTHING, Server
+from models.loopback import Loopback
+from treadle._cli.main import main
+
+KEY = "sk-very-secret-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "160")
+    logger = logging.getLogger("treadle")
+    before = logger.propagate, list(logger.handlers)
+    yield
+    logger.propagate, logger.handlers[:] = before
+
+
+@contextmanager
+def running(server: Server) -> Iterator[str]:
+    """The command has an event loop of its own: so does the server."""
+    ready, done, url = threading.Event(), threading.Event(), [""]
+
+    async def serve() -> None:
+        async with Loopback(server) as loopback:
+            url[0] = loopback.url
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield url[0]
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with running(Server(EVERYTHING - {"tools"}, entry={"max_model_len": 4096})) as url:
+        assert main(["doctor", url]) == 0
+    out, err = capsys.readouterr()
+    lines = {line.split("  ")[0]: line.split() for line in out.splitlines()}
+    assert lines["tool calls"][2:4] == ["no", "no"]
+    assert lines["JSON schema"][2:4] == ["no", "yes"]
+    assert "the call came as text" in out
+    assert "window: 4096 tokens, says the server" in out
+    assert "dialect: schema (native calls do not work" in out
+    assert "the server has others" in err
+    files = list((tmp_path / "state" / "profiles").iterdir())
+    assert len(files) == 1
+    assert json.loads(files[0].read_text())["dialect"] == "schema"
+    assert str(files[0]) in out
+
+
+def test_json_and_dry_and_no_key_anywhere(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MY_KEY", KEY)
+    server = Server(refuses=("tools",))
+    with running(server) as url:
+        assert main(["doctor", url, "--json", "--dry", "--key-env", "MY_KEY"]) == 0
+        assert main(["doctor", url, "--key-env", "MY_KEY"]) == 0
+    assert server.received[-1].headers["authorization"] == f"Bearer {KEY}"
+    out, err = capsys.readouterr()
+    report = json.loads(out.splitlines()[0])
+    assert report["dialect"] == "schema"
+    assert report["file"] is None
+    assert {found["ability"] for found in report["findings"]} >= {
+        "tool_call",
+        "streaming",
+        "usage",
+        "json_schema",
+        "reasoning",
+    }
+    kept = "".join(path.read_text() for path in (tmp_path / "state" / "profiles").iterdir())
+    assert KEY not in out + err + kept
+
+
+def test_a_server_that_answers_no_question(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with running(Server(refuses=("messages",))) as url:
+        assert main(["doctor", url]) == 1
+    out, _ = capsys.readouterr()
+    assert "messages is not supported here" in out
+    assert "nothing was kept" in out
+    assert not (tmp_path / "state" / "profiles").exists()
+
+
+def test_bad_targets(capsys: pytest.CaptureFixture[str]):
+    assert main(["doctor", "http://127.0.0.1:9"]) == 2
+    assert main(["doctor", "nonsense"]) == 2
+    assert main(["doctor", "http://127.0.0.1:9", "--key-env", "NOT_SET_ANYWHERE"]) == 2
+    _, err = capsys.readouterr()
+    assert "no OpenAI-compatible server at" in err
+    assert "names no provider" in err
+    assert "this variable is not set" in err
+
+
+def test_a_scripted_model_is_probed_but_not_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    script = tmp_path / "script.json"
+    script.write_text('{"script": ["Paris"], "repeat_last": true}')
+    assert main(["doctor", f"scripted:{script}"]) == 0
+    assert "dialect: json" in capsys.readouterr().out
+    assert not (tmp_path / "state" / "profiles").exists()

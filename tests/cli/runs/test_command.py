@@ -1,0 +1,21 @@
+"""`treadle runs` without a run, an action or a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Inside = Callable[..., Any]
+
+
+def test_a_run_that_is_not_there(home: Path, inside: Inside):
+    done = inside("runs", "show", "nowhere")
+    assert (done.code, "there is no run 'nowhere'" in done.err) == (2, True)
+    assert inside("runs", "show", "last").code == 2
+    assert inside("runs").code == 2
+    assert inside("runs", "list", "--journal", "none").code == 2
+    assert inside("runs", "--journal", "other.db", "list").code == 0
+    assert inside("runs", "list", "--journal", "third.db").code == 0
+    assert (home / "other.db").exists()
+    assert (home / "third.db").exists()

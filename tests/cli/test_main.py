@@ -1,0 +1,62 @@
+"""Starting quickly, and what the program says about itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.terminal import environment, treadle
+
+
+def test_debug_shows_where(home: Path):
+    done = treadle(home, "run", "q", "-m", "nonsense", TREADLE_DEBUG="1")
+    assert "Traceback" in done.err
+    assert "UnknownModelError" in done.err
+
+
+Inside = Callable[..., Any]
+
+
+def test_help_is_quick_and_imports_nothing_heavy(home: Path):
+    code = (
+        "import sys; from treadle._cli.main import main\n"
+        "code = main(['--help'])\n"
+        "heavy = {'msgspec', 'asyncio', 'rich', 'aiohttp', 'sqlite3', 'treadle._engine', 'treadle._flows'}\n"
+        "assert code == 0 and not heavy & set(sys.modules), (code, heavy & set(sys.modules))\n"
+        "print(len(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(home))
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr) < 150, "the time to start is the number of modules that are imported"
+
+
+def test_help_says_what_scripts_need(home: Path, inside: Inside):
+    help_text = inside("--help").out
+    for line in ("run ", "chat ", "runs ", "serve ", "0    an answer", "3    stopped", "4    paused", "130  cancelled"):
+        assert line in help_text
+    assert inside().code == 2
+    assert inside("nonsense").code == 2
+    assert "--max-cost" in inside("run", "--help").out
+    assert "blame" in inside("runs", "--help").out
+    assert inside("--version").out.startswith("treadle 0.")
+    assert inside("version").out.startswith("treadle 0.")
+
+
+def test_the_program_is_installed_under_its_name():
+    program = shutil.which("treadle", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("treadle is not installed in this environment, only importable")
+    assert subprocess.run([program, "version"], capture_output=True, text=True).stdout.startswith("treadle 0.")
+
+
+def test_a_closed_pipe_is_no_error(home: Path):
+    command = f"{sys.executable} -m treadle._cli.main tools | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(home), cwd=home)
+    assert done.stdout.startswith("TOOL")
+    assert done.stderr == ""

@@ -1,0 +1,185 @@
+"""Writing the answer the user gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.executions import recorded, started
+from kit import add, go
+from treadle import Budget, ScriptedModel
+from treadle._engine.answering.answer import (
+    force_answer,
+    polished,
+    salvage,
+    synthesis_messages,
+    trace_chars,
+    write_answer,
+)
+from treadle._engine.core.execution import Execution
+from treadle._engine.plugin import Plugin
+from treadle._types import events as ev
+from treadle._types.errors import BudgetExhaustedError, ModelError
+from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, UserMessage
+from treadle._types.profile import Profile
+
+ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
+WORK = (ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "the sum is 3"))
+TEXT_ONLY = {"tool_call": False, "json_schema": False}
+
+
+async def worked(*args: Any, **options: Any) -> Execution:
+    run = await started(*args, **options)
+    await run.emit(*WORK)
+    return run
+
+
+def watched(run: Execution) -> list[Any]:
+    seen: list[Any] = []
+    run.log.subscribe(lambda record: seen.append(record.event))
+    return seen
+
+
+def test_a_synthesis_sees_question_trace_and_draft_and_nothing_else():
+    async def main() -> None:
+        model = ScriptedModel(["It is three."])
+        run = await worked(model, [add], answer="synthesize", prompts={"synthesis": "WRITE"})
+        assert await write_answer(run, "3") == "It is three."
+        (request,) = model.requests
+        assert request.messages[0] == SystemMessage("WRITE")
+        text = str(request.messages[1])
+        assert all(part in text for part in ("q", "the sum is 3", "Draft answer"))
+        assert (request.component, len(request.messages)) == ("synthesis", 2)
+        assert recorded(run, ev.AnswerDone) == [ev.AnswerDone("It is three.", "synthesis")]
+
+    go(main())
+
+
+def test_a_completion_sees_the_whole_conversation():
+    async def main() -> None:
+        model = ScriptedModel(["It is three."])
+        run = await worked(model, [add], answer="complete", prompts={"complete": "NOW"})
+        await write_answer(run, "3")
+        (request,) = model.requests
+        assert request.messages[-1] == UserMessage("NOW", kind="note")
+        assert request.messages[:-1] == tuple(run.renderer.prepare(run.state))
+
+    go(main())
+
+
+@pytest.mark.parametrize("entry", [ModelError("busy"), "   ", BudgetExhaustedError("used up")])
+def test_without_a_written_answer_the_brief_one_stands_in(entry: Any):
+    async def main() -> None:
+        run = await worked(ScriptedModel([entry]), [add], answer="synthesize")
+        seen = watched(run)
+        assert await write_answer(run, "3") == "3"
+        assert seen[-1] == ev.AnswerDone("3", "fallback")
+        assert [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)][-2:] == [
+            ev.Reset("fallback", 1),
+            ev.AnswerDelta("3"),
+        ]
+
+    go(main())
+
+
+def test_it_is_streamed_only_to_those_who_watch():
+    async def main() -> None:
+        quiet, loud = ScriptedModel(["three"]), ScriptedModel(["three"])
+        await write_answer(await worked(quiet, [add], answer="synthesize"), "3")
+        run = await worked(loud, [add], answer="synthesize")
+        watched(run)
+        await write_answer(run, "3")
+        assert (quiet.requests[0].stream, loud.requests[0].stream) == (False, True)
+
+    go(main())
+
+
+class Polish(Plugin):
+    name = "polish"
+
+    def __init__(self, change: Any) -> None:
+        self.change = change
+
+    async def on_answer(self, run: Any, answer: str) -> str:
+        if isinstance(self.change, BaseException):
+            raise self.change
+        return answer + self.change
+
+
+def test_a_polished_answer_replaces_what_was_shown():
+    async def main() -> None:
+        run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Polish(" [1]")])
+        seen = watched(run)
+        assert await write_answer(run, "3") == "three [1]"
+        shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
+        assert shown[-2:] == [ev.Reset("synthesis", 1), ev.AnswerDelta("three [1]")]
+
+    go(main())
+
+
+def test_plug_ins_that_fail_or_cannot_be_paid_for_have_no_say():
+    async def main() -> None:
+        plugins = [Polish("a"), Polish(ValueError()), Polish(BudgetExhaustedError("x")), Polish("b")]
+        assert await polished(await started(plugins=plugins), "x") == "xab"
+
+    go(main())
+
+
+@pytest.mark.parametrize(
+    ("entry", "abilities", "answer"),
+    [
+        ("  three ", {}, "three"),
+        ([{"name": "add", "args": {"a": 1}}], {}, ""),
+        ('{"type": "final_answer", "answer": "three"}', TEXT_ONLY, "three"),
+        ("{broken", TEXT_ONLY, "{broken"),
+    ],
+    ids=["text", "another call", "in a text dialect", "unreadable"],
+)
+def test_a_forced_answer_is_what_the_model_says_when_it_may_only_answer(entry: Any, abilities: Any, answer: str):
+    async def main() -> None:
+        model = ScriptedModel([entry], abilities=abilities)
+        run = await worked(model, [add])
+        assert await force_answer(run, "limit") == answer
+        request = model.requests[0]
+        assert request.component == "final"
+        if not abilities:
+            assert request.tool_choice == "none"
+
+    go(main())
+
+
+def test_why_it_has_to_answer_is_said_and_can_be_said_otherwise():
+    async def main() -> None:
+        model = ScriptedModel(["x", "y"])
+        await force_answer(await worked(model, [add]), "budget")
+        await force_answer(await worked(model, [add], prompts={"forced_budget": "MINE"}), "budget")
+        assert "budget" in str(model.requests[0].messages[-1])
+        assert model.requests[1].messages[-1] == UserMessage("MINE", kind="note")
+
+    go(main())
+
+
+def test_a_summary_of_the_progress_sees_task_and_steps():
+    async def main() -> None:
+        model = ScriptedModel([" tried adding "])
+        assert await salvage(await worked(model, [add])) == "tried adding"
+        assert model.requests[0].component == "salvage"
+        assert "the sum is 3" in str(model.requests[0].messages[-1])
+
+    go(main())
+
+
+def test_a_trace_has_room_for_half_of_what_fits():
+    async def main() -> None:
+        assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
+        run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
+        assert trace_chars(run) == int(1_000 * run.estimator.ratio / 2)
+
+    go(main())
+
+
+def test_messages_of_a_synthesis_without_a_run():
+    system, user = synthesis_messages("WRITE", "how much?", [], "3", 100)
+    assert system == SystemMessage("WRITE")
+    assert "(no tool was run)" in str(user)

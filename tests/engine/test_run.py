@@ -1,0 +1,157 @@
+"""The caller's handle: await a run, talk to it, watch it, from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from engine.executions import prepared
+from kit import add, call, echo, go
+from treadle import Agent, ScriptedModel, tool
+from treadle._engine.loop.driver import Loop
+from treadle._journal.memory import MemoryJournal
+from treadle._tools.toolkit import Toolkit
+from treadle._types import events as ev
+from virtual_time import go_virtual
+
+
+@tool(timeout=None)
+async def hang() -> str:
+    """Hang."""
+    await asyncio.Event().wait()
+    return ""
+
+
+def test_a_run_that_has_not_begun_can_be_watched_but_not_awaited():
+    async def main() -> None:
+        run = prepared(ScriptedModel(["42"]), [add])
+        assert (run.begun, run.done, run.records) == (False, False, [])
+        with pytest.raises(AssertionError, match="not started"):
+            await run
+        run.begin(Loop())
+        assert run.begun
+        assert (await run).answer == "42"
+        assert run.done
+        assert (await run).answer == "42"
+
+    go(main())
+
+
+def test_it_says_what_it_is():
+    async def main() -> None:
+        journal = MemoryJournal()
+        model = ScriptedModel([])
+        run = prepared(model, [add], journal=journal, run_id="r1", max_iterations=3)
+        assert (run.id, run.model, run.journal, run.settings.max_iterations) == ("r1", model, journal, 3)
+        assert list(run.blueprint.toolkit.names) == ["add"]
+        assert run.context.id == "r1"
+        assert not run.has_parent
+        assert prepared(parent=run.context, run_id="r2").has_parent
+        assert run.state.seq == -1
+
+    go(main())
+
+
+def test_messages_can_be_sent_and_recalled_from_another_thread():
+    async def main() -> None:
+        released = asyncio.Event()
+
+        @tool(timeout=None)
+        async def wait() -> str:
+            """Wait for the message."""
+            await released.wait()
+            return "go"
+
+        run = Agent(ScriptedModel([call("wait"), "done"]), [wait]).start("q")
+        first = await asyncio.to_thread(run.send, "one")
+        await asyncio.to_thread(run.send, "two")
+        assert await asyncio.to_thread(run.recall, first)
+        released.set()
+        await run
+        texts = [record.event.texts for record in run.records if isinstance(record.event, ev.Injected)]
+        assert texts == [("two",)]
+        assert not run.recall(first)
+
+    go(main())
+
+
+def test_what_came_too_late_is_left_over():
+    async def main() -> None:
+        run = prepared(ScriptedModel(["42"]), [add]).begin(Loop())
+        await run
+        run.send("too late")
+        assert run.result().leftovers == ("too late",)
+        assert run.result().leftovers == ()
+
+    go(main())
+
+
+def test_a_result_can_be_had_while_it_works():
+    async def main() -> None:
+        run = prepared(ScriptedModel([[call("add", a=1, b=2)], call("hang")]), [add, hang]).begin(Loop())
+        await asyncio.sleep(1)
+        now = run.result()
+        assert (now.stop_reason, now.success, [step.observation for step in now.steps]) == ("error", False, ["3"])
+        run.cancel()
+        await run
+
+    go_virtual(main())
+
+
+def test_tools_can_be_swapped_while_it_works():
+    async def main() -> None:
+        model = ScriptedModel([lambda request: swap(), "done"])
+        run = prepared(model, [add])
+
+        def swap() -> Any:
+            run.swap_toolkit(Toolkit([echo]))
+            return call("add", a=1, b=2)
+
+        run.begin(Loop())
+        await run
+        assert [[schema.name for schema in request.tools] for request in model.requests] == [["add"], ["echo"]]
+
+    go(main())
+
+
+def test_decisions_wait_until_they_are_recorded():
+    run = prepared()
+    run.approve("c1", False, by="ann", note="too much")
+    run.approve("c2")
+    assert run.decisions == [("c1", False, "ann", "too much"), ("c2", True, "", "")]
+    run.decisions.clear()
+    assert len(run.decisions) == 2
+
+
+def test_whoever_subscribes_sees_what_comes_and_can_leave():
+    async def main() -> None:
+        run = prepared(ScriptedModel([[call("add", a=1, b=2)], "3"]), [add])
+        seen: list[Any] = []
+
+        def until_the_first_result(record: Any) -> None:
+            seen.append(record.event)
+            if isinstance(record.event, ev.ToolDone):
+                leave()
+
+        leave = run.subscribe(until_the_first_result, live=False)
+        await run.begin(Loop())
+        assert isinstance(seen[0], ev.RunStarted)
+        assert isinstance(seen[-1], ev.ToolDone)
+        other = ev.Record("child", 0, 0.0, ev.RunStarted("q"))
+        run.subscribe(seen.append)
+        run.forward(other)
+        assert seen[-1] is other
+
+    go(main())
+
+
+def test_a_reason_other_than_the_callers_wish_can_be_given():
+    async def main() -> None:
+        run = prepared(ScriptedModel([call("hang")]), [hang], on_budget="force_answer").begin(Loop())
+        await asyncio.sleep(1)
+        run.stop("budget")
+        assert (await run).stop_reason == "budget"
+
+    go_virtual(main())

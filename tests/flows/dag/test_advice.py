@@ -1,0 +1,122 @@
+"""The calls around the steps: plan, judge, choose the way to work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.executions import recorded, started
+from kit import call, go
+from treadle import ScriptedModel
+from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan, read_plan, read_verdict
+from treadle._types import events as ev
+from treadle._types.errors import StructuredCallError
+
+STEPS = [{"id": "a", "task": "find", "dependencies": []}, {"id": "b", "task": "sum", "dependencies": ["a"]}]
+
+
+@pytest.mark.parametrize(
+    ("raw", "achieved", "confidence"),
+    [
+        ({"achieved": True, "confidence": 0.9}, True, 0.9),
+        ({"achieved": "true", "confidence": 7}, False, 1.0),
+        ({"achieved": False, "confidence": -3}, False, 0.0),
+        ({"achieved": 1, "confidence": "0.5"}, False, 0.5),
+    ],
+)
+def test_a_verdict_is_read_strictly(raw: dict[str, Any], achieved: bool, confidence: float):
+    verdict = read_verdict(raw)
+    assert (verdict["achieved"], verdict["confidence"]) == (achieved, confidence)
+    assert (verdict["final_answer"], verdict["reasoning"]) == ("", "")
+
+
+def test_a_verdict_that_lacks_what_counts_is_none():
+    for raw in ({"achieved": True}, {"confidence": 1}, {"achieved": True, "confidence": None}):
+        with pytest.raises((KeyError, TypeError)):
+            read_verdict(raw)
+
+
+def test_a_plan_of_one_step_is_none():
+    with pytest.raises(ValueError, match="2 to 10 steps"):
+        read_plan({"steps": STEPS[:1]})
+
+
+def test_a_planner_is_told_question_tools_models_and_what_was_found():
+    async def main() -> None:
+        model = ScriptedModel([call("make_plan", steps=STEPS)])
+        run = await started(model)
+        plan = await make_plan(run, ["search", "add"], ["general", "fast"], "[a] found")
+        assert [step.id for step in plan.steps] == ["a", "b"]
+        text = str(model.requests[0].messages[-1])
+        assert all(part in text for part in ("q", "search, add", "general, fast", "[a] found"))
+        assert model.requests[0].component == "planner"
+        assert recorded(run, ev.ThinkDone)[0].component == "planner"
+
+    go(main())
+
+
+def test_without_tools_and_findings_it_is_told_so_or_nothing():
+    async def main() -> None:
+        model = ScriptedModel([call("make_plan", steps=STEPS)])
+        await make_plan(await started(model, prompts={"dag_planner": "PLAN"}), [], ["general"], "")
+        system, user = model.requests[0].messages
+        assert system.text == "PLAN"  # type: ignore[union-attr]
+        assert "Tools: none" in str(user)
+        assert "earlier rounds" not in str(user)
+
+    go(main())
+
+
+def test_without_a_plan_there_is_no_run():
+    async def main() -> None:
+        with pytest.raises(StructuredCallError):
+            await make_plan(await started(ScriptedModel(["no"], repeat_last=True)), [], [], "")
+
+    go(main())
+
+
+def test_a_judgement_is_a_record_of_its_round():
+    async def main() -> None:
+        model = ScriptedModel([call("judge", achieved=True, confidence=0.9, final_answer="42", reasoning="fine")])
+        assert await judge(await started(model), 2, "[a] 42") == ev.DagJudged(2, True, 0.9, "42", "fine")
+        assert "[a] 42" in str(model.requests[0].messages[-1])
+
+    go(main())
+
+
+def test_a_judgement_that_cannot_be_read_is_against():
+    async def main() -> None:
+        verdict = await judge(await started(ScriptedModel(["hm"], repeat_last=True)), 1, "")
+        assert (verdict.achieved, verdict.confidence) == (False, 0.0)
+        assert "could not be read" in verdict.reasoning
+
+    go(main())
+
+
+@pytest.mark.parametrize(
+    ("entry", "mode"),
+    [(call("choose_mode", mode="dag"), "dag"), (call("choose_mode", mode="both"), "loop"), ("hm", "loop")],
+)
+def test_in_doubt_one_agent_works_step_by_step(entry: Any, mode: str):
+    async def main() -> None:
+        assert await choose_mode(await started(ScriptedModel([entry, *["hm"] * 9]))) == mode
+
+    go(main())
+
+
+def test_findings_name_task_and_result_or_what_went_wrong():
+    steps = {
+        "a": ("find", ev.StepDone("a", "completed", "r" * 50)),
+        "b": ("sum", ev.StepDone("b", "failed", error="timed out")),
+        "c": ("again", ev.StepDone("c", "reused", "same")),
+        "d": ("later", ev.StepDone("d", "skipped", error="depends on b")),
+    }
+    text = findings(steps, 30)
+    assert text.split("\n\n") == [
+        "[a] find\n" + "r" * 20 + " [... cut]",
+        "[b] sum\nfailed: timed out",
+        "[c] again\nsame",
+        "[d] later\nskipped: depends on b",
+    ]
+    assert findings({}, 30) == ""

@@ -1,0 +1,200 @@
+"""Running a plan: as much at once as its dependencies and the settings allow, each step with an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from engine.executions import execution, recorded, started
+from kit import call, echo, go
+from treadle import Agent, ScriptedModel, tool
+from treadle._flows.dag.executor import Executed, StepRunner, execute
+from treadle._flows.dag.plan import DagStep, Plan
+from treadle._journal.memory import MemoryJournal
+from treadle._types import events as ev
+from treadle._types.errors import ModelError
+from virtual_time import go_virtual
+
+
+@tool(timeout=None, effect="pure")
+async def nap() -> str:
+    """Take a second."""
+    await asyncio.sleep(1)
+    return "slept"
+
+
+def sleeper(request: Any) -> Any:
+    return "awake" if "slept" in str(request.messages[-1]) else call("nap")
+
+
+def runner(
+    script: Any, *, at_once: int = 5, timeout: float = 600.0, tokens: int = 2_000, tools: Any = (echo, nap)
+) -> StepRunner:
+    return StepRunner(lambda step: Agent(ScriptedModel(script), tools, name=step.id), at_once, timeout, tokens)
+
+
+def answering(request: Any) -> str:
+    return f"did: {request.messages[-1].content}"
+
+
+def plan(**steps: str) -> Plan:
+    """`plan(a="", b="a", c="a b")`: each step and what it depends on."""
+    return Plan(tuple(DagStep(name, f"do {name}", tuple(needs.split())) for name, needs in steps.items()))
+
+
+async def executed(run: Any, steps: Plan, how: StepRunner) -> Executed:
+    return await execute(how, run, steps, 1)
+
+
+@pytest.mark.parametrize(
+    ("steps", "at_once", "seconds"),
+    [
+        ({"a": "", "b": "", "c": ""}, 5, 1),
+        ({"a": "", "b": "a", "c": "b"}, 5, 3),
+        ({"a": "", "b": "a", "c": "a", "d": "b c"}, 5, 3),
+        ({"a": "", "b": "", "c": "", "d": ""}, 2, 2),
+        ({"a": "", "b": "", "c": ""}, 1, 3),
+    ],
+    ids=["independent", "chain", "diamond", "two at a time", "one at a time"],
+)
+def test_a_plan_takes_the_time_of_its_critical_path(steps: dict[str, str], at_once: int, seconds: float):
+    async def main() -> None:
+        done = await executed(await started(), plan(**steps), runner(sleeper, at_once=at_once))
+        assert {name: step.status for name, step in done.done.items()} == dict.fromkeys(steps, "completed")
+
+    assert go_virtual(main())[1] == pytest.approx(seconds)
+
+
+def test_a_step_sees_its_task_and_the_results_it_depends_on():
+    async def main() -> None:
+        run = await started()
+        done = (await executed(run, plan(a="", b="", c="a"), runner(answering))).done
+        assert done["a"].result == "did: do a"
+        assert done["c"].result == "did: do c\n\nResults of the steps this one depends on:\n\n[a]\ndid: do a"
+        begun = {event.step: event for event in recorded(run, ev.StepStarted)}
+        assert (begun["a"].run, begun["a"].task, begun["a"].round) == ("run.1.a", "do a", 1)
+        assert [event.step for event in recorded(run, ev.StepDone)] == ["a", "b", "c"]
+
+    go(main())
+
+
+def test_references_are_replaced_before_the_step_is_asked():
+    async def main() -> None:
+        steps = Plan((DagStep("a", "find"), DagStep("b", "double $a.n", ("a",))))
+        done = await executed(
+            await started(), steps, runner(lambda r: '{"n": 21}' if "find" in str(r.messages) else answering(r))
+        )
+        assert done.done["b"].result.startswith("did: double 21")
+
+    go(main())
+
+
+def test_a_failure_skips_what_depends_on_it_and_nothing_else():
+    async def main() -> None:
+        def script(request: Any) -> Any:
+            return ModelError("broke") if "do a" in str(request.messages[-1]) else answering(request)
+
+        run = await started()
+        done = (await executed(run, plan(a="", b="a", c="b", d=""), runner(script))).done
+        assert {name: step.status for name, step in done.items()} == {
+            "a": "failed", "b": "skipped", "c": "skipped", "d": "completed",
+        }  # fmt: skip
+        assert done["c"].error == "depends on b"
+        assert "broke" in done["a"].error
+        assert [event.step for event in recorded(run, ev.StepStarted)] == ["a", "d"]
+
+    go(main())
+
+
+def test_a_step_that_takes_too_long_fails_alone():
+    async def main() -> None:
+        done = (await executed(await started(), plan(a="", b=""), runner(sleeper, timeout=0.5))).done
+        assert {step.error for step in done.values()} == {"timed out after 0.5 s"}
+        assert done["a"].elapsed == pytest.approx(0.5)
+
+    assert go_virtual(main())[1] == pytest.approx(0.5)
+
+
+def test_a_step_that_gives_no_answer_has_failed_with_what_it_has():
+    async def main() -> None:
+        endless = runner(lambda request: call("echo", text="x"), tools=[echo])
+        bounded = StepRunner(
+            lambda step: Agent(
+                ScriptedModel(lambda r: call("echo", text="x")), [echo], max_iterations=1, on_limit="fallback"
+            ),
+            *(endless.max_parallel, endless.timeout, endless.dependency_tokens),
+        )
+        step = (await executed(await started(), plan(a=""), bounded)).done["a"]
+        assert step.status == "failed"
+        assert step.error.startswith("limit:")
+        assert step.usage.requests == 1
+
+    go(main())
+
+
+def test_the_same_work_on_the_same_inputs_is_not_done_again():
+    async def main() -> None:
+        journal = MemoryJournal()
+        first = await started(journal=journal)
+        await executed(first, plan(a="", b="a"), runner(answering))
+        again = execution(journal=journal, records=await journal.load("run"))
+        silent = runner([])
+        renamed = Plan((DagStep("other", "do a"), DagStep("b", "do b", ("other",))))
+        done = (await execute(silent, again, renamed, 2)).done
+        assert {name: step.status for name, step in done.items()} == {"other": "reused", "b": "reused"}
+        assert done["other"].result == "did: do a"
+
+    go(main())
+
+
+def test_work_that_failed_is_tried_again():
+    async def main() -> None:
+        run = await started()
+        await executed(run, plan(a=""), runner([ModelError("broke")]))
+        done = (await execute(runner(answering), run, plan(a=""), 2)).done
+        assert done["a"].status == "completed"
+
+    go(main())
+
+
+def test_after_a_message_running_steps_finish_and_no_new_ones_start():
+    async def main() -> None:
+        run = await started()
+        work = asyncio.ensure_future(executed(run, plan(a="", b="a"), runner(sleeper)))
+        await asyncio.sleep(0.5)
+        run.inbox.send("only Europe, please")
+        done = await work
+        assert done.interrupted
+        assert {name: step.status for name, step in done.done.items()} == {"a": "completed"}
+
+    assert go_virtual(main())[1] == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_cancelled_plan_takes_its_steps_with_it():
+    async def main() -> None:
+        run = await started()
+        work = asyncio.ensure_future(executed(run, plan(a="", b=""), runner(sleeper)))
+        await asyncio.sleep(0.5)
+        assert len(run.life.children) == 2
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        await asyncio.sleep(0)
+        assert run.life.children == set()
+
+    assert go_virtual(main())[1] == pytest.approx(0.5)
+
+
+def test_results_too_long_for_a_step_are_shortened_for_it():
+    async def main() -> None:
+        def script(request: Any) -> Any:
+            return "long " * 5_000 if "do a" in str(request.messages[-1])[:60] else f"{len(str(request.messages[-1]))}"
+
+        run = await started(ScriptedModel(["in short"], repeat_last=True))
+        done = (await executed(run, plan(a="", b="a"), runner(script, tokens=100))).done
+        assert len(done["a"].result) > 20_000
+        assert int(done["b"].result) < 5_000
+
+    go(main())

@@ -1,0 +1,83 @@
+"""Providers: names, keys, headers, addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from models.openai.chat_kit import model
+from treadle._models.catalog.providers import PROVIDERS, provider_named
+from treadle._models.catalog.registry import resolve_model
+from treadle._models.openai.chat import OpenAIModel
+from treadle._types.errors import (
+    ConfigError,
+    MissingKeyError,
+)
+
+
+def test_keys(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
+
+    def header(**options: Any) -> str | None:
+        return OpenAIModel("m", **options)._connection.headers.get("authorization")
+
+    assert header() == "Bearer from-environment"
+    assert header(api_key="given") == "Bearer given"
+    assert header(base_url="http://localhost:1/v1") is None
+    assert header(base_url="http://localhost:1/v1", api_key="given") == "Bearer given"
+    assert header(api_key="") is None
+    assert header(provider="ollama") is None
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(MissingKeyError, match="OPENAI_API_KEY"):
+        header()
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    with pytest.raises(MissingKeyError, match="GROQ_API_KEY"):
+        header(provider="groq")
+
+
+def test_headers_are_added_and_masked():
+    adapter = model(
+        headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"}
+    )
+    assert adapter._connection.headers["x-team-token"] == "team-token-1"
+    assert adapter._origin.redact("blue team-token-1 a-very-long-value-of-a-header") == "blue *** ***"
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://host/v1", "http://", "localhost:8000"])
+def test_a_bad_address_names_the_fix(url: str):
+    with pytest.raises(ConfigError, match="base_url"):
+        model(base_url=url)
+
+
+def test_credentials_in_an_address_are_not_shown():
+    adapter = model(base_url="http://user:password123@127.0.0.1:9/v1?token=abcdefgh")
+    assert adapter._origin.address == "http://127.0.0.1:9/v1"
+
+
+def test_addresses_from_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OLLAMA_HOST", "0.0.0.0")
+    assert OpenAIModel("m", provider="ollama")._connection.base_url == "http://127.0.0.1:11434/v1"
+    monkeypatch.setenv("OLLAMA_HOST", "https://box.example:8443")
+    assert OpenAIModel("m", provider="ollama")._connection.base_url == "https://box.example:8443/v1"
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT"):
+        OpenAIModel("m", provider="azure", api_key="k")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
+    azure = OpenAIModel("m", provider="azure", api_key="kkk")
+    assert azure._connection.base_url == "https://me.openai.azure.com/openai/v1"
+    assert azure._connection.headers["api-key"] == "kkk"
+
+
+def test_a_missing_key_names_its_variable(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    with pytest.raises(MissingKeyError, match="DEEPSEEK_API_KEY"):
+        resolve_model("deepseek:deepseek-chat")
+
+
+def test_every_provider_has_an_adapter_and_an_address():
+    for provider in PROVIDERS.values():
+        assert provider_named(provider.name) is provider
+        assert provider.adapter in ("openai", "anthropic", "gemini", "responses", "local")
+        assert provider.base_url.startswith("http") or provider.base_env or provider.adapter == "local"
+        assert provider.key_env or not provider.needs_key

@@ -1,0 +1,384 @@
+"""Replies of chat completions, also from servers that deviate from the API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from models.contract import event
+from models.loopback import Loopback, stream
+from models.openai.chat_kit import ASK, chunk, model, piece, read, whole
+from treadle._models.base import complete
+from treadle._types.errors import (
+    BadReplyError,
+    ContentFilteredError,
+    ContextOverflowError,
+    RequestRefusedError,
+    TransientModelError,
+)
+from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, TextDelta
+
+
+def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
+    found, deltas = read(*(chunk(tool_calls=[fragment]) for fragment in fragments), chunk(finish))
+    assert len({call.id for call in found.calls}) == len(found.calls)
+    assert all(call.id for call in found.calls)
+    for number, call in enumerate(found.calls):
+        mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == number]
+        assert "".join(delta.arguments for delta in mine) == call.arguments
+        assert "".join(delta.name for delta in mine) == call.name
+    return [(call.name, call.arguments) for call in found.calls]
+
+
+def test_fragments_with_index():
+    assert calls_of(
+        piece("", "f", "a", 0), piece('{"x"', index=0), piece(":1}", index=0), piece("{}", "g", "b", 1)
+    ) == [
+        ("f", '{"x":1}'),
+        ("g", "{}"),
+    ]
+
+
+def test_interleaved_fragments():
+    assert calls_of(
+        piece("", "f", "a", 0), piece("", "g", "b", 1), piece('{"x":1}', index=0), piece('{"y":2}', index=1)
+    ) == [
+        ("f", '{"x":1}'),
+        ("g", '{"y":2}'),
+    ]
+
+
+def test_fragments_without_index():
+    assert calls_of(piece("", "f", "a"), piece('{"x"'), piece(":1}"), piece("{}", "g", "b")) == [
+        ("f", '{"x":1}'),
+        ("g", "{}"),
+    ]
+
+
+def test_fragments_without_index_and_id():
+    assert calls_of(piece('{"x":1}', "f"), piece("{}", "f"), piece("{}", "g")) == [
+        ("f", '{"x":1}'),
+        ("f", "{}"),
+        ("g", "{}"),
+    ]
+
+
+def test_every_call_numbered_zero():
+    assert calls_of(piece('{"x":1}', "f", "a", 0), piece("{}", "g", "b", 0)) == [("f", '{"x":1}'), ("g", "{}")]
+    assert calls_of(piece('{"x":1}', "f", None, 0), piece("{}", "f", None, 0)) == [("f", '{"x":1}'), ("f", "{}")]
+
+
+def test_a_new_id_in_every_fragment():
+    assert calls_of(
+        piece("", "f", "a", 0), piece('{"x":', call_id="b", index=0), piece("1}", call_id="c", index=0)
+    ) == [("f", '{"x":1}')]
+
+
+def test_the_name_repeated_in_every_fragment():
+    assert calls_of(piece('{"x"', "f", "a", 0), piece(":1}", "f", "a", 0), piece("", "f", "a", 0)) == [("f", '{"x":1}')]
+
+
+def test_the_name_in_pieces():
+    assert calls_of(piece(None, "get_", "a", 0), piece(None, "time", None, 0), piece("{}", index=0)) == [
+        ("get_time", "{}")
+    ]
+
+
+def test_the_name_after_the_id():
+    assert calls_of(piece(None, None, "a", 0), piece(None, "f", None, 0), piece("{}", index=0)) == [("f", "{}")]
+
+
+def test_no_arguments_are_an_empty_object():
+    assert calls_of(piece("", "f", "a", 0)) == [("f", "{}")]
+    assert calls_of(piece(None, "f", "a", 0)) == [("f", "{}")]
+
+
+def test_arguments_as_an_object():
+    assert calls_of(piece({"x": [1]}, "f", "a", 0)) == [("f", '{"x":[1]}')]
+    found, _ = read(whole("tool_calls", tool_calls=[piece({"x": 1}, "f", "a")]), end=False)
+    assert found.calls == (RawCall("a", "f", '{"x":1}'),)
+
+
+def test_the_same_id_twice_is_made_unique():
+    found, _ = read(whole("tool_calls", tool_calls=[piece("{}", "f", "x"), piece("{}", "g", "x")]), end=False)
+    assert found.calls[0].id == "x"
+    assert found.calls[1].id not in ("", "x")
+
+
+def test_a_flat_call():
+    assert calls_of({"index": 0, "id": "a", "name": "f", "arguments": "{}"}) == [("f", "{}")]
+
+
+def test_legacy_function_call():
+    found, _ = read(
+        whole("function_call", content=None, function_call={"name": "f", "arguments": '{"a":1}'}), end=False
+    )
+    assert [(call.name, call.arguments) for call in found.calls] == [("f", '{"a":1}')]
+    assert found.finish == "calls"
+    streamed, _ = read(
+        chunk(function_call={"name": "f", "arguments": ""}),
+        chunk(function_call={"arguments": '{"a"'}),
+        chunk(function_call={"arguments": ":1}"}),
+        chunk("function_call"),
+    )
+    assert [(call.name, call.arguments) for call in streamed.calls] == [("f", '{"a":1}')]
+
+
+def test_a_cut_off_call_is_never_done():
+    found, deltas = read(chunk(tool_calls=[piece('{"a": 12', "f", "x", 0)]), chunk("length"))
+    assert found.finish == "length"
+    assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
+    # Closed braces prove nothing when the reply was cut: there may have been more to come.
+    found, deltas = read(chunk(tool_calls=[piece('{"a": 12}', "f", "x", 0)]), chunk("length"))
+    assert found.finish == "length"
+    assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
+
+
+def test_broken_arguments_are_never_done():
+    found, deltas = read(chunk(tool_calls=[piece('{"a": ', "f", "x", 0)]), chunk("tool_calls"))
+    assert found.calls == (RawCall("x", "f", '{"a": '),)
+    assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
+
+
+@pytest.mark.parametrize(
+    ("said", "has_calls", "finish"),
+    [
+        ("stop", False, "stop"),
+        ("stop", True, "calls"),
+        ("tool_calls", True, "calls"),
+        ("tool_calls", False, "stop"),
+        (None, False, "stop"),
+        (None, True, "calls"),
+        ("length", True, "length"),
+        ("max_tokens", False, "length"),
+        ("STOP", False, "stop"),
+        ("eos", False, "stop"),
+        ("whatever", False, "unknown"),
+        ("content_filter", False, "filter"),
+        (17, False, "stop"),
+    ],
+)
+def test_finish_reasons_lie(said: Any, has_calls: bool, finish: str):
+    calls = [piece("{}", "f", "a", 0)] if has_calls else None
+    assert read(whole(said, content="x", tool_calls=calls), end=False)[0].finish == finish
+    assert read(chunk(content="x", tool_calls=calls), chunk(said))[0].finish == finish
+
+
+def test_done_without_a_finish_reason_is_an_end():
+    assert read(chunk(content="x"))[0] == Reply("x", usage=read(chunk(content="x"))[0].usage, id="c")
+
+
+def test_an_end_without_done_or_finish_reason_is_none():
+    with pytest.raises(TransientModelError, match="before the reply was complete"):
+        read(chunk(content="x"), end=False)
+
+
+@pytest.mark.parametrize("reason", ["error", "insufficient_system_resource", "network_error"])
+def test_a_model_that_stopped_early(reason: str):
+    with pytest.raises(TransientModelError, match="stopped before"):
+        read(chunk(content="x"), chunk(reason))
+
+
+def test_a_complete_reply_survives_a_lost_end():
+    answer = stream(event(chunk(content="all of it")), event(chunk("stop")), fault="reset")
+
+    async def main() -> None:
+        async with Loopback([answer]) as server:
+            assert (await complete(model(base_url=server.url), ASK.replace(stream=True))).text == "all of it"
+
+    asyncio.run(main())
+
+
+def test_a_complete_reply_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("treadle._models.transport.http.REST_SECONDS", 0.1)
+    answer = stream(event(chunk(content="all of it")), event(chunk("stop")), fault="stall")
+
+    async def main() -> None:
+        async with Loopback([answer]) as server, asyncio.timeout(30):
+            assert (await complete(model(base_url=server.url), ASK.replace(stream=True))).text == "all of it"
+
+    asyncio.run(main())
+
+
+def test_null_and_missing_content():
+    assert read(whole(content=None), end=False)[0].text == ""
+    assert read(whole(), end=False)[0].text == ""
+    assert read({"choices": [{"message": None, "finish_reason": "stop"}]}, end=False)[0].text == ""
+    assert read(chunk(content=None), {"choices": [{"delta": None, "finish_reason": "stop"}]})[0].text == ""
+
+
+def test_content_in_parts():
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "thinking", "thinking": " so"},
+        {"type": "text", "text": "a"},
+        {"type": "unknown"},
+        "odd",
+        {"type": "text", "text": "b"},
+    ]
+    found, _ = read(whole(content=parts), end=False)
+    assert (found.text, found.reasoning) == ("ab", "hm so")
+
+
+def test_several_choices():
+    two = {
+        "choices": [
+            {"index": 0, "message": {"content": "a"}, "finish_reason": "stop"},
+            {"index": 1, "message": {"content": "b"}},
+        ]
+    }
+    assert read(two, end=False)[0].text == "a"
+    other = {"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}
+    mixed = {"choices": [{"index": 1, "delta": {"content": "C"}}, {"index": 0, "delta": {"content": "b"}}]}
+    assert read(chunk(content="a"), other, mixed, chunk("stop"))[0].text == "ab"
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_fields(field: str):
+    found, deltas = read(chunk(**{field: "hm "}), chunk(**{field: "yes"}), chunk(content="4"), chunk("stop"))
+    assert (found.text, found.reasoning) == ("4", "hm yes")
+    assert deltas == [ReasoningDelta("hm "), ReasoningDelta("yes"), TextDelta("4")]
+    assert read(whole(content="4", **{field: "hm"}), end=False)[0].reasoning == "hm"
+
+
+def test_the_same_thought_under_two_names_counts_once():
+    assert read(whole(content="4", reasoning="hm", reasoning_content="hm"), end=False)[0].reasoning == "hm"
+
+
+def test_think_tags():
+    found, deltas = read(
+        chunk(content="<thi"), chunk(content="nk>a b</th"), chunk(content="ink>\n\nText <think>"), chunk("stop")
+    )
+    assert (found.text, found.reasoning) == ("Text <think>", "a b")
+    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "Text <think>"
+
+
+def test_a_closing_tag_alone_counts_for_models_that_think():
+    assert read(whole(content="hm</think>\n4"), end=False)[0].text == "hm</think>\n4"
+    found, _ = read(whole(content="hm</think>\n4"), end=False, name="qwq-32b")
+    assert (found.text, found.reasoning) == ("4", "hm")
+
+
+def test_a_refusal():
+    found, _ = read(whole(content=None, refusal="I won't."), end=False)
+    assert (found.text, found.finish) == ("I won't.", "refusal")
+    found, _ = read(chunk(refusal="I "), chunk(refusal="won't."), chunk("stop"))
+    assert (found.text, found.finish) == ("I won't.", "refusal")
+
+
+def test_the_content_filter():
+    with pytest.raises(ContentFilteredError) as caught:
+        read(
+            {"choices": [{"finish_reason": "content_filter"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}},
+            end=False,
+        )
+    assert (caught.value.usage.input_tokens, caught.value.usage.requests) == (3, 1)
+    found, _ = read(chunk(content="He"), chunk("content_filter"))
+    assert (found.text, found.finish) == ("He", "filter")
+
+
+@pytest.mark.parametrize("end", [True, False])
+def test_an_error_in_a_whole_body(end: bool):
+    with pytest.raises(TransientModelError):
+        read({"error": {"message": "Provider returned error", "code": 502}}, end=end)
+    with pytest.raises(RequestRefusedError):
+        read({"object": "error", "message": "no such model", "type": "NotFoundError", "code": 404}, end=end)
+    with pytest.raises(ContextOverflowError):
+        read({"error": {"message": "maximum context length is 5", "code": 400}}, end=end)
+
+
+def test_an_error_in_a_choice():
+    with pytest.raises(TransientModelError):
+        read(
+            {
+                "choices": [
+                    {"index": 0, "delta": {}, "error": {"message": "upstream", "code": 503}, "finish_reason": "error"}
+                ]
+            }
+        )
+
+
+def test_unknown_events_are_ignored():
+    assert read({"type": "ping"}, chunk(content="a"), {"event": "x"}, chunk("stop"))[0].text == "a"
+
+
+def test_an_empty_stream_is_no_reply():
+    with pytest.raises(BadReplyError):
+        read()
+
+
+THREE = {"reasoning_tokens": 3}
+
+
+def test_usage_in_a_last_chunk_without_choices():
+    found, _ = read(chunk("stop", content="a"), {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+    assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.requests) == (7, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (
+            {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}},
+            (10, 5, 4, 0, 0),
+        ),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 4}, (10, 5, 4, 0, 0)),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 4}, (10, 5, 4, 0, 0)),
+        (
+            {"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 3}},
+            (10, 5, 0, 0, 3),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "completion_tokens_details": {"reasoning_tokens": 3},
+                "total_tokens": 18,
+            },
+            (10, 8, 0, 0, 3),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 99, "cache_write_tokens": 2},
+            },
+            (10, 5, 10, 2, 0),
+        ),
+        ({"prompt_tokens": None, "completion_tokens": "x", "prompt_tokens_details": None}, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_usage_under_many_names(usage: dict[str, Any], expected: tuple[int, ...]):
+    found = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
+    fields = (
+        found.input_tokens,
+        found.output_tokens,
+        found.cached_tokens,
+        found.cache_write_tokens,
+        found.reasoning_tokens,
+    )
+    assert fields == expected
+
+
+def test_usage_from_other_places():
+    assert read({**whole(content="a"), "x_groq": {"usage": {"prompt_tokens": 3}}}, end=False)[0].usage.input_tokens == 3
+    timed = {**whole(content="a"), "usage": {"prompt_tokens": 30}, "timings": {"cache_n": 25}}
+    assert read(timed, end=False)[0].usage.cached_tokens == 25
+
+
+def test_a_stated_cost_wins():
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.5}
+    assert read({**whole(content="a"), "usage": usage}, end=False)[0].usage.cost == 0.5
+
+
+def test_senseless_numbers_count_as_none():
+    usage = {"prompt_tokens": float("inf"), "completion_tokens": 2**70, "cost": float("nan"), "total_tokens": -5}
+    found = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
+    assert (found.input_tokens, found.output_tokens, found.cost) == (0, 0, 0.0)
+
+
+def test_the_cost_with_ones_own_key():
+    usage = {"prompt_tokens": 1, "cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}}
+    assert read({**whole(content="a"), "usage": usage}, end=False)[0].usage.cost == 0.75

@@ -1,0 +1,209 @@
+"""Requests of chat completions: settings, tools, formats, images, thoughts that go back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from models.openai.chat_kit import ASK, TOOLS, chunk, model, read, whole
+from treadle._models.openai.chat_wire import is_strict
+from treadle._types.errors import (
+    RequestRefusedError,
+)
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.request import OutputFormat, Request, WireCache
+
+
+def body(request: Request, streaming: bool = False, **options: Any) -> dict[str, Any]:
+    return json.loads(model(**options)._body(request, streaming))
+
+
+def test_half_a_character_does_not_stop_a_request():
+    sent = body(
+        Request([UserMessage("a\udce4b"), AssistantMessage("", (ToolCall("x", "f", {"k\ud800": ["\udfff"]}),))])
+    )
+    assert sent["messages"][0]["content"] == "a\ufffdb"
+
+
+def test_the_body_is_minimal_and_messages_come_last():
+    raw = model()._body(ASK, False)
+    assert json.loads(raw) == {"model": "gpt-4o", "stream": False, "messages": [{"role": "user", "content": "hi"}]}
+    assert raw.endswith(b'"messages":[{"role":"user","content":"hi"}]}')
+
+
+def test_a_longer_conversation_begins_like_the_shorter_one():
+    cache = WireCache()
+    messages: list[Message] = [SystemMessage("s"), UserMessage("q")]
+    adapter = model()
+    first = adapter._body(Request(messages, TOOLS, temperature=0.5, cache=cache), False)
+    messages += [AssistantMessage("a"), UserMessage("r")]
+    second = adapter._body(Request(messages, TOOLS, temperature=0.5, cache=cache), False)
+    assert second.startswith(first[:-2])
+
+
+def test_settings():
+    request = ASK.replace(temperature=0.0, max_tokens=5, stop=("X",), seed=3)
+    sent = body(request)
+    assert (sent["temperature"], sent["max_tokens"], sent["stop"], sent["seed"]) == (0.0, 5, ["X"], 3)
+    sent = body(request, name="gpt-5")
+    assert "temperature" not in sent
+    assert "stop" not in sent
+    assert sent["max_completion_tokens"] == 5
+    assert body(request, provider="mistral", name="mistral-large-latest")["random_seed"] == 3
+
+
+def test_streaming_asks_for_usage_where_that_is_understood():
+    assert body(ASK, streaming=True)["stream_options"] == {"include_usage": True}
+    assert "stream_options" not in body(ASK, streaming=True, provider="mistral")
+
+
+def test_extra_body():
+    assert body(ASK, extra_body={"reasoning_effort": "low"})["reasoning_effort"] == "low"
+
+
+def test_tool_choice():
+    def choice(wanted: str, **options: Any) -> Any:
+        return body(ASK.replace(tools=TOOLS, tool_choice=wanted), **options).get("tool_choice")
+
+    assert choice("auto") is None
+    assert choice("none") == "none"
+    assert choice("required") == "required"
+    assert choice("required", provider="mistral", name="mistral-large-latest") == "any"
+    assert choice("f") == {"type": "function", "function": {"name": "f"}}
+    assert choice("f", abilities={"forced_tool": False}) is None
+    assert choice("f", abilities={"reasoning": True, "forced_tool_while_thinking": False}) is None
+    assert "tool_choice" not in body(ASK.replace(tool_choice="required"))
+
+
+def test_formats():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    sent = body(ASK.replace(format=OutputFormat("schema", schema, name="n")))["response_format"]
+    assert sent == {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
+    assert body(ASK.replace(format=OutputFormat("json")))["response_format"] == {"type": "json_object"}
+    weak = body(ASK.replace(format=OutputFormat("schema", schema)), abilities={"json_schema": False})
+    assert weak["response_format"] == {"type": "json_object"}
+    assert "response_format" not in body(
+        ASK.replace(format=OutputFormat("json")), abilities={"json_mode": False, "json_schema": False}
+    )
+    assert (
+        body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")), provider="llamacpp")["grammar"]
+        == "root ::= x"
+    )
+    with pytest.raises(RequestRefusedError, match="grammar"):
+        body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")))
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        ({"type": "object", "properties": {}, "additionalProperties": False}, True),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, False),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
+        ({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"a": {}}}]}, False),
+        ({"type": "array", "items": {"enum": [{"type": "object"}]}}, True),
+    ],
+)
+def test_strict_schemas(schema: dict[str, Any], strict: bool):
+    assert is_strict(schema) is strict
+
+
+def test_system_roles():
+    messages = [SystemMessage("s"), UserMessage("q")]
+    assert body(Request(messages), name="gpt-5")["messages"][0] == {"role": "developer", "content": "s"}
+    alone = body(Request(messages), abilities={"system_role": "user"})["messages"]
+    assert alone == [{"role": "user", "content": "s\n\nq"}]
+    unanswered = body(Request([SystemMessage("s"), AssistantMessage("a")]), abilities={"system_role": "user"})[
+        "messages"
+    ]
+    assert unanswered == [{"role": "user", "content": "s"}, {"role": "assistant", "content": "a"}]
+
+
+def test_images():
+    parts = (TextPart("what?"), ImagePart(url="http://x/y.png"), ImagePart(data="QUJD", mime="image/gif"))
+    assert body(Request([UserMessage(parts)]))["messages"][0]["content"] == [
+        {"type": "text", "text": "what?"},
+        {"type": "image_url", "image_url": {"url": "http://x/y.png"}},
+        {"type": "image_url", "image_url": {"url": "data:image/gif;base64,QUJD"}},
+    ]
+
+
+def test_images_of_results_follow_the_last_result():
+    messages = [
+        UserMessage("q"),
+        AssistantMessage("", (ToolCall("a", "shot"), ToolCall("b", "now"))),
+        ToolMessage("a", "shot", (TextPart("done"), ImagePart(data="QUJD"))),
+        ToolMessage("b", "now", "noon"),
+        AssistantMessage("ok"),
+    ]
+    sent = body(Request(messages))["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert sent[2]["content"] == "done"
+    assert sent[4]["content"][0] == {"type": "text", "text": "From shot:"}
+    assert sent[4]["content"][1]["type"] == "image_url"
+
+
+def test_call_ids_of_mistral():
+    messages = [UserMessage("q"), AssistantMessage("", (ToolCall("call_long_id", "f"), ToolCall("abcDEF123", "f")))]
+    messages += [ToolMessage("call_long_id", "f", "1"), ToolMessage("abcDEF123", "f", "2")]
+    sent = body(Request(messages), provider="mistral")["messages"]
+    first, second = (call["id"] for call in sent[1]["tool_calls"])
+    assert (len(first), first.isalnum(), second) == (9, True, "abcDEF123")
+    assert [sent[2]["tool_call_id"], sent[3]["tool_call_id"]] == [first, second]
+
+
+def test_reasoning_goes_back_in_the_field_it_came_in():
+    found, _ = read(
+        whole(content="4", reasoning_content="hm"), end=False, provider="deepseek", name="deepseek-v4-flash"
+    )
+    assert found.opaque is not None
+    said = AssistantMessage(found.text, (), found.reasoning, opaque=found.opaque)
+    sent = body(Request([UserMessage("q"), said]), provider="deepseek", name="deepseek-v4-flash")["messages"]
+    assert sent[1] == {"role": "assistant", "content": "4", "reasoning_content": "hm"}
+    assert "reasoning_content" not in body(Request([UserMessage("q"), said]))["messages"][1]
+    # A call that another model made has no thoughts, but DeepSeek wants the field.
+    other = AssistantMessage("", (ToolCall("a", "f"),))
+    sent = body(
+        Request([UserMessage("q"), other, ToolMessage("a", "f", "x")]), provider="deepseek", name="deepseek-v4-flash"
+    )["messages"]
+    assert sent[1]["reasoning_content"] == ""
+
+
+def test_reasoning_details_are_joined_and_go_back_whole():
+    details = [
+        {"type": "reasoning.text", "text": "a", "index": 0, "format": "x"},
+        {"type": "reasoning.text", "text": "b", "index": 0},
+        {"type": "reasoning.text", "signature": "sig", "index": 0},
+        {"type": "reasoning.encrypted", "data": "zz", "index": 1},
+    ]
+    options = {"provider": "openrouter", "name": "anthropic/claude-sonnet-4.5"}
+    found, _ = read(
+        *(chunk(reasoning=detail.get("text"), reasoning_details=[detail]) for detail in details),
+        chunk("stop"),
+        **options,
+    )
+    assert found.reasoning == "ab"
+    said = AssistantMessage("x", reasoning=found.reasoning, opaque=found.opaque)
+    sent = body(Request([UserMessage("q"), said]), **options)["messages"][1]
+    assert sent["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "ab", "index": 0, "format": "x", "signature": "sig"},
+        {"type": "reasoning.encrypted", "data": "zz", "index": 1},
+    ]
+    assert (
+        "reasoning_details" not in body(Request([UserMessage("q"), said]), provider="together", name="x")["messages"][1]
+    )

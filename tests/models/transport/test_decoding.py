@@ -1,0 +1,38 @@
+"""JSON documents out of payloads, also from servers that break the rules."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from models.openai.chat_kit import chunk, read
+from treadle._types.errors import (
+    BadReplyError,
+)
+
+
+def test_two_events_without_a_blank_line():
+    one, two = json.dumps(chunk(content="a")).encode(), json.dumps(chunk("stop", content="b")).encode()
+    assert read(one + b"\n" + two)[0].text == "ab"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b'{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":NaN,"finish_reason":"stop"}]}', "a"),
+        (b'{"choices":[{"index":0,"delta":{"content":"a\x01b"},"finish_reason":"stop"}]}', "a\x01b"),
+        (rb'{"choices":[{"index":0,"delta":{"content":"a\ud83d"},"finish_reason":"stop"}]}', "a\ufffd"),
+        (rb'{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00"},"finish_reason":"stop"}]}', "\U0001f600"),
+        (b'\xef\xbb\xbf{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}', "a"),
+    ],
+)
+def test_json_that_is_only_nearly_json(raw: bytes, text: str):
+    found, _ = read(raw)
+    assert found.text == text
+    found.text.encode()
+
+
+def test_nesting_without_end_is_a_typed_error():
+    with pytest.raises(BadReplyError):
+        read(b'{"a":' * 200_000 + b"1" + b"}" * 200_000)

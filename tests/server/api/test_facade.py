@@ -1,0 +1,119 @@
+"""The OpenAI-compatible face, used with the official SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit import add, call, user_texts
+from server.serving import Client, Gate, PacedModel, send_mail, serving
+from treadle import Agent, ScriptedModel, tool
+from treadle._types.errors import RequestRefusedError
+from waiting import GUARD_SECONDS
+
+openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
+
+
+def sdk(client: Client, token: str = "none") -> Any:
+    return openai.OpenAI(base_url=f"{client.address}/v1", api_key=token, max_retries=0, timeout=GUARD_SECONDS)
+
+
+def adder(**options: Any) -> tuple[ScriptedModel, Agent]:
+    model = PacedModel([call("add", a=2, b=3), "It is 5.", "Two and three make five."], chunk=5)
+    return model, Agent(model, tools=[add], **options)
+
+
+def test_a_whole_answer():
+    model, agent = adder()
+    with serving({"adder": agent}) as client, sdk(client) as api:
+        answer = api.chat.completions.create(
+            model="adder",
+            messages=[
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "hello"},
+                {"role": "assistant", "content": "hi"},
+                {"role": "user", "content": [{"type": "text", "text": "2+3?"}]},
+            ],
+            temperature=0.2,
+            max_completion_tokens=99,
+        )
+        assert answer.choices[0].message.content == "It is 5."
+        assert answer.choices[0].finish_reason == "stop"
+        assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens > 0
+        first = model.requests[0]
+        assert (first.temperature, first.max_tokens) == (0.2, 99)
+        assert "Be brief." in first.messages[0].text  # pyright: ignore
+        assert [text for text in user_texts(first.messages) if text == "hello"]
+
+
+def test_a_streamed_answer():
+    _, agent = adder(answer="synthesize")
+    with serving({"adder": agent}) as client, sdk(client) as api:
+        stream = api.chat.completions.create(
+            model="adder",
+            messages=[{"role": "user", "content": "2+3?"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = list(stream)
+        assert chunks[0].choices[0].delta.role == "assistant"
+        assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "Two and three make five."
+        assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
+        assert chunks[-1].usage.total_tokens > 0
+        assert len({c.id for c in chunks}) == 1
+
+
+def test_models():
+    with serving({"a": adder()[1], "b": adder()[1]}) as client, sdk(client) as api:
+        assert [model.id for model in api.models.list()] == ["a", "b"]
+        assert api.models.retrieve("a").id == "a"
+        with pytest.raises(openai.NotFoundError):
+            api.models.retrieve("c")
+
+
+def test_what_the_sdk_raises():
+    token = "a-token-of-some-length"
+    failing = Agent(ScriptedModel([RequestRefusedError("HTTP 400: refused", status=400)], repeat_last=True), tools=None)
+    mailing = Agent(ScriptedModel([call("send_mail", to="a", text="b")], repeat_last=True), tools=[send_mail])
+    ask = {"messages": [{"role": "user", "content": "?"}]}
+    with serving({"failing": failing, "mailing": mailing}, tokens={token: "ann"}) as client, sdk(client, token) as api:
+        with pytest.raises(openai.InternalServerError, match="HTTP 400: refused"):
+            api.chat.completions.create(model="failing", **ask)
+        with pytest.raises(openai.APIError, match="HTTP 400: refused"):
+            list(api.chat.completions.create(model="failing", stream=True, **ask))
+        with pytest.raises(openai.ConflictError, match="/approvals"):
+            api.chat.completions.create(model="mailing", **ask)
+        with pytest.raises(openai.NotFoundError, match="expected one of: failing, mailing"):
+            api.chat.completions.create(model="nobody", **ask)
+        with pytest.raises(openai.BadRequestError, match="tools"):
+            api.chat.completions.create(model="failing", tools=[{"type": "function", "function": {"name": "x"}}], **ask)
+        with pytest.raises(openai.BadRequestError, match="last message"):
+            api.chat.completions.create(model="failing", messages=[{"role": "assistant", "content": "x"}])
+        with sdk(client, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
+            stranger.models.list()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_goes_away_stops_its_run(stream: bool):
+    gate = Gate()
+
+    @tool
+    async def slow() -> str:
+        """Waits."""
+        await gate.wait()
+        return "done"
+
+    with serving(Agent(ScriptedModel([call("slow")]), tools=[slow])) as client:
+        connection = client.connect()
+        body = (
+            b'{"model": "demo", "messages": [{"role": "user", "content": "?"}], "stream": %s}'
+            % str(stream).lower().encode()
+        )
+        connection.request("POST", "/v1/chat/completions", body, {"content-type": "application/json"})
+        gate.wait_reached()
+        assert connection.sock is not None
+        connection.sock.close()
+        connection.close()
+        run = client.get("/api/runs")["runs"][0]["run_id"]
+        assert client.wait(run)["stop_reason"] == "cancelled"

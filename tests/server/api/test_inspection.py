@@ -1,0 +1,53 @@
+"""Records, exact requests and artifacts of a run."""
+
+from __future__ import annotations
+
+from kit import add, call
+from server.serving import HTML, report, serving
+from treadle import Agent, ScriptedModel
+
+
+def test_artifacts_are_shown_as_nobodys_page():
+    model = ScriptedModel([call("report"), "ok"])
+    with serving(Agent(model, tools=[report])) as client:
+        run = client.start()
+        body = client.wait(run)
+        assert [(a["name"], a["mime"]) for a in body["artifacts"]] == [
+            ("report.html", "text/html"),
+            ("dot.png", "image/png"),
+        ]
+        shown = client.ask("GET", f"/api/runs/{run}/artifacts/report.html")
+        assert shown.data.decode() == HTML
+        assert shown.headers["content-type"].startswith("text/html")
+        policy = shown.headers["content-security-policy"]
+        assert policy.startswith("sandbox; default-src 'none'")
+        assert "script" not in policy
+        assert "frame-ancestors 'self'" in policy
+        assert shown.headers["x-content-type-options"] == "nosniff"
+        assert client.ask("GET", f"/api/runs/{run}/artifacts/dot.png").data == b"hi"
+        saved = client.ask("GET", f"/api/runs/{run}/artifacts/report.html?download=true")
+        assert saved.headers["content-disposition"] == "attachment; filename*=utf-8''report.html"
+        assert client.ask("GET", f"/api/runs/{run}/artifacts/nothing.html").status == 404
+        done = next(e["data"] for e in client.events(run) if e["data"].get("artifacts"))
+        assert done["artifacts"][0] == {"name": "report.html", "mime": "text/html", "summary": "", "size": len(HTML)}
+
+
+def test_the_exact_request_of_any_step():
+    model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "**Five**."])
+    with serving(Agent(model, tools=[add], system="You add.", answer="synthesize")) as client:
+        run = client.start("2+3?")
+        client.wait(run)
+        listed = client.get(f"/api/runs/{run}/records?limit=4")
+        assert listed["more"] is True
+        assert [record["seq"] for record in listed["records"]] == [0, 1, 2, 3]
+        records = client.get(f"/api/runs/{run}/records")["records"]
+        asked = [record["seq"] for record in records if record["type"] == "think_started"]
+        for seq, sent in zip(asked, model.requests, strict=True):
+            shown = client.get(f"/api/runs/{run}/requests/{seq}")
+            assert shown["verified"] is True
+            assert len(shown["messages"]) == len(sent.messages)
+            assert [known["name"] for known in shown["tools"]] == [known.name for known in sent.tools]
+        assert client.get(f"/api/runs/{run}/requests/{asked[1]}")["messages"][-1]["from"] == "tool:add"
+        assert client.ask("GET", f"/api/runs/{run}/requests/0").status == 409
+        assert client.ask("GET", f"/api/runs/{run}/requests/999").status == 404
+        assert client.ask("GET", f"/api/runs/{run}/requests/x").status == 400

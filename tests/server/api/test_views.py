@@ -1,0 +1,61 @@
+"""Response bodies about runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle._server.api.views import artifacts_of, find_artifact, info_of, record_body, request_body, run_body
+from treadle._server.errors import ApiError
+from treadle._types import events as ev
+from treadle._types.messages import ToolCall
+
+
+def log(*events: ev.Event) -> list[ev.Record]:
+    return [ev.Record("r", seq, 100.0 + seq, event) for seq, event in enumerate(events)]
+
+
+def test_a_run_that_waits():
+    calls = (ToolCall("c1", "mail", {"to": "ann"}), ToolCall("c2", "mail", {"to": "bob"}))
+    records = log(
+        ev.RunStarted("?", agent="demo", conversation="talk", user="ann"),
+        ev.Paused("approval", calls),
+        ev.Approved("c1", True),
+    )
+    body = run_body("r", records, live=False, children=[])
+    assert (body.status, body.stop_reason, body.answer, body.elapsed) == ("paused", "", "", 2.0)
+    assert [waiting.call_id for waiting in body.waiting] == ["c2"], "what has been decided does not wait"
+    info = info_of("r", records)
+    assert (info.user, info.conversation, info.status, info.records) == ("ann", "talk", "paused", 3)
+
+
+def test_a_run_that_failed_has_an_error_and_no_answer():
+    records = log(ev.RunStarted("?"), ev.RunFinished("error", "Sorry.", success=False, error="HTTP 400"))
+    body = run_body("r", records, live=False, children=[])
+    assert (body.status, body.success, body.answer, body.error) == ("finished", False, "", "HTTP 400")
+
+
+def test_the_newest_artifact_of_a_name():
+    def made(call_id: str, content: str) -> ev.ToolDone:
+        return ev.ToolDone(call_id, "draw", 1, "drawn", artifacts=(ev.Artifact("a.svg", content, "image/svg+xml"),))
+
+    records = log(ev.RunStarted("?"), made("c1", "old"), made("c2", "newer"))
+    assert find_artifact(records, "a.svg", "").content == "newer"
+    assert find_artifact(records, "a.svg", "c1").content == "old"
+    assert [(body.call_id, body.size) for body in artifacts_of(records)] == [("c1", 3), ("c2", 5)]
+    with pytest.raises(ApiError, match=r"there is no artifact 'b.svg' in this run"):
+        find_artifact(records, "b.svg", "")
+
+
+def test_long_texts_are_cut():
+    body = record_body(ev.Record("r", 5, 1.0, ev.ToolDone("c", "read", 1, "x" * 30_000)))
+    assert (body.seq, body.type) == (5, "tool_done")
+    assert len(str(body.event)) < 25_000
+    assert "10000 characters more" in str(body.event)
+
+
+def test_only_model_requests_can_be_rendered():
+    records = log(ev.RunStarted("?"))
+    with pytest.raises(ApiError, match="record 0 is not a model request; expected one of: none"):
+        request_body(records, 0)
+    with pytest.raises(ApiError, match="there is no record 7"):
+        request_body(records, 7)

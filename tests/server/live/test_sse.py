@@ -1,0 +1,96 @@
+"""The encoder of server-sent events, and the response that sends them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from kit import go
+from server.serving import parse
+from treadle._server.live.projection import ClientEvent, Position
+from treadle._server.live.sse import EventStream, encode
+
+
+def test_events_survive_the_encoding():
+    events = [
+        ClientEvent("answer", {"content": "line one\nline two\r\n\u2028"}, Position(3, 7)),
+        ClientEvent("done", {"answer": ""}, Position(4)),
+    ]
+    lines = b"".join(encode(events)).splitlines(keepends=True)
+    assert list(parse(lines)) == [
+        {"id": "3.7", "event": "answer", "data": {"content": "line one\nline two\r\n\u2028"}},
+        {"id": "4", "event": "done", "data": {"answer": ""}},
+    ]
+
+
+def test_much_text_comes_in_several_chunks():
+    events = [ClientEvent("answer", {"content": "x" * 50_000}, Position(number)) for number in range(5)]
+    assert len(list(encode(events))) == 3
+    assert list(encode([])) == []
+
+
+class Ended:
+    """What a response did with its generator and its caller."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.released = 0
+
+    async def chunks(self, *parts: bytes, forever: bool) -> AsyncGenerator[bytes, None]:
+        try:
+            for part in parts:
+                yield part
+            if forever:
+                await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+    def release(self) -> None:
+        self.released += 1
+
+
+def respond(ended: Ended, send: Any, *, forever: bool, gone: bool = False, send_timeout: float = 600.0) -> None:
+    async def receive() -> dict[str, Any]:
+        if not gone:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    async def main() -> None:
+        chunks = ended.chunks(b"one", b"two", forever=forever)
+        response = EventStream(chunks, send_timeout=send_timeout, on_end=ended.release)
+        await response({"type": "http"}, receive, send)
+
+    go(main())
+
+
+def test_a_stream_that_ends():
+    ended, sent = Ended(), []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    respond(ended, send, forever=False)
+    assert [message.get("body") for message in sent] == [None, b"one", b"two", b""]
+    assert (ended.closed, ended.released) == (True, 1)
+
+
+def test_a_client_that_disconnects():
+    ended = Ended()
+
+    async def send(message: Any) -> None:
+        pass
+
+    respond(ended, send, forever=True, gone=True)
+    assert (ended.closed, ended.released) == (True, 1)
+
+
+def test_a_client_that_does_not_read():
+    ended = Ended()
+
+    async def send(message: Any) -> None:
+        if message.get("body") == b"two":
+            await asyncio.Event().wait()
+
+    respond(ended, send, forever=True, send_timeout=0.01)
+    assert (ended.closed, ended.released) == (True, 1)

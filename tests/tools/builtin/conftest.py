@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tools.builtin.workspaces import workspace
+
+__all__ = ["workspace"]
