@@ -55,9 +55,9 @@ def decisions_about(waiting: Sequence[ToolCall], approve: bool | Mapping[str, An
 def _check(call_id: str, answer: object) -> None:
     if isinstance(answer, bool):
         return
+    kind = type(answer).__name__
     fields: Mapping[str, Any] = cast("Mapping[str, Any]", answer) if isinstance(answer, Mapping) else {}
     if not isinstance(fields.get("allow"), bool):
-        kind = type(answer).__name__
         raise ConfigError(f"approve[{call_id!r}] must be True, False or a mapping with 'allow', not {kind}")
     if unknown := set(fields) - set(_FIELDS):
         raise ConfigError(f"approve[{call_id!r}] has {sorted(unknown)[0]!r}; expected one of: {', '.join(_FIELDS)}")
