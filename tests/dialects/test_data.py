@@ -16,7 +16,7 @@ from treadle._types.request import ToolSchema
 BAD_JSON = [row for row in load("bad_json.json") if isinstance(row["input"], str)]
 OUTPUTS: list[str] = [row["raw"] for row in load("tool_outputs.json")]
 EXPECTED: list[dict[str, Any]] = load("tool_outputs_expected.json")
-KNOWN = tuple(
+TOOLS_IN_DATA = tuple(
     ToolSchema(name, "", {"type": "object"})
     for name in sorted({"get_weather", "search", *(call[0] for row in EXPECTED for call in row["calls"])})
 )
@@ -72,7 +72,7 @@ def test_tool_outputs_give_the_expected_calls(dialect: str):
     """The data carries no expectations: these were written by this reader and then reviewed row by row."""
     wrong: list[tuple[int, Any]] = []
     for index, (text, row) in enumerate(zip(OUTPUTS, EXPECTED, strict=True)):
-        got = [list(call) for call in executable(decode(dialect, text, tools=KNOWN))]
+        got = [list(call) for call in executable(decode(dialect, text, tools=TOOLS_IN_DATA))]
         if got != row["calls"]:
             wrong.append((index, got))
     assert not wrong
@@ -80,7 +80,7 @@ def test_tool_outputs_give_the_expected_calls(dialect: str):
 
 def test_what_is_not_a_call_is_a_problem_or_an_answer_as_expected():
     for index, (text, row) in enumerate(zip(OUTPUTS, EXPECTED, strict=True)):
-        decision = decode("native", text, tools=KNOWN)
+        decision = decode("native", text, tools=TOOLS_IN_DATA)
         kind = "calls" if executable(decision) else "problem" if decision.problem else "answer"
         assert kind == row["kind"], index
 
@@ -91,7 +91,7 @@ def test_no_tool_is_called_from_garbage(dialect: str):
     garbage = [text for index, text in enumerate(OUTPUTS) if index in TEMPLATES or not CLOSED.search(text)]
     assert len(garbage) > 120
     for text in garbage:
-        for tools in ((), (SEARCH,), KNOWN):
+        for tools in ((), (SEARCH,), TOOLS_IN_DATA):
             assert executable(decode(dialect, text, tools=tools)) == [], text
 
 
@@ -99,5 +99,5 @@ def test_no_tool_is_called_from_garbage(dialect: str):
 def test_tool_outputs_cut_anywhere_call_nothing_else(dialect: str):
     for text, row in zip(OUTPUTS[::4], EXPECTED[::4], strict=True):
         for end in range(0, len(text), 7):
-            for call in executable(decode(dialect, text[:end], "length", tools=KNOWN)):
+            for call in executable(decode(dialect, text[:end], "length", tools=TOOLS_IN_DATA)):
                 assert list(call) in row["calls"], text[:end]

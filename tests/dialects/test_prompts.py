@@ -35,10 +35,10 @@ def test_the_examples_in_the_prompt_are_readable_in_the_dialect(name: str):
         shown, _, reply = shown.rpartition(f"{given} -> ")
         decisions.insert(0, decode(name, reply.strip()))
     assert [[(call.name, call.args) for call in decision.calls] for decision in decisions] == [
-        [(tool, made)] if tool else [] for _, _, tool, made in dialect.worked_examples
+        [(tool, args)] if tool else [] for _, _, tool, args in dialect.worked_examples
     ]
     assert [decision.answer for decision in decisions] == [
-        None if tool else made for _, _, tool, made in dialect.worked_examples
+        None if tool else answer for _, _, tool, answer in dialect.worked_examples
     ]
     if name not in THOUGHTLESS:
         assert [decision.thought for decision in decisions] == [thought for _, thought, _, _ in dialect.worked_examples]

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from models.contract import KEY, Said, Wire
+from models.contract import KEY, Sample, Wire
 from models.loopback import Answer, Loopback
 from treadle._models.base import Model, complete
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.request import Delta, Reply, Request, ToolSchema
 
-HELLO = Said("Grüße, 世界 😀! How are you?")
-CALLS = Said(calls=(("call_a", "add", {"a": 1, "b": [2, "ü"]}), ("call_b", "now", {})), finish="calls")
-THOUGHT = Said("So: 4.", reasoning="Two and two… is four.")
-BOTH = Said("Let me look.", calls=(("call_c", "search", {"q": "x"}),), finish="calls")
-CUT = Said("And then", finish="length")
-SAYINGS = [HELLO, CALLS, THOUGHT, BOTH, CUT]
+HELLO = Sample("Grüße, 世界 😀! How are you?")
+CALLS = Sample(calls=(("call_a", "add", {"a": 1, "b": [2, "ü"]}), ("call_b", "now", {})), finish="calls")
+THOUGHT = Sample("So: 4.", reasoning="Two and two… is four.")
+BOTH = Sample("Let me look.", calls=(("call_c", "search", {"q": "x"}),), finish="calls")
+CUT = Sample("And then", finish="length")
+SAMPLES = [HELLO, CALLS, THOUGHT, BOTH, CUT]
 TOOLS = (
     ToolSchema("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
     ToolSchema("now", "The time.", {"type": "object", "properties": {}}),
@@ -56,10 +56,10 @@ def fails(wire: Wire, answer: Answer, *, streaming: bool, **options: Any) -> Mod
     return caught.value
 
 
-def check(reply: Reply, said: Said, wire: Wire) -> None:
-    assert (reply.text, reply.reasoning, reply.finish) == (said.text, said.reasoning, said.finish)
-    assert [call.name for call in reply.calls] == [name for _, name, _ in said.calls]
-    assert [json.loads(call.arguments) for call in reply.calls] == [arguments for _, _, arguments in said.calls]
-    assert len({call.id for call in reply.calls} - {""}) == len(said.calls)
+def check(reply: Reply, sample: Sample, wire: Wire) -> None:
+    assert (reply.text, reply.reasoning, reply.finish) == (sample.text, sample.reasoning, sample.finish)
+    assert [call.name for call in reply.calls] == [name for _, name, _ in sample.calls]
+    assert [json.loads(call.arguments) for call in reply.calls] == [arguments for _, _, arguments in sample.calls]
+    assert len({call.id for call in reply.calls} - {""}) == len(sample.calls)
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cached_tokens) == wire.usage
     assert reply.usage.requests == 1

@@ -18,7 +18,7 @@ KEY = "contract-key-0815"
 
 
 @dataclass(frozen=True)
-class Said:
+class Sample:
     """What the pretended model says, to be written in an adapter's format."""
 
     text: str = ""
@@ -43,7 +43,7 @@ class Sent:
 
 
 class Wire(ABC):
-    """One provider's format: how it writes what is `Said`, how its requests are read."""
+    """One provider's format: how it writes a `Sample`, and how its requests are read."""
 
     name: str
     key_header: str
@@ -57,10 +57,10 @@ class Wire(ABC):
     def model(self, url: str, **options: Any) -> HttpModel: ...
 
     @abstractmethod
-    def whole(self, said: Said) -> Answer: ...
+    def whole(self, sample: Sample) -> Answer: ...
 
     @abstractmethod
-    def events(self, said: Said) -> list[str]:
+    def events(self, sample: Sample) -> list[str]:
         """The event stream, one string per event; the last one or two say that the reply is complete."""
 
     @abstractmethod
@@ -72,8 +72,8 @@ class Wire(ABC):
     @abstractmethod
     def error_event(self, message: str) -> str: ...
 
-    def stream(self, said: Said, **changes: Any) -> Answer:
-        return stream(*self.events(said), **changes)
+    def stream(self, sample: Sample, **changes: Any) -> Answer:
+        return stream(*self.events(sample), **changes)
 
     @property
     def overflow(self) -> str:
@@ -102,23 +102,23 @@ class ChatWire(Wire):
     def model(self, url: str, **options: Any) -> HttpModel:
         return OpenAIModel("gpt-4o", base_url=url, api_key=KEY, **options)
 
-    def whole(self, said: Said) -> Answer:
-        message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
-        if said.reasoning:
-            message["reasoning_content"] = said.reasoning
-        if said.calls:
+    def whole(self, sample: Sample) -> Answer:
+        message: dict[str, Any] = {"role": "assistant", "content": sample.text or None}
+        if sample.reasoning:
+            message["reasoning_content"] = sample.reasoning
+        if sample.calls:
             message["tool_calls"] = [
                 {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-                for call_id, name, arguments in said.calls
+                for call_id, name, arguments in sample.calls
             ]
-        choice = {"index": 0, "message": message, "finish_reason": self._finish[said.finish]}
+        choice = {"index": 0, "message": message, "finish_reason": self._finish[sample.finish]}
         return reply({"id": "r1", "model": "m1", "choices": [choice], "usage": self._usage})
 
-    def events(self, said: Said) -> list[str]:
+    def events(self, sample: Sample) -> list[str]:
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-        deltas += [{"reasoning_content": piece} for piece in pieces(said.reasoning)]
-        deltas += [{"content": piece} for piece in pieces(said.text)]
-        for index, (call_id, name, arguments) in enumerate(said.calls):
+        deltas += [{"reasoning_content": piece} for piece in pieces(sample.reasoning)]
+        deltas += [{"content": piece} for piece in pieces(sample.text)]
+        for index, (call_id, name, arguments) in enumerate(sample.calls):
             deltas.append(
                 {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": ""}}]}
             )
@@ -127,7 +127,7 @@ class ChatWire(Wire):
                 for piece in pieces(json.dumps(arguments))
             ]
         chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": self._finish[said.finish]}]})
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": self._finish[sample.finish]}]})
         chunks.append({"choices": [], "usage": self._usage})
         return [event({"id": "r1", "model": "m1", **chunk}) for chunk in chunks[:-2]] + [
             "".join(event({"id": "r1", "model": "m1", **chunk}) for chunk in chunks[-2:]) + "data: [DONE]\n\n"
@@ -162,20 +162,26 @@ class AnthropicWire(Wire):
     def model(self, url: str, **options: Any) -> HttpModel:
         return AnthropicModel("claude-sonnet-4-5", base_url=url, api_key=KEY, **options)
 
-    def _blocks(self, said: Said) -> list[dict[str, Any]]:
-        thoughts = [{"type": "thinking", "thinking": said.reasoning, "signature": "c2ln"}] if said.reasoning else []
-        texts = [{"type": "text", "text": said.text}] if said.text else []
+    def _blocks(self, sample: Sample) -> list[dict[str, Any]]:
+        thoughts = [{"type": "thinking", "thinking": sample.reasoning, "signature": "c2ln"}] if sample.reasoning else []
+        texts = [{"type": "text", "text": sample.text}] if sample.text else []
         uses = [
             {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-            for call_id, name, arguments in said.calls
+            for call_id, name, arguments in sample.calls
         ]
         return [*thoughts, *texts, *uses]
 
-    def whole(self, said: Said) -> Answer:
-        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m1", "content": self._blocks(said)}
-        return reply({**message, "stop_reason": self._finish[said.finish], "usage": self._usage})
+    def whole(self, sample: Sample) -> Answer:
+        message = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m1",
+            "content": self._blocks(sample),
+        }
+        return reply({**message, "stop_reason": self._finish[sample.finish], "usage": self._usage})
 
-    def events(self, said: Said) -> list[str]:
+    def events(self, sample: Sample) -> list[str]:
         start = {
             "id": "msg_1",
             "type": "message",
@@ -184,7 +190,7 @@ class AnthropicWire(Wire):
             "usage": {**self._usage, "output_tokens": 1},
         }
         out = [event({"type": "message_start", "message": start}, "message_start"), event({"type": "ping"}, "ping")]
-        for index, block in enumerate(self._blocks(said)):
+        for index, block in enumerate(self._blocks(sample)):
             empty = {**block, **{key: "" for key in ("text", "thinking", "signature") if key in block}}
             deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block.get("text", ""))]
             deltas += [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block.get("thinking", ""))]
@@ -204,7 +210,7 @@ class AnthropicWire(Wire):
             out.append(event({"type": "content_block_stop", "index": index}, "content_block_stop"))
         end = {
             "type": "message_delta",
-            "delta": {"stop_reason": self._finish[said.finish]},
+            "delta": {"stop_reason": self._finish[sample.finish]},
             "usage": {"output_tokens": 20},
         }
         out.append(event(end, "message_delta") + event({"type": "message_stop"}, "message_stop"))
@@ -249,28 +255,28 @@ class GeminiWire(Wire):
     def model(self, url: str, **options: Any) -> HttpModel:
         return GeminiModel("gemini-2.5-flash", base_url=url, api_key=KEY, **options)
 
-    def _parts(self, said: Said) -> list[dict[str, Any]]:
+    def _parts(self, sample: Sample) -> list[dict[str, Any]]:
         calls = [
             {"functionCall": {"id": call_id, "name": name, "args": arguments}}
-            for call_id, name, arguments in said.calls
+            for call_id, name, arguments in sample.calls
         ]
-        thoughts = [{"text": said.reasoning, "thought": True}] if said.reasoning else []
-        return [*thoughts, *([{"text": said.text}] if said.text else []), *calls]
+        thoughts = [{"text": sample.reasoning, "thought": True}] if sample.reasoning else []
+        return [*thoughts, *([{"text": sample.text}] if sample.text else []), *calls]
 
     def _answer(self, parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         candidate = {"content": {"role": "model", "parts": parts}, "index": 0, **more}
         return {"candidates": [candidate], "usageMetadata": self._usage, "modelVersion": "m1", "responseId": "r1"}
 
-    def whole(self, said: Said) -> Answer:
-        return reply(self._answer(self._parts(said), finishReason=self._finish[said.finish]))
+    def whole(self, sample: Sample) -> Answer:
+        return reply(self._answer(self._parts(sample), finishReason=self._finish[sample.finish]))
 
-    def events(self, said: Said) -> list[str]:
+    def events(self, sample: Sample) -> list[str]:
         out: list[str] = []
-        for part in self._parts(said):
+        for part in self._parts(sample):
             out += [event(self._answer([part | {"text": piece}])) for piece in pieces(part.get("text", ""))]
             if "functionCall" in part:
                 out.append(event(self._answer([part])))
-        return [*out, event(self._answer([{"text": ""}], finishReason=self._finish[said.finish]))]
+        return [*out, event(self._answer([{"text": ""}], finishReason=self._finish[sample.finish]))]
 
     def error(self, status: int, message: str, **headers: str) -> Answer:
         return reply({"error": {"code": status, "message": message, "status": "SOME_STATUS"}}, status, **headers)
@@ -311,30 +317,30 @@ class ResponsesWire(Wire):
     def model(self, url: str, **options: Any) -> HttpModel:
         return ResponsesModel("gpt-4o", base_url=url, api_key=KEY, **options)
 
-    def _items(self, said: Said) -> list[dict[str, Any]]:
+    def _items(self, sample: Sample) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
-        if said.reasoning:
-            summary = [{"type": "summary_text", "text": said.reasoning}]
+        if sample.reasoning:
+            summary = [{"type": "summary_text", "text": sample.reasoning}]
             items.append({"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "zzz"})
-        if said.text:
-            content = [{"type": "output_text", "text": said.text, "annotations": []}]
+        if sample.text:
+            content = [{"type": "output_text", "text": sample.text, "annotations": []}]
             items.append(
                 {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
             )
-        for call_id, name, arguments in said.calls:
+        for call_id, name, arguments in sample.calls:
             call = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}
             items.append({**call, "arguments": json.dumps(arguments), "status": "completed"})
         return items
 
-    def _response(self, said: Said) -> dict[str, Any]:
+    def _response(self, sample: Sample) -> dict[str, Any]:
         base: dict[str, Any] = {
             "id": "resp_1",
             "object": "response",
             "model": "m1",
             "error": None,
-            "output": self._items(said),
+            "output": self._items(sample),
         }
-        if said.finish == "length":
+        if sample.finish == "length":
             return {
                 **base,
                 "status": "incomplete",
@@ -343,10 +349,10 @@ class ResponsesWire(Wire):
             }
         return {**base, "status": "completed", "incomplete_details": None, "usage": self._usage}
 
-    def whole(self, said: Said) -> Answer:
-        return reply(self._response(said))
+    def whole(self, sample: Sample) -> Answer:
+        return reply(self._response(sample))
 
-    def events(self, said: Said) -> list[str]:
+    def events(self, sample: Sample) -> list[str]:
         def make(kind: str, **fields: Any) -> str:
             return event({"type": kind, **fields}, kind)
 
@@ -359,22 +365,22 @@ class ResponsesWire(Wire):
             "usage": None,
         }
         out = [make("response.created", response=started)]
-        for index, item in enumerate(self._items(said)):
+        for index, item in enumerate(self._items(sample)):
             if item["type"] == "function_call":
                 out.append(make("response.output_item.added", output_index=index, item=item | {"arguments": ""}))
                 kind, whole = "response.function_call_arguments", item["arguments"]
             elif item["type"] == "message":
                 out.append(make("response.output_item.added", output_index=index, item=item | {"content": []}))
-                kind, whole = "response.output_text", said.text
+                kind, whole = "response.output_text", sample.text
             else:
                 out.append(make("response.output_item.added", output_index=index, item=item | {"summary": []}))
                 out.append(make("response.reasoning_summary_part.added", output_index=index, summary_index=0))
-                kind, whole = "response.reasoning_summary_text", said.reasoning
+                kind, whole = "response.reasoning_summary_text", sample.reasoning
             out += [make(f"{kind}.delta", output_index=index, delta=piece) for piece in pieces(whole)]
             out.append(make(f"{kind}.done", output_index=index, text=whole, arguments=whole))
             out.append(make("response.output_item.done", output_index=index, item=item))
-        kind = "response.incomplete" if said.finish == "length" else "response.completed"
-        return [*out, make(kind, response=self._response(said))]
+        kind = "response.incomplete" if sample.finish == "length" else "response.completed"
+        return [*out, make(kind, response=self._response(sample))]
 
     def error_event(self, message: str) -> str:
         return event({"type": "error", "code": "server_error", "message": message, "param": None}, "error")
@@ -398,8 +404,8 @@ WIRES: list[Wire] = [ChatWire(), AnthropicWire(), GeminiWire(), ResponsesWire()]
 
 
 def model_for(api: str, url: str, provider: str = "") -> HttpModel:
-    """The adapter that a recording was made for."""
+    """The adapter for the API of a recording."""
     if api == "anthropic.messages":
         return AnthropicModel("recorded", base_url=url, api_key=KEY)
-    name = next((known for known in ("deepseek", "mistral", "openrouter", "ollama") if known in provider), "openai")
+    name = next((key for key in ("deepseek", "mistral", "openrouter", "ollama") if key in provider), "openai")
     return OpenAIModel("recorded", base_url=url, api_key=KEY, provider=name)

@@ -1,4 +1,4 @@
-"""A hand-written HTTP server on loopback that answers as told, faults included."""
+"""An HTTP server on loopback with scripted answers, including faults."""
 
 from __future__ import annotations
 

@@ -56,12 +56,12 @@ class Expected:
 
 @cache
 def pairs(api: str = "") -> list[Pair]:
-    found: list[Pair] = []
+    result: list[Pair] = []
     with gzip.open(DATA, "rt", encoding="utf-8", newline="\n") as lines:
         for index, line in enumerate(lines):
             row = json.loads(line)
             if api in ("", row["api"]):
-                found.append(
+                result.append(
                     Pair(
                         index,
                         row["repo"],
@@ -74,7 +74,7 @@ def pairs(api: str = "") -> list[Pair]:
                         row["body"],
                     )
                 )
-    return found
+    return result
 
 
 def expected(pair: Pair) -> Expected:
@@ -85,7 +85,7 @@ def expected(pair: Pair) -> Expected:
 
 def _error(pair: Pair) -> type[ModelError]:
     too_long = ("maximum context length", "too long", "exceeded max context")
-    if any(words in pair.body for words in too_long):
+    if any(text in pair.body for text in too_long):
         return ContextOverflowError
     return TransientModelError if pair.status == 429 else RequestRefusedError
 

@@ -33,17 +33,17 @@ async def judge(pair: Pair, size: int | None) -> dict[str, bool]:
     async with Loopback([answer_of(pair, size)]) as server:
         request: Request = REQUEST.replace(stream=pair.sse)
         try:
-            found = got(await complete(model_for(pair.api, server.url, pair.provider), request))
+            actual = got(await complete(model_for(pair.api, server.url, pair.provider), request))
         except ModelError as error:
             return {"errors typed": type(error) is wanted.error}
     if wanted.error:
         return {"errors typed": False}
     return {
-        "text": found.text == wanted.text,
-        "calls": same(found, wanted),
-        "reasoning": found.reasoning == wanted.reasoning,
-        "usage": found.usage == wanted.usage,
-        "finish": found.finish == wanted.finish,
+        "text": actual.text == wanted.text,
+        "calls": same(actual, wanted),
+        "reasoning": actual.reasoning == wanted.reasoning,
+        "usage": actual.usage == wanted.usage,
+        "finish": actual.finish == wanted.finish,
     }
 
 

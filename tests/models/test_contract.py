@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from models.asking import ASK, BOTH, CALLS, HELLO, SAYINGS, TOOLS, ask, check, exchange, run
-from models.contract import KEY, WIRES, Said, Wire
+from models.asking import ASK, BOTH, CALLS, HELLO, SAMPLES, TOOLS, ask, check, exchange, run
+from models.contract import KEY, WIRES, Sample, Wire
 from models.loopback import Answer, Loopback, split, stream
 from treadle._models.http_model import HttpModel
 from treadle._types.errors import (
@@ -24,17 +24,17 @@ from treadle._types.request import CallDelta, ReasoningDelta, Request, TextDelta
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
 
-@pytest.mark.parametrize("said", SAYINGS)
-def test_a_whole_reply(wire: Wire, said: Said):
-    reply, deltas = exchange(wire, wire.whole(said))
-    check(reply, said, wire)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_whole_reply(wire: Wire, sample: Sample):
+    reply, deltas = exchange(wire, wire.whole(sample))
+    check(reply, sample, wire)
     assert not deltas
 
 
 @pytest.mark.parametrize("how", ["plain", "seven", "crlf", "comments", "gzip", "no end"])
-@pytest.mark.parametrize("said", SAYINGS)
-def test_a_stream(wire: Wire, said: Said, how: str):
-    events = wire.events(said)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_stream(wire: Wire, sample: Sample, how: str):
+    events = wire.events(sample)
     text = "".join(events)
     answer = {
         "plain": stream(*events),
@@ -45,7 +45,7 @@ def test_a_stream(wire: Wire, said: Said, how: str):
         "no end": stream(text.rstrip("\n")),
     }[how]
     reply, deltas = exchange(wire, answer, ASK.replace(stream=True))
-    check(reply, said, wire)
+    check(reply, sample, wire)
     assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
     assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
     for index, call in enumerate(reply.calls):

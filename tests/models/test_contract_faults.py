@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models.asking import CALLS, HELLO, THOUGHT, fails
-from models.contract import KEY, WIRES, Said, Wire
+from models.contract import KEY, WIRES, Sample, Wire
 from models.loopback import Answer, stream
 from treadle._models.transport.http import Timeouts
 from treadle._types.errors import (
@@ -59,9 +59,9 @@ def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool, fault:
 
 
 @pytest.mark.parametrize("changes", [{"fault": "reset"}, {"fault": "close"}, {"no_framing": True}, {}])
-@pytest.mark.parametrize("said", [HELLO, CALLS, THOUGHT])
-def test_a_stream_that_breaks_off(wire: Wire, said: Said, changes: dict[str, Any]):
-    answer = stream(*wire.events(said)[:-1], **changes)
+@pytest.mark.parametrize("sample", [HELLO, CALLS, THOUGHT])
+def test_a_stream_that_breaks_off(wire: Wire, sample: Sample, changes: dict[str, Any]):
+    answer = stream(*wire.events(sample)[:-1], **changes)
     assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.contract import WIRES, Said, Wire
+from models.contract import WIRES, Sample, Wire
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import Request
@@ -23,7 +23,7 @@ NUMBERS = {
     "cost_details": {"upstream_inference_cost": 0.2},
     "output_tokens_details": {"thinking_tokens": 1},
 }
-SAID = Said("Text.", (("a", "f", {"x": 1}), ("b", "g", {})), "Hm.", "calls")
+SAMPLE = Sample("Text.", (("a", "f", {"x": 1}), ("b", "g", {})), "Hm.", "calls")
 ODD: list[Any] = [None, True, float("inf"), float("nan"), -1, 2**70, 1e300, "", "text", [], [7], {}, {"type": 7}]
 odd = st.recursive(
     st.sampled_from(ODD)
@@ -43,16 +43,16 @@ odd = st.recursive(
 
 def documents(wire: Wire, streaming: bool) -> list[Any]:
     if not streaming:
-        whole = json.loads(b"".join(wire.whole(SAID).pieces))
+        whole = json.loads(b"".join(wire.whole(SAMPLE).pieces))
         whole["usage"] = {**whole.get("usage", {}), **NUMBERS}
         return [whole]
-    lines = "".join(wire.events(SAID)).split("\n")
+    lines = "".join(wire.events(SAMPLE)).split("\n")
     return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, child in inner for place in places(child, (*path, key)))]
+    return [path, *(path_below for key, child in inner for path_below in paths(child, (*path, key)))]
 
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
@@ -85,7 +85,7 @@ def test_each_odd_value_in_every_place(wire: Wire, streaming: bool):
     sent = documents(wire, streaming)
     payloads = [json.dumps(document).encode() for document in sent]
     for number, document in enumerate(sent):
-        for path in places(document):
+        for path in paths(document):
             for value in ODD:
                 changed = json.dumps(put(document, path, value)).encode()
                 read(wire, [*payloads[:number], changed, *payloads[number + 1 :]])
@@ -97,7 +97,7 @@ def test_any_value_anywhere(wire: Wire, data: st.DataObject):
     sent = documents(wire, data.draw(st.booleans()))
     for _ in range(data.draw(st.integers(1, 3))):
         number = data.draw(st.integers(0, len(sent) - 1))
-        path = data.draw(st.sampled_from(places(sent[number])))
+        path = data.draw(st.sampled_from(paths(sent[number])))
         sent[number] = put(sent[number], path, data.draw(odd))
     read(wire, [json.dumps(document).encode() for document in sent])
 

@@ -42,7 +42,7 @@ def got(reply: Reply) -> Expected:
     )
 
 
-def same(found: Expected, wanted: Expected) -> bool:
+def same(actual: Expected, wanted: Expected) -> bool:
     """Arguments are compared as values, because their spacing varies; an id is compared only where there was one."""
 
     def calls(value: Expected) -> list[Any]:
@@ -51,8 +51,8 @@ def same(found: Expected, wanted: Expected) -> bool:
             for (call_id, name, arguments), (wanted_id, _, _) in zip(value.calls, wanted.calls, strict=False)
         ]
 
-    plain = [(value.text, value.reasoning, value.usage, value.finish, len(value.calls)) for value in (found, wanted)]
-    return plain[0] == plain[1] and calls(found) == calls(wanted)
+    plain = [(value.text, value.reasoning, value.usage, value.finish, len(value.calls)) for value in (actual, wanted)]
+    return plain[0] == plain[1] and calls(actual) == calls(wanted)
 
 
 def check_deltas(deltas: list[Delta], reply: Reply) -> None:

@@ -64,7 +64,7 @@ def test_chat_ctrl_c_stops_the_run_and_the_chat_goes_on(home: Path, signals: Any
         screen.wait_for("✓")
         if not at_once:  # else while the program is busy between the answer and its prompt
             screen.wait_for_prompt()
-        screen.ctrl_c_until("Ctrl-C again leaves")
+        screen.ctrl_c_until("Ctrl-C again ends the chat")
         screen.wait_for_prompt()
         assert screen.ctrl_c_until_end() == 130
 

@@ -73,19 +73,19 @@ THINKING = [
 ]
 
 
-def said(found: Reply, **changes: Any) -> AssistantMessage:
-    calls = tuple(ToolCall(call.id, call.name, json.loads(call.arguments), call.arguments) for call in found.calls)
+def as_message(reply: Reply, **changes: Any) -> AssistantMessage:
+    calls = tuple(ToolCall(call.id, call.name, json.loads(call.arguments), call.arguments) for call in reply.calls)
     return AssistantMessage(
-        **{"text": found.text, "calls": calls, "reasoning": found.reasoning, "opaque": found.opaque} | changes
+        **{"text": reply.text, "calls": calls, "reasoning": reply.reasoning, "opaque": reply.opaque} | changes
     )
 
 
 def marks(sent: dict[str, Any]) -> list[str]:
-    found = [f"tools.{i}" for i, tool in enumerate(sent.get("tools", ())) if tool.get("cache_control") == MARK]
-    found += [f"system.{i}" for i, block in enumerate(sent.get("system", ())) if block.get("cache_control") == MARK]
+    marks = [f"tools.{i}" for i, tool in enumerate(sent.get("tools", ())) if tool.get("cache_control") == MARK]
+    marks += [f"system.{i}" for i, block in enumerate(sent.get("system", ())) if block.get("cache_control") == MARK]
     for number, turn in enumerate(sent["messages"]):
-        found += [f"{number}.{i}" for i, block in enumerate(turn["content"]) if block.get("cache_control") == MARK]
-    return found
+        marks += [f"{number}.{i}" for i, block in enumerate(turn["content"]) if block.get("cache_control") == MARK]
+    return marks
 
 
 def conversation() -> list[Message]:

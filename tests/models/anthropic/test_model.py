@@ -13,7 +13,7 @@ from models.anthropic.messages_kit import (
     model,
     unmarked,
 )
-from models.contract import AnthropicWire, Said, event
+from models.contract import AnthropicWire, Sample, event
 from models.loopback import Loopback, reply, stream
 from treadle._models.anthropic import model as anthropic
 from treadle._models.base import complete
@@ -34,23 +34,23 @@ REST = message(
 )
 
 
-def test_a_paused_turn_is_taken_up_again():
+def test_a_paused_turn_is_continued():
     async def main() -> None:
         async with Loopback([reply(PAUSED), reply(REST)]) as server:
-            found = await complete(model(base_url=server.url), ASK)
-            assert (found.text, found.finish) == ("Searching. Found.", "stop")
-            assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.requests) == (30, 7, 2)
+            result = await complete(model(base_url=server.url), ASK)
+            assert (result.text, result.finish) == ("Searching. Found.", "stop")
+            assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.requests) == (30, 7, 2)
             again = server.received[1].json
             assert again["messages"][-1] == {"role": "assistant", "content": SEARCH}
             assert unmarked(again["messages"][:-1]) == server.received[0].json["messages"]
             assert again["container"] == "cont_1"
-            assert found.opaque is not None
-            assert found.opaque["content"] == SEARCH + REST["content"]
+            assert result.opaque is not None
+            assert result.opaque["content"] == SEARCH + REST["content"]
 
     asyncio.run(main())
 
 
-def test_a_paused_stream_goes_on_as_one():
+def test_a_paused_stream_is_continued_as_one_stream():
     def events(document: dict[str, Any]) -> str:
         out = event({"type": "message_start", "message": document | {"content": [], "stop_reason": None}})
         for index, block in enumerate(document["content"]):
@@ -64,10 +64,10 @@ def test_a_paused_stream_goes_on_as_one():
     async def main() -> None:
         async with Loopback([stream(events(PAUSED)), stream(events(REST))]) as server:
             texts: list[str] = []
-            found = await complete(
+            result = await complete(
                 model(base_url=server.url), ASK.replace(stream=True), lambda delta: texts.append(delta.text)
             )  # type: ignore[union-attr]
-            assert found.text == "".join(texts) == "Searching. Found."
+            assert result.text == "".join(texts) == "Searching. Found."
 
     asyncio.run(main())
 
@@ -77,8 +77,8 @@ def test_pauses_are_bounded(monkeypatch: pytest.MonkeyPatch):
 
     async def main() -> None:
         async with Loopback([reply(PAUSED)]) as server:
-            found = await complete(model(base_url=server.url), ASK)
-            assert (found.finish, len(server.received), found.usage.requests) == ("pause", 3, 3)
+            result = await complete(model(base_url=server.url), ASK)
+            assert (result.finish, len(server.received), result.usage.requests) == ("pause", 3, 3)
 
     asyncio.run(main())
 
@@ -98,7 +98,7 @@ def test_a_stream_that_breaks_says_what_is_known_to_be_spent():
     wire = AnthropicWire()
 
     async def main() -> None:
-        async with Loopback([stream(*wire.events(Said("hello there"))[:3], fault="reset")]) as server:
+        async with Loopback([stream(*wire.events(Sample("hello there"))[:3], fault="reset")]) as server:
             with pytest.raises(TransientModelError) as caught:
                 await complete(model(base_url=server.url), ASK.replace(stream=True))
             assert (caught.value.usage.input_tokens, caught.value.usage.cached_tokens) == (100, 40)

@@ -35,9 +35,9 @@ def test_thoughts_that_streamed_are_put_together():
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
         {"type": "message_stop"},
     ]
-    found = read(*events)
-    assert found.opaque is not None
-    assert found.opaque["content"] == [
+    result = read(*events)
+    assert result.opaque is not None
+    assert result.opaque["content"] == [
         {"type": "thinking", "thinking": "hm", "signature": "sig1"},
         {"type": "redacted_thinking", "data": "zzz"},
         {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}},
@@ -62,15 +62,15 @@ def test_finish(stop: str, finish: str):
     assert read(message([{"type": "text", "text": "x"}], stop)).finish == finish
 
 
-def test_finish_lies():
+def test_wrong_finish_reasons_are_corrected():
     use = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
     assert read(message([use], "end_turn")).finish == "calls"
     assert read(message([{"type": "text", "text": "x"}], "tool_use")).finish == "stop"
 
 
 def test_a_refusal_explains_itself():
-    found = read(message([], "refusal", stop_details={"type": "refusal", "explanation": "Not that."}))
-    assert (found.text, found.finish) == ("Not that.", "refusal")
+    result = read(message([], "refusal", stop_details={"type": "refusal", "explanation": "Not that."}))
+    assert (result.text, result.finish) == ("Not that.", "refusal")
 
 
 def test_tokens_written_to_the_cache_are_counted_and_paid():
@@ -80,13 +80,13 @@ def test_tokens_written_to_the_cache_are_counted_and_paid():
         "cache_creation_input_tokens": 4000,
         "output_tokens": 100,
     }
-    found = read(
+    result = read(
         message([{"type": "text", "text": "x"}], usage=usage | {"output_tokens_details": {"thinking_tokens": 60}})
     ).usage
-    assert (found.input_tokens, found.cached_tokens, found.cache_write_tokens, found.reasoning_tokens) == (
+    assert (result.input_tokens, result.cached_tokens, result.cache_write_tokens, result.reasoning_tokens) == (
         7000,
         2000,
         4000,
         60,
     )
-    assert found.cost == pytest.approx((1000 * 3 + 2000 * 0.3 + 4000 * 3.75 + 100 * 15) / 1e6)
+    assert result.cost == pytest.approx((1000 * 3 + 2000 * 0.3 + 4000 * 3.75 + 100 * 15) / 1e6)

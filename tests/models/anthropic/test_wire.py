@@ -9,6 +9,7 @@ from models.anthropic.messages_kit import (
     ASK,
     THINKING,
     TOOLS,
+    as_message,
     body,
     conversation,
     marked_body,
@@ -16,7 +17,6 @@ from models.anthropic.messages_kit import (
     message,
     model,
     read,
-    said,
 )
 from treadle._models.anthropic.wire import enforceable
 from treadle._types.messages import (
@@ -31,25 +31,25 @@ from treadle._types.messages import (
 from treadle._types.request import OutputFormat, Request, WireCache
 
 
-def test_thoughts_go_back_untouched_and_in_their_place():
-    found = read(message(THINKING, "tool_use"))
-    assert (found.reasoning, found.text, found.finish) == ("hm", "Looking.", "calls")
-    sent = body(Request([UserMessage("q"), said(found), ToolMessage("toolu_1", "f", "x")], TOOLS))
+def test_thoughts_are_sent_back_unchanged_and_in_order():
+    result = read(message(THINKING, "tool_use"))
+    assert (result.reasoning, result.text, result.finish) == ("hm", "Looking.", "calls")
+    sent = body(Request([UserMessage("q"), as_message(result), ToolMessage("toolu_1", "f", "x")], TOOLS))
     assert sent["messages"][1]["content"] == THINKING
 
 
 def test_a_shortened_message_keeps_its_thoughts():
-    found = read(message(THINKING, "tool_use"))
-    sent = body(Request([UserMessage("q"), said(found, text="Cut."), ToolMessage("toolu_1", "f", "x")], TOOLS))
+    result = read(message(THINKING, "tool_use"))
+    sent = body(Request([UserMessage("q"), as_message(result, text="Cut."), ToolMessage("toolu_1", "f", "x")], TOOLS))
     kinds = [block["type"] for block in sent["messages"][1]["content"]]
     assert kinds == ["thinking", "redacted_thinking", "text", "tool_use"]
     assert sent["messages"][1]["content"][2]["text"] == "Cut."
 
 
 def test_thoughts_do_not_go_to_another_model():
-    found = read(message(THINKING, "tool_use"))
+    result = read(message(THINKING, "tool_use"))
     sent = body(
-        Request([UserMessage("q"), said(found), ToolMessage("toolu_1", "f", "x")], TOOLS), name="claude-opus-4-5"
+        Request([UserMessage("q"), as_message(result), ToolMessage("toolu_1", "f", "x")], TOOLS), name="claude-opus-4-5"
     )
     assert [block["type"] for block in sent["messages"][1]["content"]] == ["text", "tool_use"]
 
@@ -61,7 +61,7 @@ def test_cache_marks_are_on_the_stable_prefix():
     assert marks(marked_body(ASK.replace(tools=TOOLS))) == ["system.0", "0.0"]
 
 
-def test_a_lone_question_is_not_worth_a_mark():
+def test_a_single_question_without_tools_has_no_cache_mark():
     assert marks(marked_body(ASK)) == []
 
 
@@ -71,16 +71,16 @@ def test_every_request_finds_the_end_of_the_one_before_marked():
     last: list[Any] = []
     for round_number in range(6):
         sent = json.loads(adapter._body(Request(messages, TOOLS, cache=cache), False))
-        found = [mark for mark in marks(sent) if mark[0].isdigit()]
+        result = [mark for mark in marks(sent) if mark[0].isdigit()]
         assert len(marks(sent)) <= 4
         ends = [
             f"{number}.{len(turn['content']) - 1}"
             for number, turn in enumerate(sent["messages"])
             if turn["role"] == "user"
         ]
-        assert found == ends[-2:]
-        assert last in (found[:-1][-1:], [])
-        last = found[-1:]
+        assert result == ends[-2:]
+        assert last in (result[:-1][-1:], [])
+        last = result[-1:]
         messages = [
             *messages,
             AssistantMessage("a", (ToolCall(f"t{round_number}", "f"),)),

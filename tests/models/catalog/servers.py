@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that can do exactly what it is told it can."""
+"""An OpenAI-compatible server with configurable abilities, and a probe of it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Server:
         if "tools" not in self.can:
             return {"content": '```json\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n```'}
         cities = cities if "parallel" in self.can else cities[:1]
-        return {"content": None, "tool_calls": [_call(place, city) for place, city in enumerate(cities)]}
+        return {"content": None, "tool_calls": [_call(index, city) for index, city in enumerate(cities)]}
 
     def whole(self, message: dict[str, Any]) -> Answer:
         finish = "tool_calls" if message.get("tool_calls") else "stop"
@@ -107,11 +107,11 @@ class Server:
         return stream(*events, "data: [DONE]\n\n")
 
 
-def _call(place: int, city: str) -> dict[str, Any]:
+def _call(index: int, city: str) -> dict[str, Any]:
     arguments = json.dumps({"city": city})
     return {
-        "index": place,
-        "id": f"call_{place}",
+        "index": index,
+        "id": f"call_{index}",
         "type": "function",
         "function": {"name": "get_weather", "arguments": arguments},
     }
@@ -131,8 +131,8 @@ def examine(server: Server, **options: Any) -> Report:
 
 
 def findings(report: Report) -> dict[str, bool | None]:
-    return {found.ability: found.works for found in report.findings}
+    return {finding.ability: finding.works for finding in report.findings}
 
 
 def note(report: Report, ability: str) -> str:
-    return next(found.note for found in report.findings if found.ability == ability)
+    return next(finding.note for finding in report.findings if finding.ability == ability)

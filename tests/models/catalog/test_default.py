@@ -29,8 +29,8 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(default, "ANSWER_SECONDS", 60.0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        nobody = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    monkeypatch.setattr(default, "_address", lambda provider: nobody)
+        unused = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    monkeypatch.setattr(default, "_address", lambda provider: unused)
 
 
 @contextmanager

@@ -34,10 +34,10 @@ def test_a_server_that_can_do_everything():
     assert (report.dialect, report.window, report.model) == ("native", 8192, "small-model")
     assert report.usage.requests == 8
     assert report.usage.input_tokens == 88
-    assert all(not found.note for found in report.findings if found.ability != "reasoning")
+    assert all(not finding.note for finding in report.findings if finding.ability != "reasoning")
     assert (
-        next(found for found in report.findings if found.ability == "tool_call").claimed is False
-    )  # nobody knows this model
+        next(finding for finding in report.findings if finding.ability == "tool_call").claimed is False
+    )  # the table of models does not have it
     sent = [request.json for request in server.received if request.body]
     assert [body["tool_choice"] for body in sent if "tool_choice" in body] == [
         {"type": "function", "function": {"name": "get_weather"}}
@@ -80,19 +80,19 @@ def test_a_schema_that_is_only_json_mode_does_not_count():
 
 
 @pytest.mark.parametrize(
-    ("can", "works", "said"),
+    ("can", "works", "expected_note"),
     [
         (EVERYTHING - {"usage", "stream_usage"}, False, "the server does not report token counts"),
         (EVERYTHING - {"stream_usage"}, True, "only in whole replies, not in streams"),
         (EVERYTHING, True, ""),
     ],
 )
-def test_usage(can: frozenset[str], works: bool, said: str):
+def test_usage(can: frozenset[str], works: bool, expected_note: str):
     report = examine(Server(can))
-    assert (report.works("usage"), note(report, "usage")) == (works, said)
+    assert (report.works("usage"), note(report, "usage")) == (works, expected_note)
 
 
-def test_a_stream_in_one_piece_is_none():
+def test_a_stream_in_one_piece_does_not_count_as_streaming():
     report = examine(Server(EVERYTHING - {"stream"}))
     assert (report.works("streaming"), note(report, "streaming")) == (False, "the whole reply came in one piece")
 
@@ -122,7 +122,7 @@ def test_a_server_that_takes_no_cap_under_this_name():
     assert server.received[-1].json["temperature"] == 0.0
 
 
-def test_a_model_that_thinks_long_gets_more_room():
+def test_a_model_that_thinks_long_gets_a_higher_token_limit():
     def answer(request: Any) -> Reply:
         return Reply("Paris", reasoning="hm") if request.max_tokens > 1000 else Reply("", finish="length")
 
@@ -139,7 +139,7 @@ def test_one_call_where_two_were_asked_for():
     assert report.dialect == "native"
 
 
-def test_silence_is_no_verdict_and_nothing_more_is_tried():
+def test_a_silent_server_gives_no_finding_and_ends_the_probe():
     class Silent(ScriptedModel):
         async def stream(self, request: Any):
             self.requests.append(request)
@@ -162,8 +162,8 @@ def test_a_grammar_is_tried_where_it_is_claimed():
     assert (report.works("grammar"), report.works("json_schema"), report.dialect) == (True, False, "schema")
 
 
-def test_findings_are_told_as_they_come():
+def test_findings_are_reported_as_they_come():
     seen: list[str] = []
-    examine(Server(), on_finding=lambda found: seen.append(found.ability))
+    examine(Server(), on_finding=lambda finding: seen.append(finding.ability))
     assert seen[:3] == ["usage", "answers", "streaming"]
     assert seen[-1] == "reasoning"

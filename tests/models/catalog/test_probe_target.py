@@ -49,7 +49,7 @@ def test_models_are_chosen_by_name_and_errors_say_what_there_is():
     go(main())
 
 
-def test_the_model_that_is_probed_denies_nothing():
+def test_the_model_that_is_probed_has_every_ability():
     async def main() -> None:
         async with Loopback(Server()) as loopback:
             target = await target_of(loopback.url)

@@ -21,7 +21,7 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._types.profile import Profile
 
 
-def test_a_later_agent_speaks_the_dialect_that_was_found():
+def test_a_later_agent_uses_the_dialect_that_the_probe_chose():
     async def main() -> None:
         async with Loopback(Server(EVERYTHING - {"tools"}, entry={"context_length": 2048})) as loopback:
             base = f"{loopback.url}/v1"
@@ -51,27 +51,29 @@ def test_a_later_agent_speaks_the_dialect_that_was_found():
 
 
 def test_a_probed_native_model_that_the_user_says_cannot_call():
-    known = ProbedProfile("openai", "m", "http://127.0.0.1:1/v1", "native", {"tool_call": True, "parallel_calls": True})
-    save_probed_profile(known)
-    assert load_probed_profile("openai", "m", "http://127.0.0.1:1/v1") == known
+    probed = ProbedProfile(
+        "openai", "m", "http://127.0.0.1:1/v1", "native", {"tool_call": True, "parallel_calls": True}
+    )
+    save_probed_profile(probed)
+    assert load_probed_profile("openai", "m", "http://127.0.0.1:1/v1") == probed
     assert OpenAIModel("m", base_url="http://127.0.0.1:1/v1").profile.dialect == "native"
     denied = OpenAIModel("m", base_url="http://127.0.0.1:1/v1", abilities={"tool_call": False}).profile
     assert (denied.dialect, denied.tool_call, denied.parallel_calls) == (None, False, False)
 
 
-def test_only_what_was_found_out_is_kept():
+def test_only_abilities_with_a_finding_are_stored():
     report = go(probe(ScriptedModel(lambda request: "Paris"), Profile(vision=True, reasoning=True)))
-    known = report.probed_profile()
-    assert known.abilities["tool_call"] is False
-    assert "vision" not in known.abilities
-    assert "reasoning" not in known.abilities
-    assert "answers" not in known.abilities
+    probed = report.probed_profile()
+    assert probed.abilities["tool_call"] is False
+    assert "vision" not in probed.abilities
+    assert "reasoning" not in probed.abilities
+    assert "answers" not in probed.abilities
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[1]", b'{"provider": "openai"}', b'{"dialect": "nonsense"}', b"\xff\xfe"]
 )
-def test_a_broken_file_is_as_good_as_none(content: bytes):
+def test_a_broken_file_is_ignored(content: bytes):
     path = profile_path("openai", "m", "http://127.0.0.1:1/v1")
     path.parent.mkdir(parents=True)
     path.write_bytes(content)

@@ -54,8 +54,8 @@ def profile(spec: str) -> Profile:
     ],
 )
 def test_facts(spec: str, facts: dict[str, Any]):
-    found = profile(spec)
-    assert {name: getattr(found, name) for name in facts} == facts
+    actual = profile(spec)
+    assert {name: getattr(actual, name) for name in facts} == facts
 
 
 PRICES = {

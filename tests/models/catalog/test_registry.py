@@ -66,7 +66,7 @@ def test_names(spec: str, name: str, provider: str):
     assert (model.name, model.provider) == (name, provider)
 
 
-def test_a_model_stays_itself():
+def test_a_model_object_is_returned_unchanged():
     model = named("x")
     assert resolve_model(model) is model
     with pytest.raises(ConfigError, match="api_key"):
@@ -74,7 +74,7 @@ def test_a_model_stays_itself():
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ("gpt-4o", "names no provider"),
         ("", "names no provider"),
@@ -85,12 +85,12 @@ def test_a_model_stays_itself():
         ("x@nowhere", "unknown provider 'nowhere'"),
     ],
 )
-def test_bad_names_say_what_to_write(spec: str, words: str):
-    with pytest.raises(UnknownModelError, match=words):
+def test_bad_names_say_what_to_write(spec: str, message: str):
+    with pytest.raises(UnknownModelError, match=message):
         resolve_model(spec, api_key="k")
 
 
-def test_names_lead_here_where_chat_completions_do_not_serve():
+def test_models_that_need_the_responses_api_get_it():
     assert isinstance(resolve_model("openai-responses:gpt-4o", api_key="k"), ResponsesModel)
     assert isinstance(resolve_model("openai:gpt-5.4", api_key="k"), ResponsesModel)
     assert not isinstance(resolve_model("openai:gpt-4o", api_key="k"), ResponsesModel)

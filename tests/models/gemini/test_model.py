@@ -14,7 +14,7 @@ from treadle._models.gemini.model import GeminiModel
 from treadle._types.errors import TransientModelError
 
 
-def test_a_reply_in_instalments_is_one_reply():
+def test_a_reply_with_a_continuation_is_one_reply():
     first = answer([{"text": "one "}], "CONTINUATION", continuationToken="tok") | {
         "usageMetadata": {"promptTokenCount": 5}
     }
@@ -23,9 +23,9 @@ def test_a_reply_in_instalments_is_one_reply():
     async def main(streaming: bool) -> None:
         answers = [stream(event(first)), stream(event(second))] if streaming else [reply(first), reply(second)]
         async with Loopback(answers) as server:
-            found = await complete(model(base_url=server.url), ASK.replace(stream=streaming))
-            assert (found.text, found.finish) == ("one two", "stop")
-            assert (found.usage.input_tokens, found.usage.requests) == (11, 2)
+            result = await complete(model(base_url=server.url), ASK.replace(stream=streaming))
+            assert (result.text, result.finish) == ("one two", "stop")
+            assert (result.usage.input_tokens, result.usage.requests) == (11, 2)
             assert server.received[1].json == server.received[0].json | {"continuationToken": "tok"}
 
     asyncio.run(main(False))
@@ -43,7 +43,7 @@ def test_either_variable_may_hold_the_key(monkeypatch: pytest.MonkeyPatch):
     assert GeminiModel("gemini-2.5-flash")._connection.headers["x-goog-api-key"] == "from-google"
 
 
-def test_the_wish_of_the_server_is_in_the_details():
+def test_the_pause_a_server_asks_for_is_in_the_details():
     error = {
         "code": 429,
         "message": "quota",

@@ -27,7 +27,7 @@ def test_finish():
         read(answer([], "MALFORMED_FUNCTION_CALL"))
 
 
-def test_a_reason_to_finish_in_every_piece_is_no_end():
+def test_a_finish_reason_in_every_piece_does_not_end_the_reply():
     reader = model()._reader(ASK)
     reader.feed(json.dumps(answer([{"text": "a"}])).encode())
     assert not reader.complete

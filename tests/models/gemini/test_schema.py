@@ -86,5 +86,5 @@ def test_schema_references_alternatives_and_bounds():
         True,
     ],
 )
-def test_circles_and_nonsense_end(schema: Any):
+def test_recursive_and_senseless_schemas_end(schema: Any):
     assert isinstance(gemini_schema(schema), dict)

@@ -23,14 +23,18 @@ def test_signatures_go_back_on_the_parts_they_came_on():
         answer([{"functionCall": {"name": "g", "args": {}}}], None),
         answer([{"text": "", "thoughtSignature": "sig2"}]),
     ]
-    found = read(*pieces)
-    assert (found.text, found.reasoning, found.finish) == ("Looking.", "Let me ", "calls")
-    first, second = found.calls
-    said = AssistantMessage(
-        found.text, (ToolCall(first.id, "f", {"a": 1}), ToolCall(second.id, "g")), found.reasoning, opaque=found.opaque
+    result = read(*pieces)
+    assert (result.text, result.reasoning, result.finish) == ("Looking.", "Let me ", "calls")
+    first, second = result.calls
+    assistant = AssistantMessage(
+        result.text,
+        (ToolCall(first.id, "f", {"a": 1}), ToolCall(second.id, "g")),
+        result.reasoning,
+        opaque=result.opaque,
     )
     request = Request(
-        [UserMessage("q"), said, ToolMessage(first.id, "f", "1"), ToolMessage(second.id, "g", "2", error=True)], TOOLS
+        [UserMessage("q"), assistant, ToolMessage(first.id, "f", "1"), ToolMessage(second.id, "g", "2", error=True)],
+        TOOLS,
     )
     sent = body(request, "gemini-3-pro-preview")["contents"]
     assert [content["role"] for content in sent] == ["user", "model", "user"]
@@ -44,14 +48,14 @@ def test_signatures_go_back_on_the_parts_they_came_on():
         {"functionResponse": {"id": first.id, "name": "f", "response": {"output": "1"}}},
         {"functionResponse": {"id": second.id, "name": "g", "response": {"error": "2"}}},
     ]
-    # Another model gets the words without the signatures, and a changed message is written anew.
+    # Another model gets the text without the signatures, and a changed message is written anew.
     other = body(request, "gemini-2.5-flash")["contents"][1]["parts"]
     assert all("thoughtSignature" not in part for part in other)
 
 
 def test_calls_of_other_models_are_marked_as_unsigned():
-    said = AssistantMessage("", (ToolCall("a", "f", {"a": 1}), ToolCall("b", "g")))
-    messages = [UserMessage("q"), said, ToolMessage("a", "f", "1"), ToolMessage("b", "g", "2")]
+    assistant = AssistantMessage("", (ToolCall("a", "f", {"a": 1}), ToolCall("b", "g")))
+    messages = [UserMessage("q"), assistant, ToolMessage("a", "f", "1"), ToolMessage("b", "g", "2")]
     parts = body(Request(messages, TOOLS), "gemini-3-flash-preview")["contents"][1]["parts"]
     assert [part.get("thoughtSignature") for part in parts] == ["skip_thought_signature_validator", None]
     assert "thoughtSignature" not in body(Request(messages, TOOLS))["contents"][1]["parts"][0]

@@ -1,4 +1,4 @@
-"""A model hub on loopback that can be told to misbehave, and wheels that carry parts of a file."""
+"""A model hub on loopback with configurable faults, and wheels that contain parts of a file."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_bad_settings_are_refused_at_once():
         LocalModel(SMALL, slots=0)
 
 
-def test_missing_extra_names_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     def nothing(name: str, package: str | None = None) -> None:
         return None
 
@@ -189,12 +189,12 @@ def test_streamed_pieces_make_up_the_reply_and_zero_temperature_repeats():
 
 
 @pytest.mark.model
-def test_caps_and_stop_words():
+def test_token_limits_and_stop_sequences():
     async def main() -> None:
         reply = await complete(shared(), ask("Count: 1 2 3 4 5 6 7 8 9", max_tokens=4))
         assert (reply.finish, reply.usage.output_tokens) == ("length", 4)
-        words = OutputFormat("grammar", grammar='root ::= "one two three four"')
-        reply = await complete(shared(), ask("Count.", format=words, stop=("three",)))
+        numbers = OutputFormat("grammar", grammar='root ::= "one two three four"')
+        reply = await complete(shared(), ask("Count.", format=numbers, stop=("three",)))
         assert (reply.text, reply.finish) == ("one two ", "stop")
 
     go(main(), SECONDS)
@@ -306,9 +306,9 @@ def test_what_does_not_fit_is_refused_before_it_is_evaluated():
     async def main() -> None:
         need_model()
         model = LocalModel(SMALL, n_ctx=2048, slots=1, batch=32)
-        for words in (5000, 1970):
+        for count in (5000, 1970):
             with pytest.raises(ContextOverflowError, match="2048"):
-                await complete(model, ask("word " * words))
+                await complete(model, ask("word " * count))
         # What a refused prompt has left in the cache shows how much of it was evaluated.
         shorter = await complete(model, ask("word " * 100, max_tokens=1))
         assert shorter.usage.cached_tokens < 0.7 * shorter.usage.input_tokens

@@ -108,7 +108,7 @@ def test_interrupt_ends_it_at_once():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-def test_a_forked_child_ends_cleanly_and_the_parent_goes_on():
+def test_a_forked_child_ends_cleanly_and_the_parent_continues():
     code, out = ended(
         start(
             """

@@ -41,7 +41,7 @@ def test_a_conversation_is_its_cache_and_else_its_component():
     assert owner_of(Request([], component="planner")) == "planner"
 
 
-def test_everyone_keeps_a_slot_while_there_are_enough():
+def test_every_conversation_keeps_a_slot_while_there_are_enough():
     slots = Slots(3)
     owners: list[Owner] = [Conversation(), "planner", Conversation()]
     first = [use(slots, owner).id for owner in owners]
@@ -49,7 +49,7 @@ def test_everyone_keeps_a_slot_while_there_are_enough():
     assert [use(slots, owner).id for owner in owners] == first
 
 
-def test_the_cheapest_living_conversation_is_given_up():
+def test_the_cheapest_living_conversation_loses_its_slot():
     slots = Slots(2)
     loop, planner, observer = Conversation(), Conversation(), Conversation()
     long = use(slots, loop, size=900)
@@ -59,7 +59,7 @@ def test_the_cheapest_living_conversation_is_given_up():
         assert use(slots, loop, size=1000) is long
 
 
-def test_a_slot_whose_conversation_is_over_is_taken_first_by_what_fits_it():
+def test_a_slot_whose_conversation_has_ended_is_reassigned_first():
     slots = Slots(3)
     living, weather, maths = Conversation(), Conversation(), Conversation()
     use(slots, living, "system A: question", size=1)
@@ -121,7 +121,7 @@ def test_after_a_cancel_the_same_conversation_waits_for_its_own_slot():
     assert result == [held]
 
 
-def test_a_run_that_is_over_gives_its_slot_up_though_somebody_holds_on_to_it():
+def test_a_finished_run_releases_its_slot_even_while_it_is_referenced():
     slots = Slots(2)
     taken: list[int] = []
 

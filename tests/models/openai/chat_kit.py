@@ -1,4 +1,4 @@
-"""Small words for the tests of chat completions."""
+"""Models, chunks and replies for the tests of chat completions."""
 
 from __future__ import annotations
 

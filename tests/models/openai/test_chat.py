@@ -28,8 +28,8 @@ def test_over_a_connection_with_everything():
         async with Loopback(
             [reply(whole("tool_calls", content=None, tool_calls=[piece('{"a":1}', "f", "x")]))]
         ) as server:
-            found = await complete(model(base_url=server.url + "/v1"), Request([UserMessage("q")], TOOLS))
-            assert found.calls == (RawCall("x", "f", '{"a":1}'),)
+            result = await complete(model(base_url=server.url + "/v1"), Request([UserMessage("q")], TOOLS))
+            assert result.calls == (RawCall("x", "f", '{"a":1}'),)
             assert server.received[0].path == "/v1/chat/completions"
             assert server.received[0].headers["content-type"] == "application/json"
 

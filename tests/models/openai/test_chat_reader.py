@@ -22,14 +22,14 @@ from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Te
 
 
 def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
-    found, deltas = read(*(chunk(tool_calls=[fragment]) for fragment in fragments), chunk(finish))
-    assert len({call.id for call in found.calls}) == len(found.calls)
-    assert all(call.id for call in found.calls)
-    for number, call in enumerate(found.calls):
+    result, deltas = read(*(chunk(tool_calls=[fragment]) for fragment in fragments), chunk(finish))
+    assert len({call.id for call in result.calls}) == len(result.calls)
+    assert all(call.id for call in result.calls)
+    for number, call in enumerate(result.calls):
         mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == number]
         assert "".join(delta.arguments for delta in mine) == call.arguments
         assert "".join(delta.name for delta in mine) == call.name
-    return [(call.name, call.arguments) for call in found.calls]
+    return [(call.name, call.arguments) for call in result.calls]
 
 
 def test_fragments_with_index():
@@ -97,14 +97,14 @@ def test_no_arguments_are_an_empty_object():
 
 def test_arguments_as_an_object():
     assert calls_of(piece({"x": [1]}, "f", "a", 0)) == [("f", '{"x":[1]}')]
-    found, _ = read(whole("tool_calls", tool_calls=[piece({"x": 1}, "f", "a")]), end=False)
-    assert found.calls == (RawCall("a", "f", '{"x":1}'),)
+    result, _ = read(whole("tool_calls", tool_calls=[piece({"x": 1}, "f", "a")]), end=False)
+    assert result.calls == (RawCall("a", "f", '{"x":1}'),)
 
 
 def test_the_same_id_twice_is_made_unique():
-    found, _ = read(whole("tool_calls", tool_calls=[piece("{}", "f", "x"), piece("{}", "g", "x")]), end=False)
-    assert found.calls[0].id == "x"
-    assert found.calls[1].id not in ("", "x")
+    result, _ = read(whole("tool_calls", tool_calls=[piece("{}", "f", "x"), piece("{}", "g", "x")]), end=False)
+    assert result.calls[0].id == "x"
+    assert result.calls[1].id not in ("", "x")
 
 
 def test_a_flat_call():
@@ -112,11 +112,11 @@ def test_a_flat_call():
 
 
 def test_legacy_function_call():
-    found, _ = read(
+    result, _ = read(
         whole("function_call", content=None, function_call={"name": "f", "arguments": '{"a":1}'}), end=False
     )
-    assert [(call.name, call.arguments) for call in found.calls] == [("f", '{"a":1}')]
-    assert found.finish == "calls"
+    assert [(call.name, call.arguments) for call in result.calls] == [("f", '{"a":1}')]
+    assert result.finish == "calls"
     streamed, _ = read(
         chunk(function_call={"name": "f", "arguments": ""}),
         chunk(function_call={"arguments": '{"a"'}),
@@ -127,23 +127,23 @@ def test_legacy_function_call():
 
 
 def test_a_cut_off_call_is_never_done():
-    found, deltas = read(chunk(tool_calls=[piece('{"a": 12', "f", "x", 0)]), chunk("length"))
-    assert found.finish == "length"
+    result, deltas = read(chunk(tool_calls=[piece('{"a": 12', "f", "x", 0)]), chunk("length"))
+    assert result.finish == "length"
     assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
     # Closed braces prove nothing when the reply was cut: there may have been more to come.
-    found, deltas = read(chunk(tool_calls=[piece('{"a": 12}', "f", "x", 0)]), chunk("length"))
-    assert found.finish == "length"
+    result, deltas = read(chunk(tool_calls=[piece('{"a": 12}', "f", "x", 0)]), chunk("length"))
+    assert result.finish == "length"
     assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
 
 
 def test_broken_arguments_are_never_done():
-    found, deltas = read(chunk(tool_calls=[piece('{"a": ', "f", "x", 0)]), chunk("tool_calls"))
-    assert found.calls == (RawCall("x", "f", '{"a": '),)
+    result, deltas = read(chunk(tool_calls=[piece('{"a": ', "f", "x", 0)]), chunk("tool_calls"))
+    assert result.calls == (RawCall("x", "f", '{"a": '),)
     assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
 
 
 @pytest.mark.parametrize(
-    ("said", "has_calls", "finish"),
+    ("stated", "has_calls", "finish"),
     [
         ("stop", False, "stop"),
         ("stop", True, "calls"),
@@ -160,17 +160,17 @@ def test_broken_arguments_are_never_done():
         (17, False, "stop"),
     ],
 )
-def test_finish_reasons_lie(said: Any, has_calls: bool, finish: str):
+def test_wrong_finish_reasons_are_corrected(stated: Any, has_calls: bool, finish: str):
     calls = [piece("{}", "f", "a", 0)] if has_calls else None
-    assert read(whole(said, content="x", tool_calls=calls), end=False)[0].finish == finish
-    assert read(chunk(content="x", tool_calls=calls), chunk(said))[0].finish == finish
+    assert read(whole(stated, content="x", tool_calls=calls), end=False)[0].finish == finish
+    assert read(chunk(content="x", tool_calls=calls), chunk(stated))[0].finish == finish
 
 
 def test_done_without_a_finish_reason_is_an_end():
     assert read(chunk(content="x"))[0] == Reply("x", usage=read(chunk(content="x"))[0].usage, id="c")
 
 
-def test_an_end_without_done_or_finish_reason_is_none():
+def test_an_end_without_done_or_finish_reason_is_an_error():
     with pytest.raises(TransientModelError, match="before the reply was complete"):
         read(chunk(content="x"), end=False)
 
@@ -218,8 +218,8 @@ def test_content_in_parts():
         "odd",
         {"type": "text", "text": "b"},
     ]
-    found, _ = read(whole(content=parts), end=False)
-    assert (found.text, found.reasoning) == ("ab", "hm so")
+    result, _ = read(whole(content=parts), end=False)
+    assert (result.text, result.reasoning) == ("ab", "hm so")
 
 
 def test_several_choices():
@@ -237,8 +237,8 @@ def test_several_choices():
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_fields(field: str):
-    found, deltas = read(chunk(**{field: "hm "}), chunk(**{field: "yes"}), chunk(content="4"), chunk("stop"))
-    assert (found.text, found.reasoning) == ("4", "hm yes")
+    result, deltas = read(chunk(**{field: "hm "}), chunk(**{field: "yes"}), chunk(content="4"), chunk("stop"))
+    assert (result.text, result.reasoning) == ("4", "hm yes")
     assert deltas == [ReasoningDelta("hm "), ReasoningDelta("yes"), TextDelta("4")]
     assert read(whole(content="4", **{field: "hm"}), end=False)[0].reasoning == "hm"
 
@@ -248,24 +248,24 @@ def test_the_same_thought_under_two_names_counts_once():
 
 
 def test_think_tags():
-    found, deltas = read(
+    result, deltas = read(
         chunk(content="<thi"), chunk(content="nk>a b</th"), chunk(content="ink>\n\nText <think>"), chunk("stop")
     )
-    assert (found.text, found.reasoning) == ("Text <think>", "a b")
+    assert (result.text, result.reasoning) == ("Text <think>", "a b")
     assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "Text <think>"
 
 
 def test_a_closing_tag_alone_counts_for_models_that_think():
     assert read(whole(content="hm</think>\n4"), end=False)[0].text == "hm</think>\n4"
-    found, _ = read(whole(content="hm</think>\n4"), end=False, name="qwq-32b")
-    assert (found.text, found.reasoning) == ("4", "hm")
+    result, _ = read(whole(content="hm</think>\n4"), end=False, name="qwq-32b")
+    assert (result.text, result.reasoning) == ("4", "hm")
 
 
 def test_a_refusal():
-    found, _ = read(whole(content=None, refusal="I won't."), end=False)
-    assert (found.text, found.finish) == ("I won't.", "refusal")
-    found, _ = read(chunk(refusal="I "), chunk(refusal="won't."), chunk("stop"))
-    assert (found.text, found.finish) == ("I won't.", "refusal")
+    result, _ = read(whole(content=None, refusal="I won't."), end=False)
+    assert (result.text, result.finish) == ("I won't.", "refusal")
+    result, _ = read(chunk(refusal="I "), chunk(refusal="won't."), chunk("stop"))
+    assert (result.text, result.finish) == ("I won't.", "refusal")
 
 
 def test_the_content_filter():
@@ -275,8 +275,8 @@ def test_the_content_filter():
             end=False,
         )
     assert (caught.value.usage.input_tokens, caught.value.usage.requests) == (3, 1)
-    found, _ = read(chunk(content="He"), chunk("content_filter"))
-    assert (found.text, found.finish) == ("He", "filter")
+    result, _ = read(chunk(content="He"), chunk("content_filter"))
+    assert (result.text, result.finish) == ("He", "filter")
 
 
 @pytest.mark.parametrize("end", [True, False])
@@ -313,8 +313,8 @@ THREE = {"reasoning_tokens": 3}
 
 
 def test_usage_in_a_last_chunk_without_choices():
-    found, _ = read(chunk("stop", content="a"), {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
-    assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.requests) == (7, 2, 1)
+    result, _ = read(chunk("stop", content="a"), {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.requests) == (7, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -351,13 +351,13 @@ def test_usage_in_a_last_chunk_without_choices():
     ],
 )
 def test_usage_under_many_names(usage: dict[str, Any], expected: tuple[int, ...]):
-    found = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
+    result = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
     fields = (
-        found.input_tokens,
-        found.output_tokens,
-        found.cached_tokens,
-        found.cache_write_tokens,
-        found.reasoning_tokens,
+        result.input_tokens,
+        result.output_tokens,
+        result.cached_tokens,
+        result.cache_write_tokens,
+        result.reasoning_tokens,
     )
     assert fields == expected
 
@@ -375,8 +375,8 @@ def test_a_stated_cost_wins():
 
 def test_senseless_numbers_count_as_none():
     usage = {"prompt_tokens": float("inf"), "completion_tokens": 2**70, "cost": float("nan"), "total_tokens": -5}
-    found = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
-    assert (found.input_tokens, found.output_tokens, found.cost) == (0, 0, 0.0)
+    result = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
+    assert (result.input_tokens, result.output_tokens, result.cost) == (0, 0, 0.0)
 
 
 def test_the_cost_with_ones_own_key():

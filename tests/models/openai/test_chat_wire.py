@@ -168,14 +168,14 @@ def test_call_ids_of_mistral():
 
 
 def test_reasoning_goes_back_in_the_field_it_came_in():
-    found, _ = read(
+    result, _ = read(
         whole(content="4", reasoning_content="hm"), end=False, provider="deepseek", name="deepseek-v4-flash"
     )
-    assert found.opaque is not None
-    said = AssistantMessage(found.text, (), found.reasoning, opaque=found.opaque)
-    sent = body(Request([UserMessage("q"), said]), provider="deepseek", name="deepseek-v4-flash")["messages"]
+    assert result.opaque is not None
+    assistant = AssistantMessage(result.text, (), result.reasoning, opaque=result.opaque)
+    sent = body(Request([UserMessage("q"), assistant]), provider="deepseek", name="deepseek-v4-flash")["messages"]
     assert sent[1] == {"role": "assistant", "content": "4", "reasoning_content": "hm"}
-    assert "reasoning_content" not in body(Request([UserMessage("q"), said]))["messages"][1]
+    assert "reasoning_content" not in body(Request([UserMessage("q"), assistant]))["messages"][1]
     # A call that another model made has no thoughts, but DeepSeek wants the field.
     other = AssistantMessage("", (ToolCall("a", "f"),))
     sent = body(
@@ -184,7 +184,7 @@ def test_reasoning_goes_back_in_the_field_it_came_in():
     assert sent[1]["reasoning_content"] == ""
 
 
-def test_reasoning_details_are_joined_and_go_back_whole():
+def test_reasoning_details_are_joined_and_sent_back():
     details = [
         {"type": "reasoning.text", "text": "a", "index": 0, "format": "x"},
         {"type": "reasoning.text", "text": "b", "index": 0},
@@ -192,18 +192,19 @@ def test_reasoning_details_are_joined_and_go_back_whole():
         {"type": "reasoning.encrypted", "data": "zz", "index": 1},
     ]
     options = {"provider": "openrouter", "name": "anthropic/claude-sonnet-4.5"}
-    found, _ = read(
+    result, _ = read(
         *(chunk(reasoning=detail.get("text"), reasoning_details=[detail]) for detail in details),
         chunk("stop"),
         **options,
     )
-    assert found.reasoning == "ab"
-    said = AssistantMessage("x", reasoning=found.reasoning, opaque=found.opaque)
-    sent = body(Request([UserMessage("q"), said]), **options)["messages"][1]
+    assert result.reasoning == "ab"
+    assistant = AssistantMessage("x", reasoning=result.reasoning, opaque=result.opaque)
+    sent = body(Request([UserMessage("q"), assistant]), **options)["messages"][1]
     assert sent["reasoning_details"] == [
         {"type": "reasoning.text", "text": "ab", "index": 0, "format": "x", "signature": "sig"},
         {"type": "reasoning.encrypted", "data": "zz", "index": 1},
     ]
     assert (
-        "reasoning_details" not in body(Request([UserMessage("q"), said]), provider="together", name="x")["messages"][1]
+        "reasoning_details"
+        not in body(Request([UserMessage("q"), assistant]), provider="together", name="x")["messages"][1]
     )

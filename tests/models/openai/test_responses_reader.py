@@ -15,8 +15,8 @@ def test_plain_replies_keep_nothing():
 
 
 def test_a_stream_without_pieces_is_read_from_its_end():
-    found, deltas = read({"type": "response.completed", "response": response([THOUGHT, speech("All."), CALL])})
-    assert (found.text, found.reasoning, len(found.calls)) == ("All.", "hm", 1)
+    result, deltas = read({"type": "response.completed", "response": response([THOUGHT, speech("All."), CALL])})
+    assert (result.text, result.reasoning, len(result.calls)) == ("All.", "hm", 1)
     assert TextDelta("All.") in deltas
 
 
@@ -31,8 +31,8 @@ def test_several_summaries_are_paragraphs():
         {"type": "response.output_item.done", "output_index": 0, "item": two},
         {"type": "response.completed", "response": response([two, speech("x")])},
     ]
-    found, deltas = read(*events)
-    assert found.reasoning == "a\n\nb" == "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
+    result, deltas = read(*events)
+    assert result.reasoning == "a\n\nb" == "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
 
 
 def test_endings():
@@ -56,14 +56,14 @@ def test_endings():
 
 
 def test_a_refusal():
-    said = {"type": "message", "content": [{"type": "refusal", "refusal": "I won't."}]}
-    found, _ = read(response([said]))
-    assert (found.text, found.finish) == ("I won't.", "refusal")
-    found, _ = read(
+    item = {"type": "message", "content": [{"type": "refusal", "refusal": "I won't."}]}
+    result, _ = read(response([item]))
+    assert (result.text, result.finish) == ("I won't.", "refusal")
+    result, _ = read(
         {"type": "response.refusal.delta", "output_index": 0, "delta": "I won't."},
-        {"type": "response.completed", "response": response([said])},
+        {"type": "response.completed", "response": response([item])},
     )
-    assert found.text == "I won't."
+    assert result.text == "I won't."
 
 
 def test_a_cut_off_call_is_not_done():

@@ -14,12 +14,14 @@ from treadle._types.messages import (
 from treadle._types.request import OutputFormat, RawCall, Request
 
 
-def test_thoughts_go_back_with_what_they_led_to():
-    found, _ = read(response([THOUGHT, speech("Looking."), CALL]))
-    assert (found.reasoning, found.text, found.finish) == ("hm", "Looking.", "calls")
-    assert found.calls == (RawCall("call_1", "f", '{"a":1}'),)
-    said = AssistantMessage(found.text, (ToolCall("call_1", "f", {"a": 1}),), found.reasoning, opaque=found.opaque)
-    request = Request([UserMessage("q"), said, ToolMessage("call_1", "f", "x")], TOOLS)
+def test_thoughts_are_sent_back_with_what_followed_them():
+    result, _ = read(response([THOUGHT, speech("Looking."), CALL]))
+    assert (result.reasoning, result.text, result.finish) == ("hm", "Looking.", "calls")
+    assert result.calls == (RawCall("call_1", "f", '{"a":1}'),)
+    assistant = AssistantMessage(
+        result.text, (ToolCall("call_1", "f", {"a": 1}),), result.reasoning, opaque=result.opaque
+    )
+    request = Request([UserMessage("q"), assistant, ToolMessage("call_1", "f", "x")], TOOLS)
     sent = body(request)
     assert sent["input"][1:4] == [THOUGHT, speech("Looking."), CALL]
     assert sent["input"][4] == {"type": "function_call_output", "call_id": "call_1", "output": "x"}

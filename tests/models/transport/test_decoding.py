@@ -28,9 +28,9 @@ def test_two_events_without_a_blank_line():
     ],
 )
 def test_json_that_is_only_nearly_json(raw: bytes, text: str):
-    found, _ = read(raw)
-    assert found.text == text
-    found.text.encode()
+    result, _ = read(raw)
+    assert result.text == text
+    result.text.encode()
 
 
 def test_nesting_without_end_is_a_typed_error():

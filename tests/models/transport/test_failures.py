@@ -139,10 +139,10 @@ def test_keys_are_masked_everywhere():
     assert KEY not in repr(origin)
     assert KEY not in repr(Endpoint("http://x", {"authorization": KEY}, origin, Timeouts()))
     for text in (f"a {KEY} b", "key sk-proj-abcdef123456 is wrong", "Bearer abc.def", "AIzaSyA1234567890abcdefghij"):
-        said = origin.message(text)
-        assert "***" in said
-        assert "abc" not in said
-        assert KEY not in said
+        message = origin.message(text)
+        assert "***" in message
+        assert "abc" not in message
+        assert KEY not in message
 
 
 def test_a_pause_until_a_timestamp_is_read():

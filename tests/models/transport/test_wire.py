@@ -16,9 +16,9 @@ def split_thoughts(text: str, size: int) -> tuple[str, str]:
     deltas = [
         delta for start in range(0, len(text), size) for delta in splitter.feed(text[start : start + size])
     ] + splitter.end()
-    said = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+    text = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
     thought = "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
-    return said, thought
+    return text, thought
 
 
 CASES = {
@@ -42,7 +42,7 @@ CASES = {
 }
 
 
-def test_thoughts_are_set_apart_however_they_are_split():
+def test_thoughts_are_separated_however_they_are_split():
     for text, expected in CASES.items():
         for size in (1, 2, 3, 5, 7, 100):
             assert split_thoughts(text, size) == expected, (text, size)
@@ -68,14 +68,14 @@ def write(messages: Any, index: int) -> str:
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8))
 def test_encoding_once_gives_what_encoding_always_gives(histories: list[list[int]]):
     pool: list[Message] = [UserMessage(str(number)) for number in range(6)]
-    known = EncodedMessages[str](None)
+    encoded = EncodedMessages[str](None)
     plain = [
         (lambda messages: [str(message.content) for message in messages])([pool[i] for i in history])
         for history in histories
     ]
     for history, expected in zip(histories, plain, strict=True):
         messages = [pool[number] for number in history]
-        assert known.update(messages, lambda all_messages, index: str(all_messages[index].content)) == expected
+        assert encoded.update(messages, lambda all_messages, index: str(all_messages[index].content)) == expected
 
 
 def test_only_what_is_new_is_written():
@@ -86,11 +86,11 @@ def test_only_what_is_new_is_written():
         count += 1
         return index
 
-    known = EncodedMessages[int](None)
+    encoded = EncodedMessages[int](None)
     messages: list[Message] = []
     for number in range(400):
         messages.append(UserMessage(str(number)))
-        known.update(messages, counting)
+        encoded.update(messages, counting)
     assert count == 400
 
 

@@ -22,7 +22,15 @@ from treadle._engine.requests.prefix import prefix_breaks
 from treadle._plugins.guards.compaction import HINTS
 from treadle._types.errors import ContextOverflowError, TransientModelError
 from treadle._types.events import ContextCompacted
-from treadle._types.messages import SystemMessage, ToolMessage, UserMessage, text_of
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+    text_of,
+)
 from treadle._types.request import Request
 
 
@@ -271,3 +279,12 @@ def test_the_cost_of_compaction_is_counted_on_its_own():
         count(r) for r in model.requests if r.component == "compaction"
     )
     assert result.usage.input_tokens == sum(count(request) for request in model.requests)
+
+
+def test_a_long_message_with_an_image_keeps_the_image():
+    history = [UserMessage((TextPart("talk " * 4_000), ImagePart(data="aGk="))), AssistantMessage("I see.")]
+    model = CountingModel(lambda request: "done", window=6_000)
+    go(Agent(model, [echo], max_tokens=500).run(QUESTION, history=history))
+    first = model.requests[-1].messages[0].content
+    assert [type(part) for part in first] == [TextPart, ImagePart]
+    assert len(first[0].text) < 4_000

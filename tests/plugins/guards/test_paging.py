@@ -9,9 +9,9 @@ import pytest
 
 from kit import call, go
 from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, in_dialect, request_text, restarted
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ScriptedModel, ToolResponse, tool
 from treadle._engine.requests.prefix import prefix_breaks
-from treadle._types.messages import ToolMessage, text_of
+from treadle._types.messages import ImagePart, TextPart, ToolMessage, text_of
 
 BOOK = "".join(f"line {number}\n" for number in range(2_000))
 
@@ -105,3 +105,17 @@ def test_a_users_own_tool_of_that_name_comes_first():
     result = go(Agent(model, [read_book, read_more], max_observation_chars=1_000).run("q"))
     assert result.steps[1].observation == "page 2"
     assert "read_more(result" not in request_text(model.requests[-1])
+
+
+def test_an_image_beside_a_long_text_stays():
+    @tool(effect="pure")
+    async def scan() -> ToolResponse:
+        """Scan a page."""
+        return ToolResponse((TextPart(BOOK), ImagePart(data="aGk=")))
+
+    model = ScriptedModel([call("scan"), "done"])
+    go(Agent(model, [scan], max_observation_chars=1_000).run("q"))
+    shown = next(m.content for m in model.requests[-1].messages if isinstance(m, ToolMessage))
+    assert [type(part) for part in shown] == [TextPart, ImagePart]
+    assert len(shown[0].text) <= 1_000
+    assert 'read_more(result="' in shown[0].text

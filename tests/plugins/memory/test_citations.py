@@ -167,3 +167,12 @@ def test_what_only_looks_like_passages_is_left_alone():
     result, run = run_of(Agent(model, [odd], plugins=[Citations()]))
     assert result.answer == "done"
     assert not any(isinstance(record.event, Noted) for record in run.records)
+
+
+def test_the_passages_of_a_second_pass_are_cut_to_what_fits(tmp_path: Path):
+    many = base(tmp_path, "long.db", {f"d{number}": f"capital number {number} " * 60 for number in range(5)})
+    model = ScriptedModel([call("retrieval", query="capital"), "All of them.", "All of them [ID:1]."])
+    agent = Agent(model, [retrieval(many)], plugins=[Citations("second_pass")], context_budget=2_000)
+    result, _ = run_of(agent)
+    assert result.answer == "All of them [ID:1]."
+    assert len(request_text(model.requests[-1])) < 2_000 * 4

@@ -68,3 +68,12 @@ def test_nothing_is_remembered_twice_and_a_user_can_be_forgotten(tmp_path: Path)
     assert len(store.search("bob", "one")) == 1
     assert MemoryStore(tmp_path / "none" / "memory.db").search("ann", "one") == []
     assert not (tmp_path / "none").exists(), "looking makes no files"
+
+
+def test_without_a_path_it_is_in_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
+    store = MemoryStore()
+    assert store.path == tmp_path / "memory.db"
+    store.add({})
+    assert store.forget("ann") == 0
+    assert not store.path.exists(), "nothing to store makes no file"
