@@ -59,7 +59,7 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
                     pauses.append(pause)
             if not executed.interrupted and await run.drain():
                 executed.interrupted = True
-    except asyncio.CancelledError:
+    except BaseException:  # cancelled, or a fault of our own: nothing may be left running
         for child in tuple(run.life.children):
             child.stop(run.life.stopping or "cancelled")
         if running:
