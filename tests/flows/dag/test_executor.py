@@ -32,7 +32,7 @@ def sleeper(request: Any) -> Any:
 def runner(
     script: Any, *, at_once: int = 5, timeout: float = 600.0, tokens: int = 2_000, tools: Any = (echo, nap)
 ) -> StepRunner:
-    return StepRunner(lambda step, run_id: Agent(ScriptedModel(script), tools, name=step.id), at_once, timeout, tokens)
+    return StepRunner(lambda step: Agent(ScriptedModel(script), tools, name=step.id), at_once, timeout, tokens)
 
 
 def answering(request: Any) -> str:
@@ -121,7 +121,7 @@ def test_a_step_that_gives_no_answer_has_failed_with_what_it_has():
     async def main() -> None:
         endless = runner(lambda request: call("echo", text="x"), tools=[echo])
         bounded = StepRunner(
-            lambda step, run_id: Agent(
+            lambda step: Agent(
                 ScriptedModel(lambda r: call("echo", text="x")), [echo], max_iterations=1, on_limit="fallback"
             ),
             *(endless.max_parallel, endless.timeout, endless.dependency_tokens),

@@ -58,7 +58,6 @@ class DagAgent(FlowAgent):
         self._steps = StepRunner(self.step_agent, max_steps_at_once, step_timeout, dependency_tokens)
         self.review = review
         self._plans: dict[str, Plan] = {}
-        self._waiting_steps: dict[str, Agent] = {}
 
     def prepare(self, question: Any, *, plan: Plan | None = None, **options: Any) -> Run:
         run = super().prepare(question, **options)
@@ -66,18 +65,12 @@ class DagAgent(FlowAgent):
             self._plans[run.id] = plan
         return run
 
-    def step_agent(self, step: DagStep, run_id: str) -> Agent:
-        """An agent for one step: its model by hint, its tools by hint, memory of nothing. One whose run waits for a
-        person is kept until the plan is resumed."""
-        if (waiting := self._waiting_steps.pop(run_id, None)) is not None:
-            return waiting
+    def step_agent(self, step: DagStep) -> Agent:
+        """A fresh agent for one step: its model by hint, its tools by hint, memory of nothing."""
         model = self.registry.role(step.model_hint) if self.registry is not None and step.model_hint else self.model
         hinted = [name for name in step.tool_hint.replace(",", " ").split() if name in self.toolkit]
         tools = self.toolkit.filtered(hinted) if hinted else self.toolkit
-        agent = Agent(model, tools if len(tools) else None, name=f"step {step.id}", **self._step_options)
-        if self.journal is None:
-            self._waiting_steps[run_id] = agent
-        return agent
+        return Agent(model, tools if len(tools) else None, name=f"step {step.id}", **self._step_options)
 
     # ---- driving
 
@@ -178,8 +171,6 @@ class DagAgent(FlowAgent):
 
     def metadata(self, run: Execution) -> dict[str, Any]:
         self._plans.pop(run.id, None)
-        if run.state.finished is not None:
-            self._waiting_steps = {k: agent for k, agent in self._waiting_steps.items() if not k.startswith(run.id)}
         dag = run.state.dag
         summary = {
             "rounds": dag.plan.round if dag.plan is not None else 0,

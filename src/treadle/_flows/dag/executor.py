@@ -23,11 +23,12 @@ _POLL = 0.05
 class StepRunner(Struct, frozen=True):
     """How the steps of a plan are run."""
 
-    agent_for: Callable[[DagStep, str], Agent]
-    """The agent of a step, which is the run of the given id."""
+    agent_for: Callable[[DagStep], Agent]
     max_parallel: int
     timeout: float
     dependency_tokens: int
+    waiting: dict[str, Agent] = {}
+    """Agents whose run waits for a person, by run: without a journal they alone have its log."""
 
 
 class Executed(Struct):
@@ -131,7 +132,12 @@ async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[
 async def _run_child(
     runner: StepRunner, run: Execution, step: DagStep, question: str, child_id: str, number: int, key: str
 ) -> StepDone:
-    result = await run_child(runner.agent_for(step, child_id), run, child_id, question, runner.timeout)
+    agent = runner.waiting.pop(child_id, None) or runner.agent_for(step)
+    try:
+        result = await run_child(agent, run, child_id, question, runner.timeout)
+    except Pause:
+        runner.waiting[child_id] = agent
+        raise
     if result.success and result.stop_reason in ("answer", "final_tool"):
         return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
     why = f"{result.stop_reason}: {result.error or result.answer}"
