@@ -1,10 +1,10 @@
-"""What planner, observer and reflection cost with a small local model, and what they improve, on our own task sets.
+"""What planner, observer and reflection cost a small local model, and what they gain, on the project's own task sets.
 
-    python benchmarks/aids.py run --model qwen2.5-coder-1.5b [--tasks FILE] [--kinds chain recovery] [--limit 12]
+    python benchmarks/aids.py run --model qwen2.5-coder-1.5b [--tasks evals/shop.jsonl] [--kinds chain recovery]
     python benchmarks/aids.py report                                             # markdown tables
 
-Results are kept as JSON lines in `--results` (default aids.jsonl), one line a run: kill it when you need the machine,
-and it goes on where it was at the next call. Held-back tasks are not touched.
+Results are kept as JSON lines in `--results` (default aids.jsonl), one line for each run: the script can be killed, and
+continues at the next call. Held-out tasks are not used.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ async def one(model: LocalModel, name: str, config: str, tasks: TaskSet, task: T
     verdict = evaluate_check(task.check, result.answer, calls)
     aids = sum(part["calls"] for component, part in result.metadata["components"].items() if component in AIDS)
     usage = result.usage
+    solved = not verdict.problems and result.stop_reason not in ("error", "cancelled")
     return Row(
-        name, config, task.id, task.kind, not verdict.problems and result.stop_reason not in ("error", "cancelled"),
-        result.answer[:300], result.stop_reason, result.iterations, usage.requests, aids,
-        usage.input_tokens, usage.cached_tokens, usage.output_tokens, seconds,
+        name, config, task.id, task.kind, solved, result.answer[:300], result.stop_reason, result.iterations,
+        usage.requests, aids, usage.input_tokens, usage.cached_tokens, usage.output_tokens, seconds,
     )  # fmt: skip
 
 

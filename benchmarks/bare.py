@@ -1,6 +1,6 @@
-"""The least a tool loop can be, over aiohttp: what Treadle is measured against.
+"""A minimal tool loop over aiohttp, with which Treadle is compared.
 
-python benchmarks/bare.py URL RUNS     # so many runs at once; prints the most memory the process had
+python benchmarks/bare.py URL RUNS     # RUNS runs at once; prints the peak memory of the process
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class Bare:
-    """The least a loop can be: a list of messages, a post, a tool."""
+    """A minimal loop: a list of messages, a POST, a tool."""
 
     def __init__(self, post: Post, tool: Callable[..., Awaitable[str]] = calculator) -> None:
         self.post = post
@@ -60,7 +60,7 @@ class Bare:
 
 
 async def bare_stream(post_lines: PostLines) -> AsyncIterator[str]:
-    """The same loop with streamed replies: yields the text of the answer as it arrives. A call arrives in one piece."""
+    """The same loop with streamed replies; yields the text of the answer as it arrives. Calls arrive in one piece."""
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
     while True:
         calls: list[Any] = []
@@ -103,7 +103,7 @@ def wide_session() -> aiohttp.ClientSession:
 
 
 def peak_memory() -> int:
-    """Bytes: the system's high-water mark of this process (what `resource` reports is inherited from the parent)."""
+    """Bytes, as the system counts them for this process (what `resource` reports is inherited from the parent)."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024

@@ -2,10 +2,10 @@
 
     python benchmarks/crash_langgraph.py         # makes an environment of its own in the cache folder, once
 
-The graph is the documented one (a chat model and a tool node in a circle), compiled with `SqliteSaver` and run with
-`durability="sync"`, the strictest mode. Killed runs go on as documented: `invoke(None)` with the same thread id. The
-second row wraps each effect in a `@task`, which the documentation of durable execution asks for around side effects.
-Kills are SIGKILLs of forked processes: in every tool before and after its effect, and after every write of the
+The graph is the documented one (a chat model and a tool node in a loop), compiled with `SqliteSaver` and run with
+`durability="sync"`, the strictest mode. Killed runs are resumed as documented: `invoke(None)` with the same thread id.
+The second row wraps each effect in a `@task`, which the documentation of durable execution asks for around side
+effects. Kills are SIGKILLs of forked processes: in every tool before and after its effect, and after every write of the
 checkpointer.
 """
 
@@ -38,7 +38,7 @@ def die() -> None:
 
 
 def environment() -> Path:
-    """The Python of an environment with LangGraph in it, made when it is not there."""
+    """The Python of an environment with LangGraph, which is created if it does not exist."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "treadle-benchmarks" / "langgraph"
     python = folder / "bin" / "python"
@@ -65,7 +65,7 @@ def chat_model() -> Any:
     from langchain_core.outputs import ChatGeneration, ChatResult
 
     class Scripted(BaseChatModel):
-        """What it says depends on nothing but how many results it has seen."""
+        """Its replies depend only on the number of results in the conversation."""
 
         @property
         def _llm_type(self) -> str:
@@ -128,7 +128,7 @@ def checkpointer(path: Path, after: int) -> Any:
 
 
 def work(folder: Path, *, as_tasks: bool, after: int = 0, kill_in: KillIn = None) -> None:
-    """Start the run, or go on with it if it has a checkpoint; the outcome is written to a file."""
+    """Start the run, or resume it if it has a checkpoint; the outcome is written to a file."""
     from langgraph.graph import START, MessagesState, StateGraph
     from langgraph.prebuilt import ToolNode, tools_condition
 
@@ -148,8 +148,8 @@ def work(folder: Path, *, as_tasks: bool, after: int = 0, kill_in: KillIn = None
     (folder / "outcome").write_text(json.dumps([state["messages"][-1].content, results]))
 
 
-def in_a_process_of_its_own(job: Callable[[], None]) -> bool:
-    """False if it was killed."""
+def run_forked(job: Callable[[], None]) -> bool:
+    """Do the job in a forked process; False if it was killed."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -167,27 +167,27 @@ def outcome(folder: Path) -> Any:
 
 def matrix(*, as_tasks: bool) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as name:
-        in_a_process_of_its_own(lambda: work(Path(name), as_tasks=as_tasks))
-        whole = outcome(Path(name))
-    assert whole is not None, "the unbroken run did not end"
-    assert len(whole[1]) == STEPS
-    found: Counter[str] = Counter()
-    ways: list[dict[str, Any]] = [{"kill_in": (n, when)} for n in range(STEPS) for when in ("before", "after")]
+        run_forked(lambda: work(Path(name), as_tasks=as_tasks))
+        expected = outcome(Path(name))
+    assert expected is not None, "the run without a kill did not end"
+    assert len(expected[1]) == STEPS
+    counts: Counter[str] = Counter()
+    kills: list[dict[str, Any]] = [{"kill_in": (n, when)} for n in range(STEPS) for when in ("before", "after")]
     after = 1
     while True:
-        how = ways.pop(0) if ways else {"after": after}
+        how = kills.pop(0) if kills else {"after": after}
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            if in_a_process_of_its_own(lambda: work(folder, as_tasks=as_tasks, **how)):  # noqa: B023 - called at once
-                break  # it came to its end: no boundary is left
-            found["kills"] += 1
+            if run_forked(lambda: work(folder, as_tasks=as_tasks, **how)):  # noqa: B023 - called at once
+                break  # it was not killed: all instants have been tried
+            counts["kills"] += 1
             after += "after" in how
-            in_a_process_of_its_own(lambda: work(folder, as_tasks=as_tasks))  # noqa: B023 - called at once
-            found["lost"] += outcome(folder) != whole
+            run_forked(lambda: work(folder, as_tasks=as_tasks))  # noqa: B023 - called at once
+            counts["lost"] += outcome(folder) != expected
             done = Counter(tuple(json.loads(line)) for line in (folder / "effects").read_text().splitlines())
-            found["doubled"] += sum(count - 1 for (kind, _), count in done.items() if kind == "unsafe")
-            found["repeated"] += sum(count - 1 for count in done.values())
-    return dict(found)
+            counts["doubled"] += sum(count - 1 for (kind, _), count in done.items() if kind == "unsafe")
+            counts["repeated"] += sum(count - 1 for count in done.values())
+    return dict(counts)
 
 
 def measure() -> None:
@@ -197,9 +197,10 @@ def measure() -> None:
     print("| tools | kills tried | runs lost | unsafe effects doubled | effects of any kind repeated |")
     print("|---|---|---|---|---|")
     for label, as_tasks in (("plain tool functions", False), ("each effect in a `@task`", True)):
-        found = matrix(as_tasks=as_tasks)
+        counts = matrix(as_tasks=as_tasks)
         print(
-            f"| {label} | {found['kills']} | {found['lost']} | {found['doubled']} | {found['repeated']} |", flush=True
+            f"| {label} | {counts['kills']} | {counts['lost']} | {counts['doubled']} | {counts['repeated']} |",
+            flush=True,
         )
 
 

@@ -1,9 +1,9 @@
-"""Kill a run with -9 after every record and in the middle of every tool, resume it, count what was lost or repeated.
+"""Kill a run with SIGKILL at every record boundary and in every tool, resume it, and count what was lost or doubled.
 
     python benchmarks/crash_matrix.py            # prints: kills tried, runs lost, effects doubled
 
-Every kill is a real SIGKILL of a real process that writes to a SQLite journal; effects are lines in a file outside.
-Needs a system with fork (not Windows).
+Every kill is a real SIGKILL of a real process that writes to a SQLite journal; effects are lines in another file. Needs
+a system with fork (not Windows).
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ STEPS = 12
 KINDS = ("pure", "idempotent", "unsafe")
 
 
-def die() -> None:
+def kill_this_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class DyingJournal(SqliteJournal):
+class KillingJournal(SqliteJournal):
     """A journal that kills its process right after the n-th append was stored."""
 
     def __init__(self, path: Path, after: int) -> None:
         super().__init__(path)
-        self.left = after
+        self.remaining = after
 
     async def append(self, records: Sequence[Record]) -> None:
         await super().append(records)
-        self.left -= 1
-        if self.left == 0:
-            die()
+        self.remaining -= 1
+        if self.remaining == 0:
+            kill_this_process()
 
 
 def script(request: Request) -> Any:
-    """What the model says depends on nothing but how many results it has seen."""
+    """The replies of the model depend only on the number of results in the conversation."""
     results = [message for message in request.messages if isinstance(message, ToolMessage)]
     if len(results) == STEPS:
         return "answer: " + ",".join(str(result.content)[:6] for result in results)
@@ -61,11 +61,11 @@ def tools(effects: Path, kill_in: tuple[int, str] | None, kinds: Sequence[str]) 
     def make(kind: str) -> Tool:
         async def work(n: int, context: ToolContext) -> str:
             if kill_in == (n, "before"):
-                die()
+                kill_this_process()
             with effects.open("a") as file:
                 file.write(json.dumps([kind, n, context.idempotency_key]) + "\n")
             if kill_in == (n, "after"):
-                die()
+                kill_this_process()
             return f"{kind[:3]}{n}"
 
         return tool(work, name=kind, description=kind, effect=kinds[KINDS.index(kind)])  # pyright: ignore[reportArgumentType]
@@ -74,10 +74,10 @@ def tools(effects: Path, kill_in: tuple[int, str] | None, kinds: Sequence[str]) 
 
 
 def work(folder: Path, *, kinds: Sequence[str], after: int = 0, kill_in: tuple[int, str] | None = None) -> RunResult:
-    """Start the run, or go on with it if it is in the journal."""
+    """Start the run, or resume it if it is in the journal."""
 
     async def main() -> RunResult:
-        journal = DyingJournal(folder / "journal.db", after)
+        journal = KillingJournal(folder / "journal.db", after)
         agent = Agent(
             ScriptedModel(script), tools(folder / "effects", kill_in, kinds), journal=journal, max_iterations=40
         )
@@ -92,7 +92,7 @@ def work(folder: Path, *, kinds: Sequence[str], after: int = 0, kill_in: tuple[i
     return asyncio.run(main())
 
 
-def in_a_process_of_its_own(folder: Path, **how: Any) -> bool:
+def run_forked(folder: Path, **how: Any) -> bool:
     """Do the work in a forked process; False if it was killed."""
     pid = os.fork()
     if pid == 0:
@@ -107,17 +107,17 @@ def in_a_process_of_its_own(folder: Path, **how: Any) -> bool:
 def matrix(kinds: Sequence[str] = KINDS) -> dict[str, int]:
     """`kinds` are the effects the three tools declare: all idempotent in one half, as named in the other."""
     with tempfile.TemporaryDirectory() as name:
-        whole = work(Path(name), kinds=kinds)
-    assert whole.stop_reason == "answer", whole
+        expected = work(Path(name), kinds=kinds)
+    assert expected.stop_reason == "answer", expected
     kills = lost = doubled = unknown = 0
-    ways: list[dict[str, Any]] = [{"kill_in": (n, when)} for n in range(STEPS) for when in ("before", "after")]
+    in_tools: list[dict[str, Any]] = [{"kill_in": (n, when)} for n in range(STEPS) for when in ("before", "after")]
     after = 1
     while True:
-        how = ways.pop(0) if ways else {"after": after}
+        how = in_tools.pop(0) if in_tools else {"after": after}
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            if in_a_process_of_its_own(folder, kinds=kinds, **how):
-                break  # it came to its end: no boundary is left
+            if run_forked(folder, kinds=kinds, **how):
+                break  # it was not killed: all instants have been tried
             kills += 1
             after += "after" in how
             result = work(folder, kinds=kinds)
@@ -126,26 +126,26 @@ def matrix(kinds: Sequence[str] = KINDS) -> dict[str, int]:
                 unknown += sum(step.error == "unknown_outcome" for step in result.steps)
                 lost += result.stop_reason != "answer" or len(result.steps) != STEPS
             else:
-                lost += result.answer != whole.answer or [s.observation for s in result.steps] != [
-                    s.observation for s in whole.steps
-                ]
+                observations = [step.observation for step in result.steps]
+                expected_observations = [step.observation for step in expected.steps]
+                lost += result.answer != expected.answer or observations != expected_observations
             unsafe = {kind for kind, effect in zip(KINDS, kinds, strict=True) if effect == "unsafe"}
             doubled += sum(count - 1 for (kind, *_), count in Counter(map(tuple, effects)).items() if kind in unsafe)
-    return {"kills": kills, "lost": lost, "doubled": doubled, "told_unknown": unknown}
+    return {"kills": kills, "lost": lost, "doubled": doubled, "unknown": unknown}
 
 
 def main() -> int:
-    bad = 0
+    failures = 0
     print("| tools | kills tried | runs lost | unsafe effects doubled | calls reported as unknown |")
     print("|---|---|---|---|---|")
     for label, kinds in (
         ("pure, idempotent, unsafe", KINDS),
         ("all safe to repeat", ("pure", "idempotent", "idempotent")),
     ):
-        found = matrix(kinds)
-        print(f"| {label} | {found['kills']} | {found['lost']} | {found['doubled']} | {found['told_unknown']} |")
-        bad += found["lost"] + found["doubled"]
-    return 1 if bad else 0
+        counts = matrix(kinds)
+        print(f"| {label} | {counts['kills']} | {counts['lost']} | {counts['doubled']} | {counts['unknown']} |")
+        failures += counts["lost"] + counts["doubled"]
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Kill a DAG run with -9 while its steps are under way, resume it, and count finished steps that were run again.
+"""Kill a DAG run with SIGKILL while its steps are in progress, resume it, and count finished steps that were run again.
 
     python benchmarks/dag_kill.py                # at every record boundary and in every tool
     python benchmarks/dag_kill.py --every 6      # at every sixth of these instants
 
-Every kill is a real SIGKILL of a real process that writes to a SQLite journal. What the model was asked and what the
-tools did are lines in a file outside. Needs a system with fork (not Windows).
+Every kill is a real SIGKILL of a real process that writes to a SQLite journal. The requests to the model and the
+effects of the tools are lines in another file. Needs a system with fork (not Windows).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from crash_matrix import DyingJournal, die
+from crash_matrix import KillingJournal, kill_this_process
 
 from treadle import DagAgent, ScriptedModel, Tool, tool
 from treadle._engine.result import RunResult
@@ -32,24 +32,23 @@ from treadle._types.request import Request
 
 NEEDS: dict[str, str] = {"a": "", "b": "", "c": "", "d": "ab", "e": "bc", "f": "de"}
 PLAN = [{"id": name, "task": f"do {name}", "dependencies": list(needs)} for name, needs in NEEDS.items()]
-PAUSE = 0.02
+WAVES = ("abc", "de", "f")
+"""Steps that can be in progress at the same time."""
+VERDICT = {"achieved": True, "confidence": 1, "final_answer": "complete", "reasoning": "all steps are done"}
 
 Row = Counter[str]
 
 
-def model(outside: Path) -> ScriptedModel:
-    """Plans, judges, and in a step calls the tool once; each request for a step is a line in the file outside."""
+def model(log: Path) -> ScriptedModel:
+    """Plans, judges, and calls the tool once in each step; each request for a step is a line in the log."""
 
     def reply(request: Request) -> Any:
         if request.component == "planner":
             return {"name": "make_plan", "args": {"steps": PLAN}}
         if request.component == "analyzer":
-            return {
-                "name": "judge",
-                "args": {"achieved": True, "confidence": 1, "final_answer": "the whole", "reasoning": "all there"},
-            }
+            return {"name": "judge", "args": VERDICT}
         name = next(text_of(m.content)[3] for m in request.messages if isinstance(m, UserMessage))
-        note(outside, f"asked {name}")
+        write_line(log, f"asked {name}")
         if isinstance(request.messages[-1], ToolMessage):
             return f"result of {name}"
         return {"name": "work", "args": {"step": name}, "id": f"call_{name}"}
@@ -57,34 +56,70 @@ def model(outside: Path) -> ScriptedModel:
     return ScriptedModel(reply)
 
 
-def worker(outside: Path, effect: Effect, kill_in: tuple[str, str] | None) -> Tool:
+class Order:
+    """Has the steps of a wave start together and end one after the other, without waiting for a time."""
+
+    def __init__(self) -> None:
+        self._arrived = {step: asyncio.Event() for step in NEEDS}
+        self._ended = {step: asyncio.Event() for step in NEEDS}
+
+    async def wait_for_turn(self, step: str) -> None:
+        self._arrived[step].set()
+        wave = next(wave for wave in WAVES if step in wave)
+        for other in wave:
+            await self._arrived[other].wait()
+        for earlier in wave[: wave.index(step)]:
+            await self._ended[earlier].wait()
+
+    def end(self, step: str) -> None:
+        self._ended[step].set()
+
+
+def work_tool(log: Path, effect: Effect, order: Order | None, kill_in: tuple[str, str] | None) -> Tool:
     async def work(step: str) -> str:
-        await asyncio.sleep(PAUSE * (1 + ord(step) % 3))  # steps of a wave end one after the other
+        if order is not None:
+            await order.wait_for_turn(step)
         if kill_in == (step, "before"):
-            die()
-        note(outside, f"effect {step}")
+            kill_this_process()
+        write_line(log, f"effect {step}")
         if kill_in == (step, "after"):
-            die()
+            kill_this_process()
+        if order is not None:
+            order.end(step)
         return f"{step} is done"
 
     return tool(work, description="Do a step.", effect=effect)
 
 
-def note(outside: Path, line: str) -> None:
-    with outside.open("a") as file:
+def write_line(log: Path, line: str) -> None:
+    with log.open("a") as file:
         file.write(line + "\n")
 
 
-def noted(outside: Path) -> Row:
-    return Counter(outside.read_text().splitlines()) if outside.exists() else Counter()
+def read_lines(log: Path) -> Row:
+    return Counter(log.read_text().splitlines()) if log.exists() else Counter()
 
 
-def drive(folder: Path, effect: Effect, *, after: int = 0, kill_in: tuple[str, str] | None = None) -> RunResult:
-    """Start the run, or go on with it if it is in the journal."""
+def start(folder: Path, effect: Effect, *, after: int = 0, kill_in: tuple[str, str] | None = None) -> None:
+    """Start the run; `after` and `kill_in` say where the process is killed."""
+
+    async def main() -> None:
+        log = folder / "log"
+        journal = KillingJournal(folder / "journal.db", after)
+        agent = DagAgent(model(log), [work_tool(log, effect, Order(), kill_in)], journal=journal)
+        await agent.run("go", run_id="run")
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+def resume(folder: Path, effect: Effect) -> RunResult:
+    """Resume the run; start it if it was killed before its first record."""
 
     async def main() -> RunResult:
-        journal = DyingJournal(folder / "journal.db", after)
-        agent = DagAgent(model(folder / "outside"), [worker(folder / "outside", effect, kill_in)], journal=journal)
+        log = folder / "log"
+        journal = SqliteJournal(folder / "journal.db")
+        agent = DagAgent(model(log), [work_tool(log, effect, None, None)], journal=journal)
         try:
             try:
                 return await agent.resume("run")
@@ -96,12 +131,12 @@ def drive(folder: Path, effect: Effect, *, after: int = 0, kill_in: tuple[str, s
     return asyncio.run(main())
 
 
-def killed(folder: Path, effect: Effect, **how: Any) -> bool:
-    """Drive the run in a forked process; whether it was killed before it came to its end."""
+def was_killed(folder: Path, effect: Effect, **how: Any) -> bool:
+    """Start the run in a forked process; whether that was killed before the end of the run."""
     pid = os.fork()
     if pid == 0:
         try:
-            drive(folder, effect, **how)
+            start(folder, effect, **how)
         finally:
             os._exit(0)
     _, status = os.waitpid(pid, 0)
@@ -109,7 +144,7 @@ def killed(folder: Path, effect: Effect, **how: Any) -> bool:
 
 
 def steps_in(folder: Path) -> tuple[set[str], set[str]]:
-    """The steps the log calls finished, and those it calls started and not finished."""
+    """The steps that are finished by the journal, and those that are started and not finished."""
 
     async def load() -> tuple[set[str], set[str]]:
         journal = SqliteJournal(folder / "journal.db")
@@ -122,7 +157,7 @@ def steps_in(folder: Path) -> tuple[set[str], set[str]]:
 
 
 def instants(every: int) -> Iterator[dict[str, Any]]:
-    """In every tool, then after the first, second, ... record that was stored, without end."""
+    """In every tool, then after the first, second, ... append, without end."""
     in_tools: list[dict[str, Any]] = [{"kill_in": (name, when)} for name in NEEDS for when in ("before", "after")]
     yield from in_tools[::every]
     after = 1
@@ -131,28 +166,21 @@ def instants(every: int) -> Iterator[dict[str, Any]]:
         after += every
 
 
-def one(effect: Effect, how: dict[str, Any]) -> Row | None:
-    """One kill and what became of it; None when the run was over before that instant."""
+def one_kill(effect: Effect, how: dict[str, Any]) -> Row | None:
+    """One kill and its outcome; None when the run ended before that instant."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if not killed(folder, effect, **how):
+        if not was_killed(folder, effect, **how):
             return None
         finished, in_flight = steps_in(folder)
-        before = noted(folder / "outside")
-        result = drive(folder, effect)
-        total = noted(folder / "outside")
+        before = read_lines(folder / "log")
+        result = resume(folder, effect)
+        total = read_lines(folder / "log")
         again = total - before
         statuses = [done["status"] for done in result.metadata["dag"]["steps"].values()]
-        whole = (
-            result.answer == "the whole" and len(statuses) == len(NEEDS) and set(statuses) <= {"completed", "reused"}
-        )
-        row: Row = Counter(
-            kills=1,
-            lost=int(not whole),
-            finished=len(finished),
-            in_flight=len(in_flight),
-            with_flight=int(bool(in_flight)),
-        )
+        complete = result.answer == "complete" and len(statuses) == len(NEEDS)
+        row: Row = Counter(kills=1, finished=len(finished), in_flight=len(in_flight), with_flight=int(bool(in_flight)))
+        row["lost"] = int(not (complete and set(statuses) <= {"completed", "reused"}))
         row["run_again"] = sum(any(line.endswith(f" {step}") for line in again) for step in finished)
         row["doubled"] = sum(count - 1 for line, count in total.items() if line.startswith("effect"))
         row["missing"] = sum(not total[f"effect {step}"] for step in NEEDS)
@@ -160,34 +188,42 @@ def one(effect: Effect, how: dict[str, Any]) -> Row | None:
 
 
 def matrix(effect: Effect, every: int = 1) -> Row:
-    found: Row = Counter()
-    most = 0
+    sums: Row = Counter()
+    most_in_flight = 0
     for how in instants(every):
-        row = one(effect, how)
+        row = one_kill(effect, how)
         if row is None:
             break
-        most = max(most, row["in_flight"])
-        found += row
-    found["most_in_flight"] = most
-    return found
+        most_in_flight = max(most_in_flight, row["in_flight"])
+        sums += row
+    sums["most_in_flight"] = most_in_flight
+    return sums
+
+
+COLUMNS = {
+    "kills": "kills tried",
+    "with_flight": "with steps in flight",
+    "most_in_flight": "most in flight",
+    "finished": "steps finished before the kill",
+    "run_again": "of these run again",
+    "lost": "runs lost",
+    "doubled": "effects doubled",
+    "missing": "effects that never happened",
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--every", type=int, default=1)
     every: int = parser.parse_args().every
-    columns = ("kills", "with_flight", "most_in_flight", "finished", "run_again", "lost", "doubled", "missing")
-    titles = ("tool", "kills tried", "with steps in flight", "most in flight",
-              "steps finished before the kill", "of these run again",
-              "runs lost", "effects doubled", "effects that never happened")  # fmt: skip
-    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
-    bad = 0
+    print(f"| tool | {' | '.join(COLUMNS.values())} |\n{'|---' * (len(COLUMNS) + 1)}|")
+    failures = 0
     effects: tuple[Effect, ...] = ("unsafe", "idempotent")
     for effect in effects:
-        found = matrix(effect, every)
-        print(f"| {effect} | {' | '.join(str(found[name]) for name in columns)} |", flush=True)
-        bad += found["lost"] + found["run_again"] + (found["doubled"] if effect == "unsafe" else found["missing"])
-    return 1 if bad else 0
+        sums = matrix(effect, every)
+        print(f"| {effect} | {' | '.join(str(sums[name]) for name in COLUMNS)} |", flush=True)
+        failures += sums["lost"] + sums["run_again"] + (sums["doubled"] if effect == "unsafe" else sums["missing"])
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ INHABITANTS = {"oslo": 709_037, "lyon": 522_228}
 @tool(effect="pure")
 async def population(city: str) -> str:
     """How many inhabitants a city has."""
-    known = INHABITANTS.get(city.strip().lower())
+    count = INHABITANTS.get(city.strip().lower())
     return (
-        f"{city} has {known} inhabitants."
-        if known
+        f"{city} has {count} inhabitants."
+        if count
         else f"The city {city!r} is not in the table; known are Oslo and Lyon."
     )
 
@@ -42,7 +42,7 @@ async def subtract(a: float, b: float) -> str:
 
 
 async def ask(name: str, into: Path, file: Path, threads: int | None) -> None:
-    """Ask, or go on with what a process before this one has begun."""
+    """Start the run, or resume one that an earlier process has started."""
     journal, model = SqliteJournal(file), LocalModel(name, max_tokens=400, threads=threads)
     dag = DagAgent(model, [population, subtract], journal=journal, max_rounds=2, max_iterations=6, step_timeout=1800)
     try:
@@ -65,7 +65,7 @@ if __name__ == "__main__":
     parser.add_argument("model", nargs="?", default="qwen2.5-coder-1.5b")
     parser.add_argument("--into", type=Path, default=Path("docs"))
     parser.add_argument(
-        "--journal", type=Path, default=Path("dag_example.db"), help="killed half-way, it goes on from there"
+        "--journal", type=Path, default=Path("dag_example.db"), help="a run that was killed is resumed from there"
     )
     parser.add_argument("--threads", type=int, help="one is quickest on a machine that is busy")
     given = parser.parse_args()

@@ -1,9 +1,10 @@
-"""The size of the core install: distributions and megabytes after `pip install .` in an empty environment.
+"""The size of the core install: how many distributions and megabytes `pip install .` brings into an empty environment.
 
-    python benchmarks/install_size.py                  # in a temporary folder, thrown away afterwards
-    python benchmarks/install_size.py --into FOLDER    # keeps the environment: the library only, without pip
+    python benchmarks/install_size.py                  # in a temporary folder, deleted afterwards
+    python benchmarks/install_size.py --into FOLDER    # keeps the environment: the library and nothing else, not even
+    pip
 
-The page of the server is left out unless it is asked for (`--page`; it may have to be built): it is 0.3 MB.
+The page of the server (0.3 MB, which may have to be built) is included with `--page`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ["setuptools", "pip"]
-"""What an environment is made with, which is no part of the library; pip goes last because it removes both."""
+"""Packages of every new environment, which are not part of the library; pip comes last because it removes both."""
 
 SIZES = """
 import importlib.metadata, json, os, sysconfig
@@ -27,12 +28,12 @@ for dist in importlib.metadata.distributions():
     paths = {os.path.realpath(dist.locate_file(file)) for file in dist.files or ()}
     sizes = {path: os.path.getsize(path) for path in paths if os.path.isfile(path)}
     compiled = sum(size for path, size in sizes.items() if path.endswith(".pyc"))
-    size = sum(sizes.values()) - compiled
-    rows.append({"name": dist.metadata["Name"], "version": dist.version, "bytes": size, "compiled": compiled})
-whole = 0
+    name, size = dist.metadata["Name"], sum(sizes.values()) - compiled
+    rows.append({"name": name, "version": dist.version, "bytes": size, "compiled": compiled})
+total = 0
 for folder, _, names in os.walk(sysconfig.get_paths()["purelib"]):
-    whole += sum(os.path.getsize(os.path.join(folder, name)) for name in names)
-print(json.dumps({"distributions": rows, "folder": whole}))
+    total += sum(os.path.getsize(os.path.join(folder, name)) for name in names)
+print(json.dumps({"distributions": rows, "folder": total}))
 """
 
 
@@ -48,18 +49,18 @@ def core_environment(folder: Path, *, page: bool = False) -> Path:
 
 
 def sizes(python: Path) -> dict[str, object]:
-    """Per distribution its bytes, compiled files apart; and the bytes of the whole folder as it lies on disk."""
+    """The bytes of each distribution, compiled files apart, and the bytes of the whole folder on disk."""
     return json.loads(subprocess.run([python, "-c", SIZES], check=True, capture_output=True, text=True).stdout)
 
 
-def report(found: dict[str, object]) -> str:
-    rows = sorted(found["distributions"], key=lambda row: -row["bytes"])
+def report(measured: dict[str, object]) -> str:
+    rows = sorted(measured["distributions"], key=lambda row: -row["bytes"])
     lines = ["| distribution | version | MB | MB compiled |", "|---|---|---|---|"]
     lines += [
         f"| {row['name']} | {row['version']} | {row['bytes'] / 1e6:.2f} | {row['compiled'] / 1e6:.2f} |" for row in rows
     ]
     total = sum(row["bytes"] for row in rows) / 1e6
-    lines.append(f"| **{len(rows)} distributions** | | **{total:.1f}** | **{found['folder'] / 1e6 - total:.1f}** |")
+    lines.append(f"| **{len(rows)} distributions** | | **{total:.1f}** | **{measured['folder'] / 1e6 - total:.1f}** |")
     return "\n".join(lines)
 
 
@@ -70,8 +71,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = sizes(core_environment(args.into or Path(folder), page=args.page))
-    print(json.dumps(found) if args.json else report(found))
+        measured = sizes(core_environment(args.into or Path(folder), page=args.page))
+    print(json.dumps(measured) if args.json else report(measured))
 
 
 if __name__ == "__main__":

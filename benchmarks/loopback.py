@@ -1,4 +1,4 @@
-"""A model server on loopback that answers at once: k tool calls, then an answer. It measures the client.
+"""A model server on loopback that answers at once: k tool calls, then an answer. It is used to measure clients.
 
     python benchmarks/loopback.py PORT
 
@@ -23,7 +23,7 @@ def head(kind: bytes, size: int) -> bytes:
 
 
 @lru_cache(4096)
-def whole(step: int, steps: int) -> bytes:
+def complete_reply(step: int, steps: int) -> bytes:
     call = {
         "id": f"call_{step}",
         "type": "function",
@@ -78,7 +78,7 @@ class Server(asyncio.Protocol):
         if b'"stream":true' in body.replace(b'"stream": true', b'"stream":true'):
             self.task = asyncio.ensure_future(self.stream(step, steps, gap))
         else:
-            self.transport.write(whole(step, steps))
+            self.transport.write(complete_reply(step, steps))
 
     async def stream(self, step: int, steps: int, gap: float) -> None:
         write = self.transport.write

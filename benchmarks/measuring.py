@@ -1,4 +1,4 @@
-"""How the scripts measure: both sides alternately, the least of several, against a server in a separate process."""
+"""How the scripts measure: both sides in turn in one process, and the smallest of several results counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def cpu(work: Work) -> float:
 
 
 async def least_cpu(ours: Work, bare: Work, repeats: int) -> tuple[float, float]:
-    """Seconds of CPU of ours and of the bare loop: the greater ones measure the other programs on the machine."""
+    """The smallest CPU seconds of ours and of the bare loop: larger ones measure other programs on the machine."""
     await ours()
     await bare()
     mine, theirs = 9e9, 9e9
@@ -55,8 +55,10 @@ def compiled() -> tempfile.TemporaryDirectory[str]:
 
 
 def fresh_process(*arguments: object) -> float:
-    """The number that a script or `-c` code prints in a new interpreter. From the second time on nothing has to be
-    compiled, whatever the environment says about compiled files."""
+    """The number that a script or `-c` code prints in a new interpreter.
+
+    From the second call on nothing has to be compiled, whatever the environment says about compiled files.
+    """
     env = {**os.environ, "PYTHONPYCACHEPREFIX": compiled().name}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, *(str(argument) for argument in arguments)]
@@ -65,7 +67,7 @@ def fresh_process(*arguments: object) -> float:
 
 @contextlib.contextmanager
 def serving() -> Iterator[str]:
-    """The loopback server's address, while it runs."""
+    """Runs the loopback server, and yields its address."""
     server = subprocess.Popen([sys.executable, HERE / "loopback.py"], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:

@@ -1,6 +1,6 @@
-"""The rows of `overhead.py` over HTTP: CPU, memory and first token compared with the bare loop, on the same server.
+"""The rows of `overhead.py` over HTTP: CPU, memory and first token beside the bare loop, against the same server.
 
-python benchmarks/overhead_http.py URL RUNS     # so many runs of an agent at once; prints the peak memory
+python benchmarks/overhead_http.py URL RUNS     # RUNS runs of an agent at once; prints the peak memory of the process
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Stage:
     session: aiohttp.ClientSession
     repeats: int
     crowd: int
-    """How many runs go at once."""
+    """The number of runs at once."""
 
     def url(self, script: str) -> str:
         return f"{self.base}/{script}/v1"
@@ -72,7 +72,7 @@ async def ten_steps(stage: Stage) -> dict[str, float]:
 
 
 async def ten_steps_httpx(stage: Stage) -> dict[str, float]:
-    """httpx is no dependency of anything here: the row is there when it happens to be installed."""
+    """httpx is not a dependency: without it there is no such row."""
     try:
         import httpx
     except ImportError:
@@ -98,7 +98,7 @@ async def two_hundred_steps(stage: Stage) -> dict[str, float]:
 
 
 class Ticks:
-    """CPU time at every call of the tool, and what the first and the last steps of a run took by it, at the least."""
+    """CPU time at every call of the tool, and the smallest CPU time of the first and of the last steps of a run."""
 
     def __init__(self) -> None:
         self.at: list[float] = []
@@ -116,8 +116,11 @@ class Ticks:
 
 
 async def growth(stage: Stage) -> dict[str, float]:
-    """The last steps of a long run compared with its first. What the longer requests cost to send is measured by a
-    loop that only sends them, already encoded: no loop can do with less."""
+    """The last steps of a long run beside its first.
+
+    The cost of sending the longer requests is measured by a loop that only sends them, without building them: every
+    loop has at least this cost.
+    """
     url = stage.url("k200")
     post = poster(stage.session, url)
     bodies: list[bytes] = []
@@ -161,7 +164,7 @@ async def at_once(stage: Stage) -> dict[str, float]:
 
 
 async def memory(stage: Stage) -> dict[str, float]:
-    """The most memory of a fresh process that does nothing but 200 runs at once."""
+    """The peak memory of a new process that only makes 200 runs at once."""
     url = stage.url("k10")
     scripts = "overhead_http.py", "bare.py"
     for script in scripts:
@@ -171,26 +174,26 @@ async def memory(stage: Stage) -> dict[str, float]:
 
 
 async def first_token(stage: Stage) -> dict[str, float]:
-    """CPU until the first piece of the answer, as a ratio, and the time by which ours is later; after one tool step."""
+    """CPU until the first piece of the answer, as a ratio, and how much later ours arrives (after one step)."""
     from treadle._types.events import TextStreamed
 
     url = stage.url("k1-i2")
     agent, post_lines = agent_for(url, stream_thoughts=True), line_poster(stage.session, url)
 
     async def ours() -> tuple[float, float]:
-        began, spent, found = time.perf_counter(), time.process_time(), None
+        began, spent, first = time.perf_counter(), time.process_time(), None
         async for event in agent.stream(QUESTION):
-            if found is None and isinstance(event, TextStreamed):
-                found = time.perf_counter() - began, time.process_time() - spent
-        assert found is not None
-        return found
+            if first is None and isinstance(event, TextStreamed):
+                first = time.perf_counter() - began, time.process_time() - spent
+        assert first is not None
+        return first
 
     async def bare() -> tuple[float, float]:
-        began, spent, found = time.perf_counter(), time.process_time(), None
+        began, spent, first = time.perf_counter(), time.process_time(), None
         async for _ in bare_stream(post_lines):
-            found = found or (time.perf_counter() - began, time.process_time() - spent)
-        assert found is not None
-        return found
+            first = first or (time.perf_counter() - began, time.process_time() - spent)
+        assert first is not None
+        return first
 
     pairs = [(await ours(), await bare()) for _ in range(5 * stage.repeats)]
     (our_wall, our_cpu), (bare_wall, bare_cpu) = (

@@ -1,14 +1,14 @@
 """Does a fact from 40 steps ago survive compaction by a real, small, local model?
 
-An agent reads a caretaker's log page by page in a small window. The turning of pages is scripted (a small model would
-need an hour for it); every summary, and the final answer, is the local model's own work. The fact stands on page 3.
+An agent reads a caretaker's log page by page in a small window. The calls that read pages are scripted (a small model
+would need an hour for them); every summary, and the final answer, are written by the local model. The fact is on page
+3.
 
     python benchmarks/recall.py --model qwen2.5-coder-1.5b [--case known] [--journal recall.db]
 
-The cases: `known`, the question is asked at the start, so that the summaries know what matters; `late`, it is asked
-when all pages are read; `left_out`, no summaries are made, old turns are left out. Each run is kept in the journal:
-kill it when you need the machine, and it goes on where it was at the next call. Prints a row of a markdown table when
-a run is finished.
+The cases: `known`, the question is asked at the start, so that the summaries keep what it needs; `late`, it is asked
+when all pages are read; `left_out`, no summaries are made, old turns are dropped. Each run is kept in the journal: it
+can be killed and is resumed at the next call. Prints a row of a markdown table when a run is finished.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def read_log(number: int) -> str:
 
 
 class Reader:
-    """Turns the pages by script and leaves everything else to the model behind it."""
+    """Reads the pages by a script, and passes every other request to the model."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -84,14 +84,15 @@ class Reader:
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         assert self.run is not None
-        turned = len(self.run.state.steps)
-        if request.component != "loop" or turned >= PAGES:
+        pages_read = len(self.run.state.steps)
+        if request.component != "loop" or pages_read >= PAGES:
             async for part in self.model.stream(request):
                 yield part
             return
-        if turned == PAGES - 1 and self.late:
+        if pages_read == PAGES - 1 and self.late:
             self.run.send(self.late)
-        step = {"thought": f"I read page {turned + 1}.", "action": "read_log", "args": {"number": turned + 1}}
+        number = pages_read + 1
+        step = {"thought": f"I read page {number}.", "action": "read_log", "args": {"number": number}}
         yield Reply(text=msgspec.json.encode(step).decode(), usage=Usage(requests=1))
 
     async def aclose(self) -> None:
@@ -99,7 +100,7 @@ class Reader:
 
 
 async def recall(model: Model, case: str, *, journal: Any = None, run_id: str = "") -> dict[str, Any]:
-    """One run, begun or gone on with: whether the fact is in the answer, and what it took."""
+    """One run, started or resumed: whether the fact is in the answer, and what the run took."""
     late, summarise = CASES[case]
     reader = Reader(model)
     reader.late = f"You have read it all. {QUESTION} Answer from what you know." if late else ""
@@ -115,15 +116,15 @@ async def recall(model: Model, case: str, *, journal: Any = None, run_id: str = 
         run = agent.prepare(READ if late else f"{READ} Then tell me: {QUESTION}", run_id=run_id)
     reader.run = run
     result = await agent.launch(run)
-    told = [entry.message for entry in run.state.window]
-    told = told[:-1] if isinstance(told[-1], AssistantMessage) else told
+    window = [entry.message for entry in run.state.window]
+    window = window[:-1] if isinstance(window[-1], AssistantMessage) else window
     spent = [result.metadata["components"].get(name, {"elapsed": 0.0, "calls": 0}) for name in ("compaction", "loop")]
     return {
         "finished": result.stop_reason == "answer",
         "answered": ANSWER in result.answer,
         "answer": result.answer,
-        "in_window": any(ANSWER in str(message) for message in told),
-        "page_in_window": any(FACT in str(message) and "Page 3." in str(message) for message in told),
+        "in_window": any(ANSWER in str(message) for message in window),
+        "page_in_window": any(FACT in str(message) and "Page 3." in str(message) for message in window),
         "summaries": spent[0]["calls"],
         "usage": result.usage,
         "seconds": sum(part["elapsed"] for part in spent),
@@ -143,16 +144,16 @@ async def main() -> None:
         if options.case not in (None, case):
             continue
         journal = open_journal(options.journal)
-        found = await recall(model, case, journal=journal, run_id=f"{options.model}-{case}-{options.window}")
+        result = await recall(model, case, journal=journal, run_id=f"{options.model}-{case}-{options.window}")
         await journal.aclose()
         cells = [
             options.model, "asked at the end" if late else "known from the start",
-            "summarised" if summarise else "left out",
-            "yes" if found["in_window"] else "no", "yes" if found["answered"] else "no", found["summaries"],
-            found["usage"].input_tokens, found["usage"].output_tokens, f"{found['seconds']:.0f}",
+            "summarised" if summarise else "left out", "yes" if result["in_window"] else "no",
+            "yes" if result["answered"] else "no", result["summaries"], result["usage"].input_tokens,
+            result["usage"].output_tokens, f"{result['seconds']:.0f}",
         ]  # fmt: skip
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-        print(f"<!-- {found['answer'][:300]!r}; page 3 itself still there: {found['page_in_window']} -->", flush=True)
+        print(f"<!-- {result['answer'][:300]!r}; page 3 itself still there: {result['page_in_window']} -->", flush=True)
     await model.aclose()
 
 

@@ -1,9 +1,9 @@
-"""How the server bears many runs at once: `python benchmarks/sse_load.py`.
+"""The server under load: `python benchmarks/sse_load.py`.
 
-500 runs, each with two tool calls and a streamed answer, each followed over a connection of its own, all under way at
-the same time. Then a server with 10 000 conversations in its journal that nobody follows. Prints events per second,
-the delay from the moment an event is recorded to its arrival (of those recorded while somebody followed), what was
-lost (must be nothing), and the memory of the server.
+500 runs at the same time, each with two tool calls and a streamed answer, each followed over its own connection. Then a
+server with 10 000 conversations in its journal that nobody follows. Prints events per second, the delay between the
+recording of an event and its arrival (of those recorded while a client followed), lost events (there must be none), and
+the memory of the server.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def agent() -> Any:
     def script(request: Any) -> Any:
         if request.component == "synthesis":
             return "words and " * PIECES
-        found = sum(isinstance(message, ToolMessage) for message in request.messages)
-        return {"name": "look", "args": {"number": found}} if found < 2 else "brief"
+        results = sum(isinstance(message, ToolMessage) for message in request.messages)
+        return {"name": "look", "args": {"number": results}} if results < 2 else "brief"
 
     @tool(effect="pure")
     async def look(number: int) -> str:
@@ -51,7 +51,7 @@ def agent() -> Any:
 def serve(journal: str) -> None:
     from treadle._server import ServerSettings, serve
 
-    room = ServerSettings(
+    settings = ServerSettings(
         max_runs=5000,
         max_runs_per_user=5000,
         max_streams=5000,
@@ -59,11 +59,11 @@ def serve(journal: str) -> None:
         requests_per_second=1e6,
         request_burst=1_000_000,
     )
-    serve({"demo": agent()}, journal, port=0, settings=room, on_ready=lambda address: print(address, flush=True))
+    serve({"demo": agent()}, journal, port=0, settings=settings, on_ready=lambda address: print(address, flush=True))
 
 
 class Server:
-    """The server in a process of its own."""
+    """The server, in its own process."""
 
     def __init__(self, journal: str) -> None:
         self.journal = journal
@@ -91,7 +91,7 @@ class Server:
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU time so far, where the system reports it: it does not depend on other load."""
+        """Seconds of CPU time so far, where the system tells: it does not depend on other programs."""
         try:
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -187,9 +187,10 @@ async def idle_conversations(count: int, folder: str) -> dict[str, Any]:
         run = f"idle-{number:08}"
         events = [
             RunStarted(f"Question {number}", "demo", conversation=run),
-            AnswerStarted("loop"), AnswerDone("x" * 500, "loop"),
+            AnswerStarted("loop"),
+            AnswerDone("x" * 500, "loop"),
             RunFinished("answer", "x" * 500),
-        ]  # fmt: skip
+        ]
         await journal.append([Record(run, seq, 1.0 * number, event) for seq, event in enumerate(events)])
     await journal.aclose()
     sizes: dict[str, float] = {}

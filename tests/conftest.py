@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ALLOWED_SKIPS = {
     "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "half an hour; TREADLE_LONG_TESTS=1 asks for it",
@@ -15,6 +16,10 @@ ALLOWED_SKIPS = {
     "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
 }
 """The tests that may be skipped where skips are errors, and why; tests/test_skips.py checks that each exists."""
+
+# Whether a property holds does not depend on how busy the machine is.
+settings.register_profile("treadle", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("treadle")
 
 
 def skips_are_errors() -> bool:

@@ -65,3 +65,11 @@ def test_the_changelog_has_this_version_and_those_before():
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert headings[-1] == "0.1.0"
     assert headings == sorted(headings, reverse=True)
+
+
+def test_no_codes_that_mean_nothing_to_a_reader():
+    """Requirements are named in words: docs/behaviours.md lists them."""
+    files = [path for folder in ("src", "tests", "docs", "examples") for path in (ROOT / folder).rglob("*.[pm][yd]")]
+    coded = [path.relative_to(ROOT).as_posix() for path in files if re.search(r"\bL\d+\b", path.read_text("utf-8"))]
+    assert len(files) > 300
+    assert coded == []

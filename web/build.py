@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 WEB = Path(__file__).resolve().parent
-STATIC = WEB.parent / "src" / "treadle" / "server" / "static"
+STATIC = WEB.parent / "src" / "treadle" / "_server" / "static"
 STAMP = STATIC / "built-from.txt"
 OLDEST_NODE = (20, 19)
 _SOURCES = ("package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "index.html", "public", "src")
@@ -25,8 +25,8 @@ def digest() -> str:
     """Of everything the page is made from."""
     total = hashlib.sha256()
     for name in _SOURCES:
-        place = WEB / name
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+        source = WEB / name
+        for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if path.is_file():
                 total.update(
                     path.relative_to(WEB).as_posix().encode()

@@ -21,7 +21,7 @@ DIALECTS = ("auto", "direct", "schema", "native", "json", "array", "action")
 
 
 def local_model(name: str, who: str) -> LocalModel:
-    """As a user would make it. Native tool calls must be switched on: the model's own profile does not claim them."""
+    """The model as a user would create it. Native calls must be enabled: its profile does not list them."""
     return LocalModel(name, n_ctx=4096, slots=2, abilities={"tool_call": True} if who == "native" else None)
 
 
@@ -36,7 +36,7 @@ async def solve_all(
 ) -> AsyncIterator[tuple[Task, Outcome]]:
     """The tasks, which are some of those of the set, one after the other."""
     if isinstance(model, LocalModel):
-        await model.load()  # no task pays for it, as none does with a server that is up
+        await model.load()  # not part of the time of a task, as with a server that is running
     for task in tasks:
         yield task, await solve(task_set, task, model, who, journal, seconds)
 
@@ -54,7 +54,7 @@ async def solve(
 
     begun = time.monotonic()
     tools = [recorded(tool, calls.append) for tool in task_set.make_tools(task)]
-    # Never a choice among the tools beforehand: what is measured is the loop.
+    # No tool selection: what is measured is the loop.
     settings: dict[str, Any] = {"selection_threshold": None} | ({} if who == "auto" else {"dialect": who})
     agent = Agent(
         model,

@@ -1,4 +1,4 @@
-"""Runs inside a peer's own environment: takes tasks from standard input, one a line, and tells what becomes of them.
+"""Runs inside a peer's own environment: reads tasks from standard input, one a line, and reports their outcomes.
 
     python peer_child.py smolagents qwen2.5-coder-0.5b http://127.0.0.1:8080 "instructions"
 
@@ -23,7 +23,7 @@ from worlds import TOOLS
 from treadle._evals.tasks import Task, task_set
 
 
-def round_of(body: Any) -> tuple[int, int, int] | None:
+def usage_of(body: Any) -> tuple[int, int, int] | None:
     """Tokens read, cached and written, as llama.cpp's server reports them."""
     usage: Any = body.get("usage") if isinstance(body, dict) else None
     if not usage:
@@ -34,27 +34,27 @@ def round_of(body: Any) -> tuple[int, int, int] | None:
 
 def main(arguments: Sequence[str]) -> None:
     who, model, address, instructions = arguments
-    # What the engines print must not mix with what we tell.
+    # What the engines print must not mix with the reports.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     encoder = msgspec.json.Encoder()
 
-    def tell(**told: Any) -> None:
-        out.write(encoder.encode(told) + b"\n")
+    def send(**message: Any) -> None:
+        out.write(encoder.encode(message) + b"\n")
         out.flush()
 
     def on_response(body: Any) -> None:
-        if (spent := round_of(body)) is not None:
-            tell(round=spent)
+        if (spent := usage_of(body)) is not None:
+            send(round=spent)
 
     peer = importlib.import_module(f"peer_{who}")
-    tell(ready=True)
+    send(ready=True)
     for line in sys.stdin.buffer:
         task = msgspec.json.decode(line, type=Task)
         tools = task_set("study", [task], TOOLS).make_tools(task)
-        recording = [recorded(tool, lambda call: tell(call=call)) for tool in tools]
+        recording = [recorded(tool, lambda call: send(call=call)) for tool in tools]
         case = Case(model, f"{address}/v1", instructions, task.question, recording, on_response)
-        tell(done=_attempt(peer.answer, case))
+        send(done=_attempt(peer.answer, case))
 
 
 def _attempt(answer: Callable[[Case], Coroutine[Any, Any, tuple[str, str]]], case: Case) -> Outcome:

@@ -1,4 +1,4 @@
-"""What the modules of the peers share: the task at hand, and tools as plain functions."""
+"""What the modules of the peers share: the current task, and tools as plain functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Case(Struct, frozen=True):
 
 
 def typed(tool: Tool, raises: type[Exception]) -> Callable[..., Any]:
-    """A tool as a plain annotated function with descriptions of its parameters; its errors are raised as `raises`."""
+    """A tool as a plain annotated function, with descriptions of its parameters; its errors become `raises`."""
     from pydantic import Field
 
     def function(**kwargs: Any) -> Any:
@@ -35,11 +35,11 @@ def typed(tool: Tool, raises: type[Exception]) -> Callable[..., Any]:
             raise raises(str(error)) from None
 
     parameters: list[inspect.Parameter] = []
-    for name, told in tool.parameters["properties"].items():
+    for name, schema in tool.parameters["properties"].items():
         field = Field(
-            description=told["description"], min_length=told.get("minLength"), max_length=told.get("maxLength")
+            description=schema["description"], min_length=schema.get("minLength"), max_length=schema.get("maxLength")
         )
-        kind = Annotated[TYPES[told["type"]], field]
+        kind = Annotated[TYPES[schema["type"]], field]
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind))
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": str}
     function.__name__ = function.__qualname__ = tool.name

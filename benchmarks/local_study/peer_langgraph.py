@@ -1,4 +1,4 @@
-"""LangGraph's prebuilt agent (`create_agent` of LangChain 1.x), with LangChain's model class for compatible servers."""
+"""LangGraph's prebuilt agent (`create_agent` in LangChain 1.x), with its class for OpenAI-compatible servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pydantic-ai's agent, with its provider for servers that are compatible with OpenAI's and have none of their own."""
+"""pydantic-ai's agent, with its provider for OpenAI-compatible servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def answer(case: Case) -> tuple[str, str]:
     agent = Agent(
         model,
         instructions=case.instructions or None,
-        # As many tries as there are steps: its default of one more try would end runs that others may go on with.
+        # As many retries as steps: with its default of one retry it would end runs that the others may continue.
         tools=[
             Tool(typed(tool, ModelRetry), name=tool.name, description=tool.description, max_retries=MAX_STEPS)
             for tool in case.tools

@@ -23,8 +23,8 @@ class Offered(Tool):
         self.name = tool.name
         self.description = tool.description
         self.inputs = {
-            name: {"type": told["type"], "description": told["description"]}
-            for name, told in tool.parameters["properties"].items()
+            name: {"type": schema["type"], "description": schema["description"]}
+            for name, schema in tool.parameters["properties"].items()
         }
         self.forward = tool.execute
         super().__init__()
@@ -43,8 +43,8 @@ async def answer(case: Case) -> tuple[str, str]:
         client_kwargs={"http_client": client},
         temperature=0,
         max_tokens=MAX_TOKENS,
-        # Its default, "required", keeps llama.cpp from ending a reply without a call in the model's own markup. This
-        # model writes its calls as plain JSON, which smolagents reads, and then blank lines up to the limit.
+        # Its default, "required", keeps llama.cpp from ending a reply that holds no call in the model's own markup:
+        # this model writes its calls as plain JSON, which smolagents reads, and then blank lines up to the limit.
         tool_choice="auto",
     )
     agent = ToolCallingAgent(

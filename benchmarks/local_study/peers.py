@@ -1,4 +1,4 @@
-"""The other engines: an environment for each, one model server for all, one child process that runs the tasks."""
+"""The other engines: an environment for each, one model server for all, one child process that does the tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KILLED = (-2, -9, -15)
 
 
 def environment(who: str, folder: Path) -> Path:
-    """The Python of a peer's own environment, made on first use."""
+    """The Python of a peer's own environment, which is created at the first use."""
     home = folder / who
     python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = home / "ready"
@@ -54,7 +54,7 @@ def environment(who: str, folder: Path) -> Path:
 
 @contextlib.asynccontextmanager
 async def served(model: str) -> AsyncGenerator[str]:
-    """The model behind a server of its own; gives its address."""
+    """Serves the model in another process, and yields the address."""
     paths = {**os.environ, "PYTHONPATH": str(SOURCE)}
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(HERE / "serve.py"), model, stdin=PIPE, stdout=PIPE, env=paths
@@ -104,13 +104,13 @@ async def _start(python: Path, who: str, model: str, address: str, instructions:
     command = [str(python), str(HERE / "peer_child.py"), who, model, address, instructions]
     child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=paths, limit=LINE)
     async with asyncio.timeout(LOAD_SECONDS):
-        if (await _told(child)).get("ready") is None:
+        if (await _receive(child)).get("ready") is None:
             raise RuntimeError(f"the child of {who} did not start")
     return child
 
 
 async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
-    """One task. The child reports each call and request at once, so that they are known even if it is killed."""
+    """One task. The child reports each call and request at once, so that they count even if it has to be killed."""
     calls: list[RecordedCall] = []
     rounds: list[Round] = []
     assert child.stdin is not None
@@ -118,13 +118,13 @@ async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
     begun = time.monotonic()
     try:
         async with asyncio.timeout(seconds):
-            while told := await _told(child):
-                if "call" in told:
-                    calls.append(msgspec.convert(told["call"], RecordedCall))
-                elif "round" in told:
-                    rounds.append(msgspec.convert(told["round"], Round))
+            while message := await _receive(child):
+                if "call" in message:
+                    calls.append(msgspec.convert(message["call"], RecordedCall))
+                elif "round" in message:
+                    rounds.append(msgspec.convert(message["round"], Round))
                 else:
-                    done = msgspec.convert(told["done"], Outcome)
+                    done = msgspec.convert(message["done"], Outcome)
                     return msgspec.structs.replace(done, calls=tuple(calls), rounds=tuple(rounds))
         stop, error = "died", "the process ended"
     except TimeoutError:
@@ -132,7 +132,7 @@ async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
     return Outcome("", stop, error, tuple(calls), tuple(rounds), time.monotonic() - begun)
 
 
-async def _told(child: Process) -> dict[str, Any]:
+async def _receive(child: Process) -> dict[str, Any]:
     assert child.stdout is not None
     line = await child.stdout.readline()
     return msgspec.json.decode(line) if line else {}
@@ -140,7 +140,7 @@ async def _told(child: Process) -> dict[str, Any]:
 
 async def _end(process: Process) -> None:
     with contextlib.suppress(TimeoutError):
-        # One that ends by itself shall say how it ended.
+        # If it ends by itself, its exit status says how.
         await asyncio.wait_for(process.wait(), 0.5)
     with contextlib.suppress(ProcessLookupError):
         if process.returncode is None:

@@ -20,30 +20,30 @@ def markdown(
     model: str | None = None,
     who: Sequence[str] = (),
 ) -> str:
-    """For every model and label: a table of solved tasks and one of the effort, over the tasks that all have done."""
-    order = {name: place for place, name in enumerate(who)}
+    """For every model and label a table of tasks solved and one of the effort, over the tasks that all have done."""
+    order = {name: index for index, name in enumerate(who)}
     groups: dict[tuple[str, str], dict[str, dict[str, Row]]] = {}
     for row in rows:
-        wanted = (
+        selected = (
             (not order or row.who in order)
             and split in ("all", row.split)
             and label in (None, row.label)
             and model in (None, row.model)
         )
-        if wanted:
+        if selected:
             groups.setdefault((row.model, row.label), {}).setdefault(row.who, {})[row.task] = row
     parts = [
-        _section(f"{model}, {label}", dict(sorted(found.items(), key=lambda item: order.get(item[0], 0))), split)
-        for (model, label), found in groups.items()
+        _section(f"{model}, {label}", dict(sorted(rows_by_who.items(), key=lambda item: order.get(item[0], 0))), split)
+        for (model, label), rows_by_who in groups.items()
     ]
     return "\n\n".join(parts) if parts else "no rows"
 
 
-def _section(title: str, found: dict[str, dict[str, Row]], split: str) -> str:
-    first, *others = found.values()
+def _section(title: str, rows_by_who: dict[str, dict[str, Row]], split: str) -> str:
+    first, *others = rows_by_who.values()
     shared = set(first).intersection(*others)
-    most = max(len(done) for done in found.values())
-    lines = {who: [row for task, row in done.items() if task in shared] for who, done in found.items()}
+    most = max(len(done) for done in rows_by_who.values())
+    lines = {who: [row for task, row in done.items() if task in shared] for who, done in rows_by_who.items()}
     counted = f"{len(shared)} tasks ({split})" + (
         f"; {most - len(shared)} more are not done by all" if most > len(shared) else ""
     )
@@ -107,8 +107,8 @@ def _effort(lines: dict[str, list[Row]]) -> list[list[str]]:
     return table
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "-"
+def _percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.0f} %" if total else "-"
 
 
 def _table(rows: list[list[str]]) -> str:

@@ -1,4 +1,4 @@
-"""What the rows of the study share: the calls that reached a tool, one judge, one file that survives a kill."""
+"""The rows of the study: the calls that reached a tool, one verdict for all engines, one file that survives a kill."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Round = tuple[int, int, int]
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True):
-    """What somebody made of a task, before anybody judges it."""
+    """The outcome of a task, before it is checked."""
 
     answer: str = ""
     stop: str = "answer"
@@ -66,8 +66,8 @@ class Row(Struct, frozen=True, omit_defaults=True):
         return self.label, self.model, self.who, self.task
 
 
-def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Row:
-    """The same verdict for everybody. A run that broke off has not solved its task, whatever it had said by then."""
+def checked_row(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Row:
+    """The row for an outcome. A run that was cut short has not solved its task, whatever it answered."""
     problems = evaluate_check(task.check, outcome.answer, outcome.calls).problems
     if outcome.error:
         problems = (outcome.error[:ANSWER_CHARS], *problems)
@@ -76,14 +76,13 @@ def judged(label: str, model: str, who: str, task: Task, outcome: Outcome) -> Ro
     )
     return Row(
         label, model, who, task.id, task.kind, task.split, not problems, round(outcome.seconds, 2), outcome.stop,
-        outcome.answer[:ANSWER_CHARS], problems, outcome.calls, len(outcome.calls), len(outcome.rounds),
-        read, cached, written,
-        outcome.rounds, outcome.dialect, outcome.run_id,
+        outcome.answer[:ANSWER_CHARS], problems, outcome.calls, len(outcome.calls), len(outcome.rounds), read, cached,
+        written, outcome.rounds, outcome.dialect, outcome.run_id,
     )  # fmt: skip
 
 
 def recorded(tool: Tool, on_call: Callable[[RecordedCall], None]) -> Tool:
-    """The same tool, which tells of every call that reaches it: nobody's own bookkeeping counts."""
+    """The same tool, which reports every call that reaches it: what an engine itself records does not count."""
     execute = tool.execute
     signature = inspect.signature(execute)
 
@@ -96,7 +95,7 @@ def recorded(tool: Tool, on_call: Callable[[RecordedCall], None]) -> Tool:
 
 
 def load_rows(path: Path) -> list[Row]:
-    """Every whole row; a line that a kill cut short is left out."""
+    """Every complete row; a line that a kill cut short is skipped."""
     rows: list[Row] = []
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
@@ -108,11 +107,12 @@ def load_rows(path: Path) -> list[Row]:
 
 def add_row(path: Path, row: Row) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+    cut_short = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
     with path.open("ab") as file:
-        file.write(b"\n" * torn + msgspec.json.encode(row) + b"\n")
+        file.write(b"\n" * cut_short + msgspec.json.encode(row) + b"\n")
 
 
 def todo(tasks: Iterable[Task], done: Iterable[Row], label: str, model: str, who: str) -> list[Task]:
-    there = {row.key for row in done}
-    return [task for task in tasks if (label, model, who, task.id) not in there]
+    """The tasks that are not done."""
+    keys = {row.key for row in done}
+    return [task for task in tasks if (label, model, who, task.id) not in keys]

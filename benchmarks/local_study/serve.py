@@ -2,7 +2,8 @@
 
     python serve.py qwen2.5-coder-0.5b [--port 8080]
 
-Prints its address, and serves until its standard input ends: it never outlives whoever started it.
+Prints its address, and serves until its standard input ends, which is at the latest when the process that started it
+ends.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ import msgspec
 import ours
 import peers
 from report import markdown
-from rows import CASE_SECONDS, Outcome, add_row, judged, load_rows, todo
+from rows import CASE_SECONDS, Outcome, add_row, checked_row, load_rows, todo
 from worlds import EVALS, TOOLS
 
 from treadle._evals.runner import select_tasks
 from treadle._evals.tasks import Task, TaskSet, read_task_file, task_set
 from treadle._journal import open_journal
 
-EVERYBODY = (*ours.DIALECTS, *peers.PACKAGES)
+ENGINES = (*ours.DIALECTS, *peers.PACKAGES)
 
 
 def tasks_of(sets: Sequence[str], split: str, limit: int | None, *, all_tools: bool = False) -> TaskSet:
@@ -51,7 +51,7 @@ async def run(options: argparse.Namespace) -> None:
             continue
         work = _ours if who in ours.DIALECTS else _theirs
         async for task, outcome in work(options, who, tasks, open_tasks):
-            row = judged(options.label, options.model, who, task, outcome)
+            row = checked_row(options.label, options.model, who, task, outcome)
             add_row(options.results, row)
             verdict = "passed" if row.passed else f"failed: {row.problems[0]}"
             print(f"  {task.id} {row.seconds:.1f} s, {row.steps} calls, {verdict}", file=sys.stderr, flush=True)
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = commands.add_parser(name)
         command.add_argument("--results", type=Path, default=Path("local_study.jsonl"))
         command.add_argument("--split", choices=("dev", "held", "all"), default="dev" if name == "run" else "all")
-        command.add_argument("--who", type=_names, default=list(EVERYBODY), help=",".join(EVERYBODY))
+        command.add_argument("--who", type=_names, default=list(ENGINES), help=",".join(ENGINES))
         if name == "report":
             command.add_argument("--label", help="only rows with this label")
             command.add_argument("--model", help="only rows of this model")
@@ -112,8 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             help="environments of the others",
         )
     options = parser.parse_args(arguments)
-    if unknown := set(options.who) - set(EVERYBODY):
-        parser.error(f"--who: {sorted(unknown)[0]!r} is none of {', '.join(EVERYBODY)}")
+    if unknown := set(options.who) - set(ENGINES):
+        parser.error(f"--who: {sorted(unknown)[0]!r} is unknown; expected some of: {', '.join(ENGINES)}")
     if options.command == "run":
         asyncio.run(run(options))
     else:

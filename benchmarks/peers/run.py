@@ -1,12 +1,12 @@
-"""Treadle in the peers bench: bare loops, Treadle and other engines do the same job on the same server; one table.
+"""Treadle in the peers bench: bare loops, Treadle and other engines do the same job against one server, in one table.
 
-    python benchmarks/peers/run.py FOLDER      # FOLDER: the peers bench (or PEERS_BENCH in the environment)
-    python benchmarks/peers/run.py FOLDER --repeats 1 --measures all
-    python benchmarks/peers/run.py FOLDER --check            # one quick run of every runner, nothing measured
+    python benchmarks/peers/run.py FOLDER                    # FOLDER: the peers bench (or PEERS_BENCH in the
+    environment) python benchmarks/peers/run.py FOLDER --repeats 1 --measures all python benchmarks/peers/run.py FOLDER
+    --check            # one quick run of every runner, nothing measured
 
-The bench itself is left as it is: a copy in a temporary folder gets our runner. Environments are made under
-BENCH_VENVS (see there) and kept; Treadle's is made anew each time, from this tree, with the core install and nothing
-else. Figures of one table come from one run.
+The bench itself is not changed: our runner is added to a copy in a temporary folder. Environments are created under
+BENCH_VENVS (see there) and kept; Treadle's is created each time, from this tree, with the core install only. All
+figures of a table come from one run.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def check(copy: Path, venvs: Path) -> int:
         }
         for runner, name in RUNNERS.items():
             command = [venvs / name / "bin/python", copy / "worker.py", runner, "check"]
-            said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-            print(runner, said.stdout.strip() or said.stderr[-500:], flush=True)
-            failed += "FINAL" not in said.stdout
+            output = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+            print(runner, output.stdout.strip() or output.stderr[-500:], flush=True)
+            failed += "FINAL" not in output.stdout
     finally:
         server.terminate()
         server.wait()
@@ -80,11 +80,11 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--measures", default="all,growth,conc,cold")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--keep", action="store_true", help="take Treadle's environment as it is")
+    parser.add_argument("--keep", action="store_true", help="do not create Treadle's environment again")
     parser.add_argument("--out", type=Path, help="also keep the table, the samples and their summary under this name")
     args = parser.parse_args()
     if not args.bench or not (Path(args.bench) / "bench.py").exists():
-        parser.error("say where the peers bench is: its folder, or PEERS_BENCH")
+        parser.error("give the folder of the peers bench, or set PEERS_BENCH")
     venvs = Path(os.environ.setdefault("BENCH_VENVS", str(Path(tempfile.gettempdir()) / "bench" / "venvs")))
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_with_ours(Path(args.bench), Path(folder))

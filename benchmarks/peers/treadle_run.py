@@ -1,4 +1,4 @@
-"""Treadle as a runner of the peers bench: the same job as every framework there, default settings, no journal.
+"""Treadle as a runner of the peers bench: the same job as every framework there, with default settings, no journal.
 
 `run.py` beside this file copies it into the bench. The names it defines are the bench's contract.
 """

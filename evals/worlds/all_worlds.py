@@ -14,5 +14,5 @@ from treadle import Tool
 
 
 def tools() -> list[Tool]:
-    made = (tool for world in (shop, office, travel, clinic) for tool in world.tools())
-    return list({tool.name: tool for tool in made}.values())
+    worlds = (shop, office, travel, clinic)
+    return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

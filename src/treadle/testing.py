@@ -8,6 +8,7 @@ from treadle._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from treadle._models.scripted import ScriptedModel as ScriptedModel
+    from treadle._testing.assertions import assert_export_replays as assert_export_replays
     from treadle._testing.assertions import assert_prefix_stable as assert_prefix_stable
     from treadle._testing.assertions import assert_replays as assert_replays
     from treadle._testing.servers import TrafficPlayer as TrafficPlayer
@@ -20,6 +21,7 @@ _LAZY_IMPORTS = {
     "ScriptedModel": "_models.scripted",
     "TrafficPlayer": "_testing.servers",
     "TrafficRecorder": "_testing.servers",
+    "assert_export_replays": "_testing.assertions",
     "assert_prefix_stable": "_testing.assertions",
     "assert_replays": "_testing.assertions",
     "load_traffic": "_testing.traffic",

@@ -1,4 +1,4 @@
-"""Runs that are resumed, listed, replayed, forked, exported and cleared. More is in tests/journal and tests/crash."""
+"""Runs that are resumed, listed, replayed, forked, exported and cleared. More is in tests/journal and tests/flows."""
 
 from __future__ import annotations
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from treadle import ScriptedModel
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.execution import Execution
-
-from treadle import ScriptedModel
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._tools.toolkit import Toolkit

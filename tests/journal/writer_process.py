@@ -1,4 +1,7 @@
-"""A process that drives runs until it is killed: `writer_process.py FILE PREFIX RUNS`. Says each record that it was told is stored."""
+"""A process that drives runs until it is killed: `writer_process.py FILE PREFIX RUNS`.
+
+It prints the number of each record once the journal has confirmed it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ async def drive(journal: SqliteJournal, run: str) -> None:
     while True:
         records = [Record(run, seq, time.time(), RunStarted("go"))] if seq == 0 else []
         while len(records) < 1 + seq % 3:
-            place = seq + len(records)
+            number = seq + len(records)
             records.append(
-                Record(run, place, time.time(), Noted("writer", {"seq": place, "filler": "x" * (place * 37 % 3000)}))
+                Record(run, number, time.time(), Noted("writer", {"seq": number, "filler": "x" * (number * 37 % 3000)}))
             )
         await journal.append(records)
         seq += len(records)

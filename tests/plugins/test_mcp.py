@@ -20,13 +20,16 @@ from treadle._types.events import Noted, ToolDone, ToolsChanged
 from treadle._types.messages import text_of
 
 pytest.importorskip("mcp")
+pytestmark = pytest.mark.timeout(600)
 TESTS = Path(__file__).resolve().parent.parent
 SERVER = str(TESTS / "tools" / "mcp" / "server.py")
 SAMPLE = TESTS / "data" / "config" / "research.json"
 
 
 def connection(name: str = "test") -> McpConnection:
-    return McpConnection(name, command=sys.executable, args=[SERVER])
+    return McpConnection(
+        name, command=sys.executable, args=[SERVER], timeout=120
+    )  # imports take long on a busy machine
 
 
 @tool
@@ -60,7 +63,7 @@ def test_a_run_uses_them_next_to_its_own():
         assert offered[0][:2] == ["add", "pid"]
         assert offered[-1] == [*offered[0], "grown"]
 
-    go(main(), 60)
+    go(main(), 500)
 
 
 def test_only_some_and_with_approval():
@@ -83,7 +86,7 @@ def test_a_server_that_is_not_there_costs_its_tools_only():
         assert "command not found" in notes[0]["problem"]
         assert [tool.name for tool in model.requests[0].tools] == ["add"]
 
-    go(main())
+    go(main(), 500)
 
 
 def test_a_resumed_run_has_them_again():
@@ -119,7 +122,7 @@ def test_a_resumed_run_has_them_again():
             observation = again.steps[1].observation
             assert observation == "cba" if name == "copy" else "cannot be reached" in observation
 
-    go(main(), 60)
+    go(main(), 500)
 
 
 def test_a_name_that_is_taken_gets_the_servers_name_then_a_number():
@@ -186,7 +189,7 @@ def test_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch, tmp
     model = ScriptedModel(
         [[call("retrieval", query="lighthouse"), call("custom_tool", text="5561")], "It was built in 1655."]
     )
-    result = go(load_agent(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 60)
+    result = go(load_agent(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 500)
     assert result.answer == "It was built in 1655."
     assert [tool.name for tool in model.requests[0].tools][-1] == "custom_tool"
     assert "1655" in str(model.requests[1].messages)

@@ -29,7 +29,8 @@ MESSAGES = set(
     text_of""".split()
 )
 TESTING = set(
-    "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_prefix_stable assert_replays load_traffic".split()
+    "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_export_replays assert_prefix_stable "
+    "assert_replays load_traffic".split()
 )
 NOT_EVENTS = set(
     "Artifact Event PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event encode_event".split()

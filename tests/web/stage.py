@@ -13,7 +13,9 @@ from treadle._types.request import Reply, Request
 
 FACTS = {
     "Eiffel Tower": "Wrought-iron lattice tower in Paris. Height: 330 m including antennas. Completed in 1889.",
-    "Empire State Building": "Art Deco skyscraper in New York City. Height: 443 m with the antenna, 381 m to the roof. Completed in 1931.",
+    "Empire State Building": (
+        "Art Deco skyscraper in New York City. Height: 443 m with the antenna, 381 m to the roof. Completed in 1931."
+    ),
 }
 COMPARED = """The **Empire State Building** is taller, by 113 metres.
 
@@ -68,7 +70,10 @@ def other_tools(gates: Gates) -> list[Any]:
     async def search(query: str) -> str:
         """Search the archive."""
         await gates.search.wait()
-        return '[{"title": "Hotel du Nord", "price": 118, "currency": "EUR"}, {"title": "Pension Anna", "price": 74, "currency": "EUR"}]'
+        return (
+            '[{"title": "Hotel du Nord", "price": 118, "currency": "EUR"}, '
+            '{"title": "Pension Anna", "price": 74, "currency": "EUR"}]'
+        )
 
     @tool
     async def build(target: str, context: ToolContext) -> str:
@@ -95,36 +100,36 @@ def other_tools(gates: Gates) -> list[Any]:
 
 
 def question_of(request: Request) -> str:
-    asked = [m for m in request.messages if isinstance(m, UserMessage) and m.pinned and m.kind == "question"]
-    return str(asked[-1].content) if asked else ""
+    questions = [m for m in request.messages if isinstance(m, UserMessage) and m.pinned and m.kind == "question"]
+    return str(questions[-1].content) if questions else ""
 
 
 def results(request: Request) -> int:
-    place = max(
+    question = max(
         (i for i, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question"),
         default=0,
     )
-    return sum(isinstance(m, ToolMessage) for m in request.messages[place:])
+    return sum(isinstance(m, ToolMessage) for m in request.messages[question:])
 
 
-def calls(thought: str, *made: tuple[str, dict[str, Any]]) -> Reply:
+def calls(thought: str, *named: tuple[str, dict[str, Any]]) -> Reply:
     import msgspec
 
     from treadle._types.request import RawCall
 
-    raw = tuple(RawCall("", name, msgspec.json.encode(args).decode()) for name, args in made)
+    raw = tuple(RawCall("", name, msgspec.json.encode(args).decode()) for name, args in named)
     return Reply(text=thought, calls=raw, finish="calls")
 
 
 def play(request: Request) -> Any:
     """What the model says, by question and by what has been found so far."""
-    asked, found = question_of(request), results(request)
+    asked, has_results = question_of(request), bool(results(request))
     interrupted = any(isinstance(m, UserMessage) and m.kind == "interrupt" for m in request.messages)
     if request.component == "synthesis":
         facts = str(request.messages[-1].content)  # pyright: ignore
         return COMPARED if "taller" in facts else facts.rpartition("Draft answer:\n")[2]
     if "taller" in asked:
-        if not found:
+        if not has_results:
             thought = "Both heights are needed. I will look the two buildings up side by side."
             return calls(
                 thought,
@@ -133,7 +138,7 @@ def play(request: Request) -> Any:
             )
         return "The Empire State Building, by 113 m."
     if "hotel" in asked:
-        if not found:
+        if not has_results:
             return calls("First see what there is.", ("search", {"query": "hotels near Gare de l'Est"}))
         return (
             "**Pension Anna** costs 74 euros a night, and dogs are welcome."
@@ -141,11 +146,11 @@ def play(request: Request) -> Any:
             else "**Pension Anna** costs 74 euros a night."
         )
     if "build" in asked:
-        return calls("", ("build", {"target": "release"})) if not found else "The release is built."
+        return calls("", ("build", {"target": "release"})) if not has_results else "The release is built."
     if "chart" in asked:
         return (
             calls("A chart says it best.", ("chart", {"year": 2025}))
-            if not found
+            if not has_results
             else "Here is the chart. The fourth quarter was the best."
         )
     if "mail" in asked:
@@ -155,11 +160,15 @@ def play(request: Request) -> Any:
             "text": "Dear Ann,\n\nThursday at ten suits me.\n\nBest wishes",
         }
         return (
-            calls("The mail is ready; it needs your word.", ("send_mail", mail)) if not found else "Ann has her mail."
+            calls("The mail is ready; it needs your word.", ("send_mail", mail))
+            if not has_results
+            else "Ann has her mail."
         )
     if "Atlantis" in asked:
         return (
-            calls("", ("encyclopedia", {"title": "Atlantis"})) if not found else "There is no article about Atlantis."
+            calls("", ("encyclopedia", {"title": "Atlantis"}))
+            if not has_results
+            else "There is no article about Atlantis."
         )
     return "Hello."
 

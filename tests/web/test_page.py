@@ -10,6 +10,7 @@ import pytest
 
 from server.serving import Client, serving
 from treadle import Agent, ScriptedModel
+from waiting import GUARD_SECONDS
 
 from .stage import Gates, guide, planner
 
@@ -26,22 +27,28 @@ class Stage:
         page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
 
-    def ask(self, words: str) -> None:
-        self.page.get_by_label("Message", exact=True).fill(words)
+    def ask(self, question: str) -> None:
+        self.page.get_by_label("Message", exact=True).fill(question)
+        self.page.locator("button.send:enabled").wait_for()  # the page has taken the text over
         self.page.keyboard.press("Enter")
 
     def see(self, selector: str, **options: Any) -> Any:
-        found = self.page.locator(selector, **options).first
-        found.wait_for(timeout=10_000)
-        return found
+        element = self.page.locator(selector, **options).first
+        element.wait_for(timeout=GUARD_SECONDS * 1000)
+        return element
 
     def count(self, selector: str, many: int) -> None:
         self.page.wait_for_function(
-            "([s, n]) => document.querySelectorAll(s).length === n", arg=[selector, many], timeout=10_000
+            "([s, n]) => document.querySelectorAll(s).length === n", arg=[selector, many], timeout=GUARD_SECONDS * 1000
         )
 
     def finish(self, turns: int = 1) -> None:
         self.count(".turn-foot", turns)
+
+    def settle(self) -> None:
+        """Until nothing moves any more but what moves for ever."""
+        ended = "a.playState !== 'running' || a.effect.getComputedTiming().endTime === Infinity"
+        self.page.wait_for_function(f"() => document.getAnimations().every((a) => {ended})")
 
 
 @pytest.fixture
@@ -49,6 +56,7 @@ def stage(browser: Any) -> Iterator[Stage]:
     gates = Gates()
     with serving({"guide": guide(gates), "planner": planner(gates)}) as client:
         context = browser.new_context(viewport=SIZE)
+        context.set_default_timeout(GUARD_SECONDS * 1000)
         page = context.new_page()
         stage = Stage(page, client, gates)
         page.goto(client.address)
@@ -114,7 +122,7 @@ def test_an_interrupt_while_it_works(stage: Stage, shoot: Shoot):
     shoot(stage.page, "interrupt-read")
 
 
-def test_an_unread_message_can_be_taken_back(stage: Stage):
+def test_an_unread_message_can_be_withdrawn(stage: Stage):
     stage.ask("Find a hotel near the station.")
     stage.see(".tool.running")
     stage.ask("Never mind this.")
@@ -178,8 +186,9 @@ def test_a_connection_that_drops_comes_back(stage: Stage):
     stage.ask("Find a hotel near the station.")
     stage.see(".tool.running")
     stage.page.context.set_offline(True)
-    stage.page.wait_for_timeout(200)
+    stage.page.wait_for_function("!navigator.onLine")
     stage.page.context.set_offline(False)
+    stage.page.wait_for_function("navigator.onLine")
     stage.gates.search.open()
     stage.finish()
     assert stage.page.locator(".tool").count() == 1
@@ -206,7 +215,7 @@ def test_an_artifact_is_shown_and_its_script_does_not_run(stage: Stage, shoot: S
     stage.faults[:] = [fault for fault in stage.faults if "sandbox" not in fault]
 
 
-def test_the_plan_as_a_picture_that_goes_on(stage: Stage, shoot: Shoot):
+def test_the_plan_as_a_live_diagram(stage: Stage, shoot: Shoot):
     stage.page.get_by_label("planner").check()
     stage.ask("Compare Peru and Chile and write a report.")
     stage.count(".dag .box", 5)
@@ -252,7 +261,7 @@ def test_inspector_and_fork(stage: Stage, shoot: Shoot):
     stage.count(".conversation", 2)
 
 
-def test_a_conversation_goes_on_and_can_be_found_and_deleted(stage: Stage):
+def test_a_conversation_can_be_continued_found_and_deleted(stage: Stage):
     stage.ask("Where is Atlantis?")
     stage.finish()
     stage.ask("Draw a chart.")
@@ -309,7 +318,7 @@ def test_tokens(browser: Any, shoot: Shoot):
         page.goto(client.address)
         page.get_by_label("Token").fill("wrong")
         shoot(page, "login")
-        page.get_by_role("button", name="Come in").click()
+        page.get_by_role("button", name="Log in").click()
         page.get_by_text("no user has this token").wait_for()
         page.get_by_label("Token").fill(token)
         page.keyboard.press("Enter")

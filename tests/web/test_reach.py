@@ -45,15 +45,16 @@ def test_everything_by_keyboard(stage: Stage):
 def test_everything_has_a_name_and_what_happens_is_said(stage: Stage):
     stage.ask("Write Ann a mail.")
     stage.see(".approval")
-    said = stage.page.locator("[role=status]")
-    assert said.inner_text() == "Waiting for your approval of send_mail."
+    status = stage.page.locator("[role=status]")
+    assert status.inner_text() == "Waiting for your approval of send_mail."
     stage.page.get_by_role("button", name="Allow").click()
     stage.finish()
-    assert said.inner_text() == "The answer is ready."
+    assert status.inner_text() == "The answer is ready."
     stage.page.get_by_label("Inspect this run").click()
     stage.see(".record")
     nameless = stage.page.evaluate(
-        """() => [...document.querySelectorAll("button, a, input, textarea, iframe, summary, [role=button], [role=img]")]
+        """() => [...document.querySelectorAll(
+                "button, a, input, textarea, iframe, summary, [role=button], [role=img]")]
             .filter((one) => !(one.ariaLabel || one.title || one.innerText?.trim() || one.labels?.length))
             .filter((one) => !one.querySelector("[aria-label]"))
             .map((one) => one.outerHTML.slice(0, 120))"""
@@ -82,7 +83,7 @@ def look(browser: Any, shoot: Shoot, scheme: str) -> list[str]:
         stage.see(".approval")
         stage.page.get_by_label("Inspect this run").first.click()
         stage.see(".record")
-        stage.page.wait_for_timeout(400)
+        stage.settle()
         shoot(stage.page, f"everything-{scheme}")
         poor: list[str] = stage.page.evaluate(CONTRAST)
         context.close()
@@ -113,13 +114,13 @@ def test_on_a_phone(browser: Any, shoot: Shoot):
         assert not stage.page.locator(".sidebar").is_visible()
         stage.page.get_by_role("button", name="Conversations").tap()
         stage.see(".conversation .open").tap()
-        stage.page.wait_for_timeout(300)
-        assert not stage.page.locator(".sidebar").is_visible()
+        stage.page.locator(".sidebar").wait_for(state="hidden")
         stage.page.get_by_label("Inspect this run").tap()
         stage.see(".record")
         shoot(stage.page, "phone-inspector")
         small = stage.page.evaluate(
-            """() => [...document.querySelectorAll(".inspector button, .composer button")].map((one) => one.getBoundingClientRect())
+            """() => [...document.querySelectorAll(".inspector button, .composer button")]
+                .map((one) => one.getBoundingClientRect())
                 .filter((box) => box.width && (box.width < 24 || box.height < 24)).length"""
         )
         assert small == 0, "buttons too small for a finger"

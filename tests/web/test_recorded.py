@@ -27,13 +27,15 @@ def log(run: str, *events: ev.Event) -> list[ev.Record]:
 
 
 def plan(done: int) -> ev.PlanChanged:
-    steps = ("Find where totals are computed", "Reproduce the fault", "Mend it and test")
-    return ev.PlanChanged(tuple(ev.PlanStep(text, place < done) for place, text in enumerate(steps)))
+    steps = ("Find where totals are computed", "Reproduce the fault", "Fix it and test")
+    return ev.PlanChanged(tuple(ev.PlanStep(text, index < done) for index, text in enumerate(steps)))
 
 
 LONG_RUN = log(
     "long-run-0001",
-    ev.RunStarted("Find out why the totals of large orders are wrong, and mend it.", "demo", "gpt-5", conversation="long-run-0001"),
+    ev.RunStarted(
+        "Find out why the totals of large orders are wrong, and fix it.", "demo", "gpt-5", conversation="long-run-0001"
+    ),
     plan(0),
     ev.ThinkStarted("loop", 1),
     ev.ThinkFailed("loop", 1, 1, "HTTP 529: overloaded", 0.8),
@@ -42,20 +44,22 @@ LONG_RUN = log(
     ev.ToolDone("c1", "read_file", 1, "def total(order): ...", elapsed=0.03, full="x" * 20_000),
     plan(2),
     ev.Reflected(1, "The discount is rounded per line; the order total is not."),
-    ev.ContextCompacted((1, 2), "In src/orders.py the discount is applied twice over 100 lines.", original_messages=42, kept_messages=9),
+    ev.ContextCompacted(
+        (1, 2), "In src/orders.py the discount is applied twice over 100 lines.", original_messages=42, kept_messages=9
+    ),
     ev.ModelSwitched("claude-x", "gpt-5", "the first model was overloaded"),
     ev.ThinkStarted("loop", 2),
-    ev.ThinkDone("loop", 2, AssistantMessage(calls=(EDIT,)), thought="Apply the discount once.", usage=USED, elapsed=1.4),
+    ev.ThinkDone("loop", 2, AssistantMessage(calls=(EDIT,)), thought="Apply it once.", usage=USED, elapsed=1.4),
     ev.ToolStarted(EDIT, 2),
     ev.Resumed("restarted"),
     ev.ToolDone("c2", "edit_file", 2, "The outcome of this call is unknown.", "unknown_outcome"),
     ev.Observed(2, False, True, "It reads the same file again.", "Stop reading; run the tests."),
     ev.ThinkStarted("loop", 3),
-    ev.ThinkDone("loop", 3, AssistantMessage("Mended."), answer="Mended.", usage=USED, elapsed=0.9),
+    ev.ThinkDone("loop", 3, AssistantMessage("Fixed."), answer="Fixed.", usage=USED, elapsed=0.9),
     ev.AnswerStarted("loop"),
-    ev.AnswerDone("The discount was applied **twice**. It is mended, and the tests pass.", "loop"),
-    ev.RunFinished("answer", "The discount was applied **twice**. It is mended, and the tests pass."),
-)  # fmt: skip
+    ev.AnswerDone("The discount was applied **twice**. It is fixed, and the tests pass.", "loop"),
+    ev.RunFinished("answer", "The discount was applied **twice**. It is fixed, and the tests pass."),
+)
 FAILED_RUN = log(
     "failed-run-001",
     ev.RunStarted("What is the weather in Lisbon?", agent="demo", conversation="failed-run-001"),
@@ -84,18 +88,18 @@ def test_recorded_runs(browser: Any, shoot: Shoot):
         stage.page.goto(f"{client.address}/#/c/long-run-0001")
         stage.finish()
         assert stage.page.locator(".checklist li.done").count() == 2
-        assert "42 messages became 9" in stage.page.locator(".divider").inner_text()
+        assert "42 messages reduced to 9" in stage.page.locator(".divider").inner_text()
         stage.page.locator(".divider summary").click()
         assert "applied twice" in stage.page.locator(".divider p").inner_text()
         notes = " ".join(stage.page.locator(".note").all_inner_texts())
-        for words in (
+        for title in (
             "Trying again",
             "Reflection",
-            "Went on with claude-x",
-            "Went on after a restart",
+            "Switched to claude-x",
+            "Resumed after a restart",
             "Course corrected",
         ):
-            assert words in notes
+            assert title in notes
         stage.page.get_by_role("button", name="More").click()
         stage.page.get_by_role("button", name="Less").click()
         stage.page.locator(".talk").evaluate("(one) => one.scrollTo(0, 0)")
@@ -110,7 +114,7 @@ def test_recorded_runs(browser: Any, shoot: Shoot):
         context.close()
 
 
-def test_a_run_that_was_left_can_be_taken_up(browser: Any, shoot: Shoot):
+def test_a_run_that_was_left_unfinished_can_be_resumed(browser: Any, shoot: Shoot):
     journal = MemoryJournal()
     started = ev.RunStarted("Where were we?", agent="demo", conversation="left-run-00001")
     with ThreadPoolExecutor(1) as other:
@@ -122,7 +126,7 @@ def test_a_run_that_was_left_can_be_taken_up(browser: Any, shoot: Shoot):
         stage.page.goto(f"{client.address}/#/c/left-run-00001")
         stage.see(".left")
         shoot(stage.page, "left")
-        stage.page.get_by_role("button", name="Go on").click()
+        stage.page.get_by_role("button", name="Resume").click()
         stage.finish()
         assert stage.page.locator(".answer").inner_text() == "Here again."
         context.close()

@@ -136,7 +136,7 @@ export const visit = () =>
       store.set({ loading: false });
       if (error instanceof ApiError && error.status === 404) {
         location.hash = "#/";
-        say("That conversation is not here any more.");
+        say("This conversation no longer exists.");
       } else throw error;
     }
   });

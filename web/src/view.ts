@@ -236,7 +236,7 @@ const PHASES: Record<string, string> = {
 };
 
 function doing(component: string): string {
-  const known: Record<string, string> = { planner: "Planning", plan: "Planning", observer: "Looking back", reflection: "Reflecting" };
+  const known: Record<string, string> = { planner: "Planning", plan: "Planning", observer: "Checking progress", reflection: "Reflecting" };
   return known[component] ?? component.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
 }
 
@@ -247,7 +247,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "paused":
       return { waiting: list<WaitingCall>(data.calls), waitingFor: text(data.reason), activity: "Waiting for you" };
     case "resumed":
-      return { activity: "Going on", ...(data.reason === "restarted" ? note("Went on after a restart", "") : {}) };
+      return { activity: "Resuming", ...(data.reason === "restarted" ? note("Resumed after a restart", "") : {}) };
     case "approved":
       return { waiting: view.waiting.filter((call) => call.call_id !== text(data.call_id)) };
     case "checklist":
@@ -261,9 +261,9 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "observed":
       return text(data.correction) ? note("Course corrected", text(data.correction)) : {};
     case "model_switched":
-      return note(`Went on with ${text(data.model)}`, text(data.reason));
+      return note(`Switched to ${text(data.model)}`, text(data.reason));
     case "dialect_demoted":
-      return note(`Now speaking ${text(data.dialect)}`, text(data.reason));
+      return note(`Switched to the dialect ${text(data.dialect)}`, text(data.reason));
     case "tools_changed":
       return note("Tools changed", list<string>(data.tools).join(", "));
     default:

@@ -11,28 +11,28 @@ from treadle._version import __version__
 
 COMMANDS = {
     "run": ("commands.run", "answer a question with tools; the steps are shown live"),
-    "chat": ("chat.command", "talk, and interrupt while it works"),
-    "runs": ("runs.command", "list, show, watch, resume, replay, fork, export and explain recorded runs"),
-    "serve": ("commands.serve", "serve agents over HTTP, with a page"),
-    "doctor": ("commands.doctor", "find out what a model can really do"),
+    "chat": ("chat.command", "a conversation; type while it works to steer it"),
+    "runs": ("runs.command", "list, show, watch, resume, replay, fork and export recorded runs"),
+    "serve": ("commands.serve", "serve agents over HTTP, with a web page"),
+    "doctor": ("commands.doctor", "test what a model can really do"),
     "eval": ("commands.evaluate", "run a task file against a model and report"),
-    "worker": ("commands.worker", "drive runs for a durable engine"),
-    "submit": ("commands.submit", "hand a question to the workers"),
+    "worker": ("commands.worker", "run submitted questions for a Temporal server"),
+    "submit": ("commands.submit", "submit a question to the workers"),
     "config": ("commands.config", "check a document that describes agents"),
-    "kb": ("commands.kb", "build a knowledge base for the retrieval tool"),
-    "mcp": ("commands.mcp", "offer agents and tools as an MCP server"),
+    "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
+    "mcp": ("commands.mcp", "serve agents and tools as an MCP server"),
     "tools": ("commands.tools", "list the built-in tools"),
-    "models": ("commands.models", "list models: on this machine, served here, by provider"),
-    "completion": ("commands.completion", "print the completion script for a shell"),
+    "models": ("commands.models", "list the models that can be used here"),
+    "completion": ("commands.completion", "print a completion script for a shell"),
     "version": ("commands.version", "print the version"),
 }
-"""Name to module and one line of help."""
+"""The module of each command below `treadle._cli`, and one line of help."""
 
 DESCRIPTION = """Turns any language model into a tool-using agent.
 
   treadle run "What is 17 * 23 + 4?"      answer one question
-  treadle chat                            talk
-  treadle runs list                       what was run; every run can be shown, replayed, forked"""
+  treadle chat                            have a conversation
+  treadle runs list                       list earlier runs; each can be shown, resumed, replayed, forked"""
 
 
 def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:

@@ -1,4 +1,4 @@
-"""The terminal program. A command's module is imported when the command is used, so that `treadle --help` is quick."""
+"""The terminal program: reads the arguments, runs the command, turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle._cli.setup import exit_codes
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The program. With `argv` it is part of another one, which gets its own handling of Ctrl-C back."""
+    """Run the program. With `argv` it runs inside another one, whose handler of Ctrl-C is restored."""
     with RaiseOnce(keep=argv is None) as interrupts:
         try:
             code = _dispatch(sys.argv[1:] if argv is None else argv)
@@ -27,49 +27,45 @@ def main(argv: list[str] | None = None) -> int:
 def _dispatch(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
-            reconfigure(errors="replace")  # a terminal that cannot show a character is no reason to fail
-    chosen = next((argument for argument in arguments if not argument.startswith("-")), "")
+            reconfigure(errors="replace")  # an encoding without some character must not end the program
+    command = next((argument for argument in arguments if not argument.startswith("-")), "")
     try:
-        parser, modules = build_parser([chosen] if chosen in COMMANDS else [])
+        parser, modules = build_parser([command] if command in COMMANDS else [])
         args = parser.parse_args(arguments)
         if not args.command:
             parser.print_help()
             return exit_codes.USAGE
         return run_command(modules[args.command], args)
-    except SystemExit as leaving:  # argparse has said what is wrong
-        return (
-            leaving.code
-            if isinstance(leaving.code, int)
-            else exit_codes.OK
-            if leaving.code is None
-            else exit_codes.FAILED
-        )
+    except SystemExit as exit:  # argparse has printed what is wrong
+        if exit.code is None:
+            return exit_codes.OK
+        return exit.code if isinstance(exit.code, int) else exit_codes.FAILED
 
 
 def run_command(module: ModuleType, args: argparse.Namespace) -> int:
-    """Run a command; what it raises becomes one clear line and an exit code."""
+    """Run a command; an error becomes one line on stderr and an exit code."""
     debug = os.environ.get("TREADLE_DEBUG", "") not in ("", "0")
     _set_up_logging(debug)
     try:
         return module.run(args)
     except BrokenPipeError:
-        # The reader has seen enough; the interpreter must not complain about it when it flushes.
+        # The reader has closed the pipe; the interpreter must not complain about it when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exit_codes.OK
     except Exception as error:
         if debug:
             raise
-        print(f"treadle: {_explained(error)}", file=sys.stderr)
+        print(f"treadle: {_message_of(error)}", file=sys.stderr)
         return exit_codes.code_for(error)
 
 
-def _explained(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     from treadle._cli.display.text import clean
     from treadle._types.errors import TreadleError
 
     if isinstance(error, (TreadleError, OSError)) and str(error):
         return clean(str(error)).strip()
-    return f"internal error: {type(error).__name__}: {error}; TREADLE_DEBUG=1 shows where, please report it"
+    return f"internal error: {type(error).__name__}: {error}; set TREADLE_DEBUG=1 for a traceback, and please report it"
 
 
 def _set_up_logging(debug: bool) -> None:
@@ -78,7 +74,7 @@ def _set_up_logging(debug: bool) -> None:
     if debug:
         logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     else:
-        # What the log says reaches the user as a result, a record or an error; tracebacks would tear the display.
+        # Log messages would disturb the display; the user gets results, records and errors instead.
         logging.getLogger("treadle").addHandler(logging.NullHandler())
         logging.getLogger("treadle").propagate = False
 

@@ -43,7 +43,7 @@ class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """The model: `gpt-4o@OpenAI` or `openai:gpt-4o`."""
     sys_prompt: str = ""
     prompts: tuple[Prompt, ...] = (Prompt("user", "{{sys.query}}"),)
-    """What the agent is asked. `{{sys.query}}` is the question, `{{Component:Id@content}}` the output of a component."""
+    """What the agent is asked. `{{sys.query}}` is the question, `{{Component:Id@content}}` a component's output."""
     max_rounds: int | None = None
     preset: str = "default"
     settings: dict[str, Any] = {}

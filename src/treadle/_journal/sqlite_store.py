@@ -84,7 +84,7 @@ def connect(
 
 def prepare(con: sqlite3.Connection, synchronous: str) -> None:
     """Settings of the writing connection, and the migrations that the file has not had."""
-    _version(con)
+    _check(con)
     # Most records are small and each commit writes whole pages: 2 to 15 % cheaper than 4096.
     con.execute("PRAGMA page_size = 2048")
     con.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -104,6 +104,15 @@ def prepare(con: sqlite3.Connection, synchronous: str) -> None:
     except BaseException:
         con.rollback()
         raise
+
+
+def _check(con: sqlite3.Connection) -> None:
+    """Refuse a file that is not a journal, before anything in it is changed."""
+    con.execute("BEGIN")  # one snapshot: another process may be creating the tables
+    try:
+        _version(con)
+    finally:
+        con.rollback()
 
 
 def _version(con: sqlite3.Connection) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._flows.agent import Agent
 from treadle._flows.replay import renderings, replay
-from treadle._journal.base import Journal
+from treadle._journal import Journal, open_journal
+from treadle._journal.export import import_run
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, ThinkFailed
 
@@ -48,3 +51,13 @@ async def assert_replays(source: Agent | Journal, run_id: str) -> None:
         raise AssertionError(f"run {run_id} does not replay: {result.difference}")
     for child in await journal.list(parent=run_id, limit=10_000):
         await assert_replays(journal, child.run_id)
+
+
+def assert_export_replays(file: str | Path) -> None:
+    """Assert the same of an exported run, a file that `treadle runs export` wrote, without a journal."""
+
+    async def check(data: bytes) -> None:
+        journal = open_journal("memory:")
+        await assert_replays(journal, await import_run(journal, data))
+
+    asyncio.run(check(Path(file).read_bytes()))

@@ -64,7 +64,7 @@ def test_chat_ctrl_c_stops_the_run_and_the_chat_goes_on(home: Path, signals: Any
         screen.wait_for("✓")
         if not at_once:  # else while the program is busy between the answer and its prompt
             screen.wait_for_prompt()
-        screen.ctrl_c_until("Ctrl-C again leaves")
+        screen.ctrl_c_until("Ctrl-C again ends the chat")
         screen.wait_for_prompt()
         assert screen.ctrl_c_until_end() == 130
 
@@ -114,7 +114,7 @@ def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
     assert questions == ["pasted 1\npasted 2", "first \nsecond"]
 
 
-def test_chat_goes_on_after_an_error(home: Path):
+def test_a_chat_continues_after_an_error(home: Path):
     model = script(home, {"error": "bad request", "status": 400}, "fine now")
     done = treadle(home, "chat", "-m", model, stdin="one\n/model nonsense\ntwo\n")
     assert done.code == 0

@@ -58,9 +58,9 @@ def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert lines["tool calls"][2:4] == ["no", "no"]
     assert lines["JSON schema"][2:4] == ["no", "yes"]
     assert "the call came as text" in out
-    assert "window: 4096 tokens, says the server" in out
+    assert "context window: 4096 tokens (from the server)" in out
     assert "dialect: schema (native calls do not work" in out
-    assert "the server has others" in err
+    assert "other models of this server" in err
     files = list((tmp_path / "state" / "profiles").iterdir())
     assert len(files) == 1
     assert json.loads(files[0].read_text())["dialect"] == "schema"
@@ -80,7 +80,7 @@ def test_json_and_dry_and_no_key_anywhere(
     report = json.loads(out.splitlines()[0])
     assert report["dialect"] == "schema"
     assert report["file"] is None
-    assert {found["ability"] for found in report["findings"]} >= {
+    assert {finding["ability"] for finding in report["findings"]} >= {
         "tool_call",
         "streaming",
         "usage",
@@ -96,7 +96,7 @@ def test_a_server_that_answers_no_question(capsys: pytest.CaptureFixture[str], t
         assert main(["doctor", url]) == 1
     out, _ = capsys.readouterr()
     assert "messages is not supported here" in out
-    assert "nothing was kept" in out
+    assert "no results were stored" in out
     assert not (tmp_path / "state" / "profiles").exists()
 
 
@@ -107,7 +107,7 @@ def test_bad_targets(capsys: pytest.CaptureFixture[str]):
     _, err = capsys.readouterr()
     assert "no OpenAI-compatible server at" in err
     assert "names no provider" in err
-    assert "this variable is not set" in err
+    assert "the environment variable is not set" in err
 
 
 def test_a_scripted_model_is_probed_but_not_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path):

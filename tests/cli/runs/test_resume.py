@@ -42,7 +42,7 @@ def test_fork_goes_another_way(home: Path, inside: Inside):
     assert (done.code, "its steps are 1, 2, 3" in done.err) == (2, True)
 
 
-def test_approval_pauses_and_resume_goes_on(home: Path, inside: Inside):
+def test_approval_pauses_and_resume_continues(home: Path, inside: Inside):
     replies = (call("erase", path="a"), call("erase", path="b"), "both gone")
     paused = inside("run", "erase a and b", "-m", script(home, *replies), "-t", "mytools:erase")
     assert paused.code == 4
@@ -50,7 +50,7 @@ def test_approval_pauses_and_resume_goes_on(home: Path, inside: Inside):
     assert not (home / "erased.txt").exists()
     assert inside("runs", "resume", "last").code == 4, "nobody has decided yet"
     done = inside("runs", "resume", "last", "--approve", "nothing")
-    assert (done.code, "waiting: call_1_0" in done.err) == (2, True)
+    assert (done.code, "waiting calls: call_1_0" in done.err) == (2, True)
     assert inside("runs", "resume", "last", "--approve", "call_1_0").code == 4, "the second call waits, too"
     assert (home / "erased.txt").read_text() == "a\n"
     done = inside("runs", "resume", "last", "--deny")
@@ -97,18 +97,18 @@ def test_a_log_from_elsewhere_cannot_choose_what_is_imported(home: Path, inside:
     (home / "state" / "launch.key").unlink()  # as on another machine, or in another account
     done = inside("runs", "resume", "last", "--yes")
     assert done.code == 2
-    assert "name its tools (erase) with --tools" in done.err
+    assert "give its tools (erase) with --tools" in done.err
     assert not (home / "erased.txt").exists()
     done = inside("runs", "resume", "last", "--yes", "-t", "mytools:erase", "-m", script(home, "gone"))
     assert (done.code, done.out) == (0, "gone\n")
     assert exported.count('"seal"') == 1
 
 
-def test_a_seal_belongs_to_one_run(home: Path, inside: Inside):
+def test_a_signature_is_valid_for_one_run(home: Path, inside: Inside):
     inside("run", "erase", "-m", script(home, call("erase", path="a"), "gone"), "-t", "mytools:erase")
     old, new = run_id(inside), "f" * 32
     (home / "copy.jsonl").write_text(inside("runs", "export", "last").out.replace(old, new))
     inside("runs", "import", "copy.jsonl")
     done = inside("runs", "resume", new, "--yes")
-    assert (done.code, "is not known here" in done.err) == (2, True)
+    assert (done.code, "was not started here" in done.err) == (2, True)
     assert not (home / "erased.txt").exists()

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from treadle._engine.acting.round import run_tools
 
 from engine.executions import execution, recorded, started
 from kit import add, echo, go
 from treadle import ScriptedModel, ToolResponse, tool
+from treadle._engine.acting.round import run_tools
 from treadle._engine.plugin import Pause
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall

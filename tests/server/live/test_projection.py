@@ -283,7 +283,7 @@ def test_every_stored_event_is_shown_or_left_out_on_purpose():
 @pytest.mark.parametrize(
     "text", ["", "x", "-1", "1.", ".5", "1.2.3", "1.-2", "1 2", "9" * 30, "1." + "9" * 30, "²", "1.²"]
 )
-def test_ids_that_are_none_of_ours(text: str):
+def test_ids_that_are_not_ours(text: str):
     assert read_position(text) is None
 
 
@@ -296,15 +296,15 @@ def test_ids_in_order():
 
 def seen(events: list[ClientEvent]) -> list[tuple[str, Any]]:
     """What a client has in its hands: texts as one, however they were cut."""
-    found: list[tuple[str, Any]] = []
+    merged: list[tuple[str, Any]] = []
     for event in events:
-        if event.text_from >= 0 and found and found[-1][0] == "text":
-            found[-1] = ("text", found[-1][1] + event.data["content"])
+        if event.text_from >= 0 and merged and merged[-1][0] == "text":
+            merged[-1] = ("text", merged[-1][1] + event.data["content"])
         elif event.text_from >= 0:
-            found.append(("text", event.data["content"]))
+            merged.append(("text", event.data["content"]))
         else:
-            found.append((event.name, event.data))
-    return found
+            merged.append((event.name, event.data))
+    return merged
 
 
 @given(
@@ -314,14 +314,14 @@ def seen(events: list[ClientEvent]) -> list[tuple[str, Any]]:
 def test_wherever_a_client_drops_it_sees_the_rest_once(drops: list[int], cuts: list[int]):
     """`cuts` is how the answer streamed the first time, `drops` how many events each connection lasts."""
     records = log(*SYNTHESIS)
-    whole = seen([event for record in records for event in _fresh(records, START, []) if event.at.seq == record.seq])
+    complete = seen([event for record in records for event in _fresh(records, START, []) if event.at.seq == record.seq])
     got: list[ClientEvent] = []
     position = START
     for lasts in [*drops, 1000]:
         batch = _fresh(records, position, cuts)[:lasts]
         got += batch
         position = batch[-1].at if batch else position
-    assert seen(got) == whole
+    assert seen(got) == complete
 
 
 def _fresh(records: list[ev.Record], after: Position, cuts: list[int]) -> list[ClientEvent]:

@@ -25,11 +25,14 @@ from treadle._types.errors import ConfigError, ToolError
 from treadle._types.messages import ImagePart, TextPart, ToolCall
 
 pytest.importorskip("mcp")
+pytestmark = pytest.mark.timeout(600)
+PATIENT = 120.0
+"""Seconds for starting a server: on a busy machine its imports alone take long."""
 SERVER = str(Path(__file__).with_name("server.py"))
 
 
 def connection(**options: Any) -> McpConnection:
-    return McpConnection("test", command=sys.executable, args=[SERVER], **options)
+    return McpConnection("test", command=sys.executable, args=[SERVER], timeout=PATIENT, **options)
 
 
 class Context:
@@ -75,7 +78,7 @@ def test_content_progress_policy_and_names():
         assert [part.mime for part in outcome.content if isinstance(part, ImagePart)] == ["image/png"]
         assert [artifact.mime for artifact in outcome.artifacts] == ["audio/wav", "application/zip"]
 
-    go(main())
+    go(main(), 500)
 
 
 def test_killed_mid_call_and_back_again(tmp_path: Path):
@@ -97,7 +100,7 @@ def test_killed_mid_call_and_back_again(tmp_path: Path):
         await until(lambda: session.closed)
         assert (await do(server, "slow", seconds=0.01)).content == "done"
 
-    go(main())
+    go(main(), 500)
 
 
 def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
@@ -118,7 +121,7 @@ def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
         await server.close()
         assert (await do(server, "pid")).content != before
 
-    go(main())
+    go(main(), 500)
 
 
 @pytest.mark.slow
@@ -129,10 +132,10 @@ def test_a_time_out_of_the_server_is_told_and_leaves_the_connection_alone():
         server.timeout = 0.3
         outcome = await do(server, "slow", seconds=3600.0)
         assert outcome.error == "timeout"
-        server.timeout = 60.0
+        server.timeout = PATIENT
         assert (await do(server, "pid")).content == pid
 
-    go(main())
+    go(main(), 500)
 
 
 def test_a_server_that_is_not_there():
@@ -184,7 +187,11 @@ def test_http_servers_that_die_and_come_back(transport: Any):
     port = free_port()
     more = ("sse",) if transport == "sse" else ()
     server = McpConnection(
-        "web", url=f"http://127.0.0.1:{port}/{'sse' if more else 'mcp'}", transport=transport, headers={"X-Key": "k"}
+        "web",
+        url=f"http://127.0.0.1:{port}/{'sse' if more else 'mcp'}",
+        transport=transport,
+        headers={"X-Key": "k"},
+        timeout=PATIENT,
     )
 
     async def main() -> None:
@@ -201,7 +208,7 @@ def test_http_servers_that_die_and_come_back(transport: Any):
             )
             assert outcome.content == "cba"
 
-    go(main())
+    go(main(), 500)
 
 
 @pytest.mark.slow

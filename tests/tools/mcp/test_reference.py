@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from kit import call, go
+from node_programs import node_and_npm
 from treadle import Agent, ScriptedModel
 from treadle._plugins.mcp import McpTools
 from treadle._tools.mcp.client import McpConnection
@@ -38,13 +38,15 @@ SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 def modules() -> Path:
     folder = Path(os.environ.get("TREADLE_TEST_NPM") or Path.home() / ".cache" / "treadle-tests" / "npm")
     if not (folder / "node_modules" / ".bin" / "mcp-server-everything").exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("there is no npm here")
+        node, npm = node_and_npm()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text('{"private": true}')
         subprocess.run(
-            [npm, "install", "--no-audit", "--no-fund", *PACKAGES], cwd=folder, check=True, capture_output=True
+            [*npm, "install", "--no-audit", "--no-fund", *PACKAGES],
+            cwd=folder,
+            env={**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"},
+            check=True,
+            capture_output=True,
         )
     return folder / "node_modules"
 

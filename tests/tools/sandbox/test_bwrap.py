@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import msgspec
 import pytest
 
 from kit import go
+from node_programs import node_and_npm
 from treadle._tools.sandbox import bwrap
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox
@@ -96,12 +96,11 @@ def test_code_that_is_too_long_is_not_run():
 
 
 def test_javascript():
-    if not shutil.which("node"):
-        pytest.skip("there is no node here")
-    assert run("console.log([1, 2].map(x => x * 2))", "javascript").stdout == "[ 2, 4 ]\n"
-    assert "Error: x" in run("throw new Error('x')", "javascript").error
-    assert "longer than" in run("while (true) {}", "javascript", limits=SHORT).error
-    assert run("require('fs').readFileSync('/etc/passwd')", "javascript").error
+    node, _ = node_and_npm()
+    assert run("console.log([1, 2].map(x => x * 2))", "javascript", node=node).stdout == "[ 2, 4 ]\n"
+    assert "Error: x" in run("throw new Error('x')", "javascript", node=node).error
+    assert "longer than" in run("while (true) {}", "javascript", limits=SHORT, node=node).error
+    assert "ENOENT" in run("require('fs').readFileSync('/etc/passwd')", "javascript", node=node).error
 
 
 def test_a_given_work_folder():

@@ -14,7 +14,7 @@ const STATES: Record<DagStep["state"], string> = {
   completed: "done",
   failed: "failed",
   skipped: "skipped",
-  reused: "kept from before",
+  reused: "reused",
 };
 
 interface Picture {
@@ -45,7 +45,7 @@ export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
           {done} of {steps.length} steps done{round > 1 ? `, round ${round}` : ""}
         </span>
       </header>
-      <div class="dag-scroll" tabIndex={0} role="group" aria-label="Picture of the plan">
+      <div class="dag-scroll" tabIndex={0} role="group" aria-label="Diagram of the plan">
         {picture && (
           <svg width={picture.width} height={picture.height} viewBox={`0 0 ${picture.width} ${picture.height}`}>
             {picture.lines.map((line) => (

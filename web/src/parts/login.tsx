@@ -19,7 +19,7 @@ export function Login() {
         <label for="token">Token</label>
         <input id="token" type="password" autocomplete="current-password" value={token} onInput={(event) => setToken(event.currentTarget.value)} autofocus />
         <button type="submit" class="primary" disabled={!token}>
-          Come in
+          Log in
         </button>
         <p class="quiet" role="alert">
           {notice || "Whoever runs this server gives you one."}

@@ -89,7 +89,7 @@ function Divider({ compaction }: { compaction: Compaction }) {
     <details class="divider">
       <summary>
         <span>
-          Earlier steps were summarised: {plural(compaction.original, "message")} became {compaction.kept}
+          Earlier steps were summarised: {plural(compaction.original, "message")} reduced to {compaction.kept}
         </span>
       </summary>
       {compaction.summary && <p>{compaction.summary}</p>}
@@ -136,9 +136,9 @@ function Activity({ turn }: { turn: Turn }) {
   if (turn.left) {
     return (
       <div class="left">
-        <span>This run was interrupted. Nothing of it is lost.</span>
+        <span>This run was interrupted. Nothing was lost.</span>
         <button type="button" class="primary" onClick={() => void takeUp(turn.run)}>
-          Go on
+          Resume
         </button>
       </div>
     );

@@ -1,4 +1,4 @@
-"""`treadle chat`: a conversation. What is typed while it works is sent to it; Ctrl-C stops it, twice leaves."""
+"""`treadle chat`: a conversation at the terminal."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "chat",
-        description="Talk. A line typed while it works is sent to it; Ctrl-C stops it, twice leaves; "
-        "/help lists the commands.",
+        description="A conversation. A line typed while it works is sent to it. Ctrl-C stops the answer; "
+        "pressed twice, it ends the chat. /help lists the commands.",
         epilog=exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_agent_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="show answers only")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show only the answers")
     add_journal_option(parser)
 
 
@@ -34,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
     from treadle._cli.chat.conversation import Chat
     from treadle._cli.driving.interrupts import HoldBack, run_async
-    from treadle._cli.setup.launch import launch_from, say_choice
+    from treadle._cli.setup.launch import launch_from, print_choice
 
     launch, choice = launch_from(args)
     chat = Chat(args, launch)
-    say_choice(choice, quiet=args.quiet)
+    print_choice(choice, quiet=args.quiet)
     # One event loop for the whole conversation: connections and the loaded model stay open between questions.
     with HoldBack() as interrupts, asyncio.Runner() as runner:
         try:
@@ -48,14 +48,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def talk(chat: Chat, runner: asyncio.Runner, interrupts: HoldBack) -> int:
-    """Answer questions and run commands until the input ends or the user leaves."""
+    """Answer questions and run commands until the input ends or the user ends the chat."""
     from treadle._cli.chat.slash_commands import run_command
     from treadle._cli.display.text import clean
     from treadle._cli.driving.interrupts import run_async
     from treadle._types.errors import TreadleError
 
     if chat.reader.terminal and not chat.quiet:
-        print("/help lists the commands, Ctrl-D leaves", file=sys.stderr)
+        print("/help lists the commands, Ctrl-D ends the chat", file=sys.stderr)
     interrupted = False
     while True:
         try:
@@ -73,6 +73,6 @@ def talk(chat: Chat, runner: asyncio.Runner, interrupts: HoldBack) -> int:
             if interrupted:
                 return exit_codes.CANCELLED
             interrupted = True
-            print("\n(Ctrl-C again leaves)", file=sys.stderr)
+            print("\n(Ctrl-C again ends the chat)", file=sys.stderr)
         except TreadleError as error:
             print(f"treadle: {clean(str(error))}", file=sys.stderr)

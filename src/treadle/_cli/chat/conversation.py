@@ -36,14 +36,14 @@ class Chat:
         self.usage = NO_USAGE
 
     def next_input(self) -> str | None:
-        """What to do next: a command that was typed while a run worked, else what is typed now."""
+        """The next question or command: one that was typed while a run worked, else what is typed now."""
         if self.conductor.commands:
             return self.conductor.commands.pop(0)
-        begun, self.conductor.left_over = self.conductor.left_over, ""
-        return self.reader.read(begun)
+        typed, self.conductor.left_over = self.conductor.left_over, ""
+        return self.reader.read(typed)
 
     async def ask(self, text: str) -> None:
-        """One question, and whatever was said too late for the run to read."""
+        """Answer a question, then messages that came too late for the run to read."""
         waiting = [text]
         while waiting:
             question = "\n".join(waiting)
@@ -51,15 +51,13 @@ class Chat:
                 self.agent.prepare(question, history=self.history, conversation=self.conversation)
             )
 
-    async def fork(self, at: int, words: str) -> None:
-        """The last answer again from before step `at`; it takes the place of the one there was."""
-
+    async def fork(self, at: int, message: str) -> None:
+        """Run the last question again from before step `at`; the new answer replaces the old one."""
         run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
-        if left := await self._drive(run, say=words):
-            await self.ask("\n".join(left))
+        if unread := await self._drive(run, say=message):
+            await self.ask("\n".join(unread))
 
     async def _drive(self, run: Run, say: str = "") -> list[str]:
-
         await load_model(self.agent)
         display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
         result = await self.conductor.drive(self.agent, run, display, say=say)
@@ -70,25 +68,22 @@ class Chat:
         return list(result.leftovers) if result.stop_reason != "cancelled" else []
 
     async def rebuild(self, launch: Launch) -> None:
-        """Another agent from the next question on; a launch that cannot be used changes nothing."""
+        """Use another agent from the next question on; a launch that is invalid changes nothing."""
         old = self.agent.model
         agent = self._agent(launch, old if launch.model == self.launch.model else None)
         if agent.model is not old:
             await old.aclose()
         self.agent, self.launch = agent, launch
 
-    def forget(self) -> None:
-
+    def start_over(self) -> None:
         self.conversation, self.history, self.last_run = fresh_id(), [], ""
 
     def _agent(self, launch: Launch, model: Model | None = None) -> Agent:
-
         streaming, approval = sys.stdout.isatty(), self.conductor.approval()
         return build_agent(
             launch, journal=self.journal, approval=approval, yes=self.yes, streaming=streaming, model=model
         )
 
     async def close(self) -> None:
-
         self.reader.close()
         await close(self.agent, self.journal)

@@ -1,4 +1,4 @@
-"""Messages as a person types them: with history and editing on a terminal, line by line from a pipe."""
+"""Messages as the user types them: with history and editing on a terminal, line by line from a pipe."""
 
 from __future__ import annotations
 
@@ -11,35 +11,36 @@ from typing import Any
 
 from treadle._types.paths import state_folder
 
-_KEPT = 1000
+_HISTORY_LENGTH = 1000
 _PASTE_SECONDS = 0.03
+"""Another line within this time was pasted, not typed."""
 
 
 class Reader:
-    """A message ends with its line, unless the line ends with a backslash or more was pasted with it."""
+    """A message ends with its line, unless the line ends with a backslash or more lines were pasted with it."""
 
     def __init__(self) -> None:
         self.terminal = sys.stdin.isatty()
         self._history = state_folder() / "chat_history"
         self._readline: Any = _readline() if self.terminal else None
         if self._readline is not None:
-            self._readline.set_history_length(_KEPT)
+            self._readline.set_history_length(_HISTORY_LENGTH)
             with suppress(OSError):
                 self._readline.read_history_file(self._history)
 
-    def read(self, begun: str = "") -> str | None:
-        """The next message; None at the end of the input. `begun` was typed before the prompt appeared."""
+    def read(self, typed: str = "") -> str | None:
+        """The next message; None at the end of the input. `typed` was typed before the prompt appeared."""
         lines: list[str] = []
         while True:
-            line = self._line("… " if lines else "> ", begun)
-            begun = ""
+            line = self._line("… " if lines else "> ", typed)
+            typed = ""
             if line is None:
                 return "\n".join(lines) if lines else None
             if line.endswith("\\"):
                 lines.append(line[:-1])
                 continue
             lines.append(line)
-            if not (self.terminal and _more_is_waiting()):
+            if not (self.terminal and _more_was_pasted()):
                 return "\n".join(lines).strip("\n")
 
     def close(self) -> None:
@@ -49,12 +50,12 @@ class Reader:
                 self._readline.write_history_file(self._history)
                 self._history.chmod(0o600)
 
-    def _line(self, prompt: str, begun: str) -> str | None:
+    def _line(self, prompt: str, typed: str) -> str | None:
         if not self.terminal:
             line = sys.stdin.readline()
             return line.rstrip("\n") if line else None
-        if self._readline is not None and begun:
-            self._readline.set_startup_hook(lambda: self._readline.insert_text(begun))
+        if self._readline is not None and typed:
+            self._readline.set_startup_hook(lambda: self._readline.insert_text(typed))
         try:
             return input(self._coloured(prompt))
         except EOFError:
@@ -66,7 +67,7 @@ class Reader:
     def _coloured(self, prompt: str) -> str:
         if self._readline is None or os.environ.get("NO_COLOR"):
             return prompt
-        # The marks tell the line editor that the colour takes no room.
+        # The control characters tell the line editor that the colour codes have no width.
         return f"\x01\x1b[1;32m\x02{prompt}\x01\x1b[0m\x02"
 
 
@@ -75,13 +76,13 @@ def _readline() -> Any:
         return None
     import readline
 
-    with suppress(Exception):  # another line editor under the same name may not know it
+    with suppress(Exception):  # a replacement of GNU readline may not support it
         readline.parse_and_bind("set enable-bracketed-paste on")
     return readline
 
 
-def _more_is_waiting() -> bool:
-    """Whether the next line is there already: nobody types that fast, it was pasted."""
+def _more_was_pasted() -> bool:
+    """Whether the next line is available already."""
     if sys.platform == "win32":
         return False
     return bool(select.select([sys.stdin], [], [], _PASTE_SECONDS)[0])

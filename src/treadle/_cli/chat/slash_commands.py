@@ -1,4 +1,4 @@
-"""What a line that begins with a slash does in a chat."""
+"""The commands of a chat: lines that begin with a slash."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from treadle._types.state import fold
 
 
 async def run_command(chat: Chat, line: str) -> bool:
-    """Do what the line says; False when it says to leave."""
+    """Run the command in a line; False when it ends the chat."""
     name, _, rest = line[1:].strip().partition(" ")
     if name in ("quit", "exit", "q"):
         return False
     command = COMMANDS.get(name)
     if command is None:
-        print(f"there is no command /{clean(name)}; /help lists them")
+        print(f"there is no command /{clean(name)}; /help lists the commands")
     else:
         await command[0](chat, rest.strip())
     return True
@@ -27,9 +27,9 @@ async def run_command(chat: Chat, line: str) -> bool:
 async def _help(chat: Chat, rest: str) -> None:
     for name, (_, usage, line) in COMMANDS.items():
         print(f"  /{(name + ' ' + usage).strip():17} {line}")
-    print("  /quit              leave (Ctrl-D does, too)")
-    print("A line that ends with \\ goes on in the next one.")
-    print("While it works, what you type is sent to it, and Ctrl-C stops it.")
+    print("  /quit              end the chat (or press Ctrl-D)")
+    print("A line that ends with \\ is continued in the next one.")
+    print("While it works, each line you type is sent to it, and Ctrl-C stops it.")
 
 
 async def _tools(chat: Chat, rest: str) -> None:
@@ -62,20 +62,20 @@ async def _fork(chat: Chat, rest: str) -> None:
     if not chat.last_run:
         print("there is nothing to fork yet")
         return
-    number, _, words = rest.partition(" ")
+    number, _, message = rest.partition(" ")
     if number.isdigit():
-        await chat.fork(int(number), words.strip())
+        await chat.fork(int(number), message.strip())
         return
     state = fold(await chat.journal.load(chat.last_run))
     for step in state.steps:
         print(f"  {step.iteration}  {step.tool} {arguments(step.args, 60)} -> {one_line(step.observation, 60)}")
     print(f"  {state.iteration}  the answer" if state.finished else "")
-    print("/fork N goes back to before step N; words after N are told to it first")
+    print("/fork N continues from before step N; text after N is sent to it first")
 
 
 async def _new(chat: Chat, rest: str) -> None:
-    chat.forget()
-    print("a new conversation")
+    chat.start_over()
+    print("started a new conversation")
 
 
 async def _cost(chat: Chat, rest: str) -> None:
@@ -84,11 +84,11 @@ async def _cost(chat: Chat, rest: str) -> None:
 
 Command = tuple[Callable[[Chat, str], Awaitable[None]], str, str]
 COMMANDS: dict[str, Command] = {
-    "help": (_help, "", "this list"),
-    "tools": (_tools, "", "the tools it has"),
-    "plan": (_plan, "[on|off]", "show the plan, or make one for each question"),
-    "fork": (_fork, "[N [words]]", "go back to before step N of the last answer and take another way"),
-    "model": (_model, "[NAME]", "show the model, or take another one"),
-    "new": (_new, "", "forget what was said"),
-    "cost": (_cost, "", "what this conversation has cost"),
+    "help": (_help, "", "show this list"),
+    "tools": (_tools, "", "list the tools"),
+    "plan": (_plan, "[on|off]", "show the plan, or switch planning on or off"),
+    "fork": (_fork, "[N [TEXT]]", "answer the last question again from before step N"),
+    "model": (_model, "[NAME]", "show the model, or switch to another"),
+    "new": (_new, "", "start a new conversation"),
+    "cost": (_cost, "", "show what this chat has cost"),
 }

@@ -1,4 +1,4 @@
-"""`treadle completion`: scripts for shells, made from the program's own parsers."""
+"""`treadle completion`: scripts for shells, made from the program's argument parsers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 SHELLS = ("bash", "zsh", "fish")
 _RUN_IDS = "treadle runs list --ids -n 50 2>/dev/null"
 _FILES = ("file", "journal", "output", "tokens", "files")
-"""Options and arguments whose values are paths."""
+"""Options and arguments whose values are files."""
 
 
 class Option(Struct, frozen=True):
@@ -23,11 +23,11 @@ class Option(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """A command or action: `path` is what is typed to get there, `treadle` left out."""
+    """A command or action: `path` is what is typed after `treadle`."""
 
     path: tuple[str, ...]
     children: dict[str, str]
-    """Names of what may follow, with a line about each."""
+    """The names that may follow, with a line about each."""
     options: list[Option]
     wants_run: bool = False
     values: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Node(Struct, frozen=True):
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "completion",
-        description="Print the completion script for a shell.",
+        description="Print a completion script for a shell.",
         epilog='bash: eval "$(treadle completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc after compinit; '
         "fish: treadle completion fish > ~/.config/fish/completions/treadle.fish",
     )
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 def nodes_of(
     parser: argparse.ArgumentParser, summaries: Mapping[str, str], path: tuple[str, ...] = ()
 ) -> Iterator[Node]:
-    """Every command and action of a parser; `summaries` says what the commands do that have no help text of their own."""
+    """Every command and action of a parser; `summaries` has a line about commands without a help text."""
     options: list[Option] = []
     children: dict[str, argparse.ArgumentParser] = {}
     lines: dict[str, str] = {}
@@ -76,12 +76,12 @@ def nodes_of(
 
 
 def _values(action: Any) -> tuple[str, ...]:
-    """What may be given to an option or argument, where that is known."""
+    """The possible values of an option or argument; empty when they are not known."""
     if action.dest == "tools":
         from treadle._cli.setup import toolbox
         from treadle._tools.builtin import BUILTINS
 
-        return (*sorted({**BUILTINS, **toolbox.HERE}), "none")
+        return (*sorted({**BUILTINS, **toolbox.TERMINAL_TOOLS}), "none")
     return tuple(map(str, action.choices or ()))
 
 
@@ -90,35 +90,35 @@ def _flags(node: Node) -> str:
 
 
 def bash(nodes: list[Node]) -> str:
-    """Also the heart of the zsh script: walk the words to find the command, then offer what belongs to it."""
-    known = "|".join(" ".join(node.path) for node in nodes if node.path)
+    """A script that finds the command among the typed words and offers its options; zsh uses it too."""
+    paths = "|".join(" ".join(node.path) for node in nodes if node.path)
     cases = "\n".join(
         f'    "{" ".join(node.path)}") words="{" ".join((*node.children, *node.values))}"; flags="{_flags(node)}" ;;'
         for node in nodes
     )
-    wanting = "|".join(f'"{" ".join(node.path)}"' for node in nodes if node.wants_run)
-    grouped: dict[str, set[str]] = {}
+    takes_run = "|".join(f'"{" ".join(node.path)}"' for node in nodes if node.wants_run)
+    flags_by_offer: dict[str, set[str]] = {}
     for option in (option for node in nodes for option in node.options if option.takes_value):
         offer = f'-W "{" ".join(option.values)}"' if option.values else "-f" if option.is_file else '-W ""'
-        grouped.setdefault(offer, set()).update(option.flags)
-    valued = "\n".join(
+        flags_by_offer.setdefault(offer, set()).update(option.flags)
+    option_cases = "\n".join(
         f'    {"|".join(sorted(names))}) COMPREPLY=($(compgen {offer} -- "$cur")); return ;;'
-        for offer, names in sorted(grouped.items())
+        for offer, names in sorted(flags_by_offer.items())
     )
     return f"""# treadle completion for bash
 _treadle() {{
   local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" path="" word words flags i
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="${{COMP_WORDS[i]}}"
-    case "|{known}|" in *"|${{path:+$path }}$word|"*) path="${{path:+$path }}$word" ;; esac
+    case "|{paths}|" in *"|${{path:+$path }}$word|"*) path="${{path:+$path }}$word" ;; esac
   done
   case "$prev" in
-{valued}
+{option_cases}
   esac
   case "$path" in
 {cases}
   esac
-  case "$path" in {wanting}) [[ "$cur" == -* ]] || words="last $({_RUN_IDS})" ;; esac
+  case "$path" in {takes_run}) [[ "$cur" == -* ]] || words="last $({_RUN_IDS})" ;; esac
   [[ "$cur" == -* || -z "$words" ]] && words="$flags"
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }}

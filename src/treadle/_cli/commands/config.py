@@ -1,4 +1,4 @@
-"""`treadle config`: check a document of agents, or print its schema."""
+"""`treadle config`: check a document that describes agents, or print the schema of such documents."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 def register(commands: Any) -> None:
     parser = commands.add_parser("config", description="Check a JSON or YAML document that describes agents.")
     parts = parser.add_subparsers(dest="part", required=True)
-    check = parts.add_parser("check", help="read a document and say what it describes, or where it is wrong")
+    check = parts.add_parser("check", help="check a document and list what it describes")
     check.add_argument("file")
-    parts.add_parser("schema", help="print the JSON Schema of such documents")
+    parts.add_parser("schema", help="print the JSON Schema of documents")
 
 
 def run(args: argparse.Namespace) -> int:

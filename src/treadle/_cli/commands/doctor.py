@@ -1,4 +1,4 @@
-"""`treadle doctor`: what a model can really do."""
+"""`treadle doctor`: tests what a model can do."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from treadle._models.catalog.probe_target import Target
 
 EXAMPLES = """examples:
-  treadle doctor                             the model that runs when none is named
+  treadle doctor                             the model that is used when none is given
   treadle doctor ollama:llama3.2
   treadle doctor http://localhost:8000/v1    any OpenAI-compatible server
 
-Later runs of the same model at the same address use what was found.
+Later runs of the same model at the same address use the results.
 
 """
-WORDS = {
+ABILITY_NAMES = {
     "answers": "answers",
-    "usage": "tells its usage",
+    "usage": "reports usage",
     "streaming": "streaming",
     "tool_call": "tool calls",
-    "tool_result": "takes tool results",
+    "tool_result": "tool results",
     "parallel_calls": "parallel calls",
     "forced_tool": "forced tool choice",
     "json_mode": "JSON mode",
@@ -41,19 +41,23 @@ WORDS = {
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
-        description="Try with real calls what a model can do, choose its dialect, and keep the result for later runs.",
+        description="Test with real calls what a model can do, choose its dialect, and store both for later runs.",
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
     parser.add_argument(
-        "--name", default="", metavar="MODEL", help="which model of the server at URL; the first it lists if not given"
+        "--name", default="", metavar="MODEL", help="the model of the server at URL (default: the first one it lists)"
     )
     parser.add_argument(
-        "--key-env", metavar="VARIABLE", help="the variable that holds the key for URL; none is sent if not given"
+        "--key-env",
+        metavar="VARIABLE",
+        help="the environment variable with the API key for URL (default: no key is sent)",
     )
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="how long one reply may take")
-    parser.add_argument("--dry", action="store_true", help="keep nothing")
+    parser.add_argument(
+        "--timeout", type=float, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
+    )
+    parser.add_argument("--dry", action="store_true", help="do not store the results")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -68,15 +72,15 @@ async def _examine(args: argparse.Namespace) -> int:
     from treadle._models.catalog.probe_target import target_of
     from treadle._models.catalog.probed_profiles import save_probed_profile
 
-    target = await target_of(_named(args), api_key=_key(args.key_env), name=args.name)
+    target = await target_of(_target_name(args), api_key=_key(args.key_env), name=args.name)
     model = target.model
     if not args.json:
-        _introduce(target)
+        _print_target(target)
     if (load := getattr(model, "load", None)) is not None:
         await load()
-    watch = None if args.json or not sys.stderr.isatty() else _tell
+    on_finding = None if args.json or not sys.stderr.isatty() else _print_finding
     try:
-        report = await probe(model, target.claimed, timeout=args.timeout, window=target.window, on_finding=watch)
+        report = await probe(model, target.claimed, timeout=args.timeout, window=target.window, on_finding=on_finding)
     finally:
         await model.aclose()
     path = save_probed_profile(report.probed_profile()) if report.answers and report.provider and not args.dry else None
@@ -87,15 +91,15 @@ async def _examine(args: argparse.Namespace) -> int:
     return exit_codes.OK if report.answers else exit_codes.FAILED
 
 
-def _named(args: argparse.Namespace) -> str:
+def _target_name(args: argparse.Namespace) -> str:
     if args.target:
         return args.target
-    from treadle._cli.setup.launch import say_choice
-    from treadle._cli.setup.user_config import read_user_file
+    from treadle._cli.setup.launch import print_choice
+    from treadle._cli.setup.user_config import read_user_config
     from treadle._models.catalog.default import choose
 
-    choice = choose(None, read_user_file().model)
-    say_choice(choice, quiet=args.json)
+    choice = choose(None, read_user_config().model)
+    print_choice(choice, quiet=args.json)
     return choice.spec
 
 
@@ -106,22 +110,22 @@ def _key(variable: str | None) -> str | None:
 
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"--key-env {variable}: this variable is not set")
+        raise ConfigError(f"--key-env {variable}: the environment variable is not set")
     return key
 
 
-def _introduce(target: Target) -> None:
+def _print_target(target: Target) -> None:
     from treadle._cli.display.text import one_line
 
     address = getattr(target.model, "address", "")
     print(f"probing {one_line(target.model.name, 80)}{f' at {address}' if address else ''}", file=sys.stderr)
     if target.others:
         others = one_line(", ".join(target.others), 100)
-        print(f"the server has others (--name chooses): {others}", file=sys.stderr)
+        print(f"other models of this server (choose one with --name): {others}", file=sys.stderr)
 
 
-def _tell(finding: Finding) -> None:
-    print(f"  {WORDS[finding.ability]}: {_yes(finding.works)}", file=sys.stderr, flush=True)
+def _print_finding(finding: Finding) -> None:
+    print(f"  {ABILITY_NAMES[finding.ability]}: {_yes(finding.works)}", file=sys.stderr, flush=True)
 
 
 def _yes(value: bool | None) -> str:
@@ -134,24 +138,24 @@ def _print(report: Report, target: Target, path: Path | None) -> None:
 
     rows = [
         [
-            WORDS[found.ability],
-            "-" if found.claimed is None else _yes(found.claimed),
-            _yes(found.works),
-            seconds(found.elapsed) if found.elapsed else "",
-            found.note,
+            ABILITY_NAMES[finding.ability],
+            "-" if finding.claimed is None else _yes(finding.claimed),
+            _yes(finding.works),
+            seconds(finding.elapsed) if finding.elapsed else "",
+            finding.note,
         ]
-        for found in report.findings
+        for finding in report.findings
     ]
     print(table(("ABILITY", "CLAIMED", "WORKS", "TIME", "NOTE"), rows, right=(3,)))
     if not report.answers:
-        print("\nthe model does not answer; nothing was kept")
+        print("\nthe model does not answer; no results were stored")
         return
     if report.window:
-        print(f"\nwindow: {report.window} tokens, says the server", end="")
+        print(f"\ncontext window: {report.window} tokens (from the server)", end="")
     print(f"\ndialect: {report.dialect} ({report.reason})")
-    print(f"spent: {spent(report.usage)} in {report.usage.requests} requests")
+    print(f"cost: {spent(report.usage)} in {report.usage.requests} requests")
     if path is not None:
-        print(f"kept in {path}\nuse it as {one_line(target.spec, 200)}")
+        print(f"stored in {path}\nuse it as {one_line(target.spec, 200)}")
 
 
 def _print_json(report: Report, path: Path | None) -> None:

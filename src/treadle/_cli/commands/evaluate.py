@@ -137,17 +137,17 @@ async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) 
 
 
 def _variants(args: argparse.Namespace) -> list[Variant]:
-    from treadle._cli.setup.launch import say_choice, settings_from
-    from treadle._cli.setup.user_config import UserFile, read_user_file
+    from treadle._cli.setup.launch import print_choice, settings_from
+    from treadle._cli.setup.user_config import UserConfig, read_user_config
     from treadle._evals.runner import Variant
     from treadle._models.catalog.default import choose
 
-    choices = [choose(spec, read_user_file().model) for spec in args.model or [None]]
+    choices = [choose(spec, read_user_config().model) for spec in args.model or [None]]
     for choice in choices:
-        say_choice(choice, quiet=args.quiet)
+        print_choice(choice, quiet=args.quiet)
     # The user's own defaults are left out: a figure should mean the same on every machine.
     given = argparse.Namespace(set=args.set, max_iterations=None, max_cost=None)
-    settings = {"max_iterations": MAX_ITERATIONS, **settings_from(given, UserFile())}
+    settings = {"max_iterations": MAX_ITERATIONS, **settings_from(given, UserConfig())}
     variants: list[Variant] = []
     for choice in choices:
         for dialect in args.dialect or [""]:

@@ -1,4 +1,4 @@
-"""`treadle kb`: a local knowledge base for the retrieval tool."""
+"""`treadle kb`: a knowledge base for the retrieval tool."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ def register(commands: Any) -> None:
         "kb", description="Build and search a knowledge base: one SQLite file of text, Markdown, HTML and PDF."
     )
     parts = parser.add_subparsers(dest="part", required=True)
-    for name, words in (
+    for name, line in (
         ("add", "add files or folders"),
         ("list", "list the documents"),
-        ("search", "try a query"),
+        ("search", "search for a text"),
         ("remove", "remove a document"),
     ):
-        part = parts.add_parser(name, help=words)
+        part = parts.add_parser(name, help=line)
         part.add_argument("--kb", default="knowledge.db", metavar="FILE", help="the knowledge base (knowledge.db)")
         if name == "add":
             part.add_argument("path", nargs="+")
         elif name == "search":
             part.add_argument("query")
-            part.add_argument("-k", type=int, default=5, help="how many chunks (5)")
+            part.add_argument("-k", type=int, default=5, help="the number of chunks (5)")
         elif name == "remove":
             part.add_argument("name")
 

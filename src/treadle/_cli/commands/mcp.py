@@ -1,4 +1,4 @@
-"""`treadle mcp serve`: agents and tools for MCP clients."""
+"""`treadle mcp serve`: serves agents and tools to MCP clients."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def register(commands: Any) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     serve = actions.add_parser(
         "serve",
-        help="offer agents and tools as an MCP server",
-        description="Offer agents and tools as an MCP server, over standard input and output unless --http is given.",
+        help="serve agents and tools as an MCP server",
+        description="Serve agents and tools as an MCP server, over standard input and output unless --http is given.",
     )
     serve.add_argument(
         "-f",
@@ -25,7 +25,7 @@ def register(commands: Any) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a document whose agent is offered; repeatable",
+        help="a document whose agent is served; may be repeated",
     )
     serve.add_argument(
         "-t",
@@ -36,10 +36,10 @@ def register(commands: Any) -> None:
         help="a built-in tool, module:name or file.py:name",
     )
     serve.add_argument(
-        "-m", "--model", metavar="PROVIDER:MODEL", help="the model of the agents, in place of the documents' own"
+        "-m", "--model", metavar="PROVIDER:MODEL", help="the model of the agents, instead of those in the documents"
     )
-    serve.add_argument("--http", type=int, metavar="PORT", help="serve over HTTP on this machine; 0 for any free port")
-    serve.add_argument("--name", default="treadle", help="what the server calls itself")
+    serve.add_argument("--http", type=int, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")
+    serve.add_argument("--name", default="treadle", help="the name of the server (treadle)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
     from treadle._tools.toolkit import Toolkit
     from treadle._types.errors import ConfigError
 
-    kit = Toolkit([*(_offered(file, args.model) for file in args.file), *find_tools(args.tools)])
+    kit = Toolkit([*(_agent_tool(file, args.model) for file in args.file), *find_tools(args.tools)])
     if not len(kit):
-        raise ConfigError("there is nothing to serve: name an agent with -f FILE or tools with --tools NAME")
+        raise ConfigError("there is nothing to serve: give an agent with -f FILE or tools with --tools NAME")
     if args.http is None:
         run_async(serve_stdio(kit, args.name))
     else:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _offered(file: str, model: str | None) -> Tool:
+def _agent_tool(file: str, model: str | None) -> Tool:
     from treadle._config import load_agent
     from treadle._models.catalog.default import model_named
 
@@ -71,14 +71,14 @@ def _offered(file: str, model: str | None) -> Tool:
     for tool in agent.toolkit:
         if tool.approval == "ask":
             print(
-                f"treadle: {agent.name} uses {tool.name}, which needs approval: nobody can give it here",
+                f"treadle: {agent.name} has the tool {tool.name}, which needs approval; an MCP client cannot give it",
                 file=sys.stderr,
             )
     return question_tool(agent)
 
 
 def question_tool(agent: Agent) -> Tool:
-    """An agent as a tool for the outside: a question in, its answer out, its steps as progress."""
+    """An agent as a tool: its argument is a question, its result the answer, its steps are reported as progress."""
     from treadle._tools.base import Tool, ToolContext, ToolResponse
     from treadle._tools.mcp.client import safe_name
     from treadle._types.events import Record, ToolStarted

@@ -8,7 +8,8 @@ from typing import Any
 
 def register(commands: Any) -> None:
     commands.add_parser(
-        "models", description="The models this machine can use: its own, those served on it, and providers with a key."
+        "models",
+        description="The models that can be used: local ones, those of servers on this machine, those of providers.",
     )
 
 
@@ -16,18 +17,18 @@ def run(args: argparse.Namespace) -> int:
     import os
 
     from treadle._cli.display.table import table
-    from treadle._cli.setup.user_config import read_user_file
+    from treadle._cli.setup.user_config import read_user_config
     from treadle._models.catalog.default import BY_KEY, LOCAL_DEFAULT, SERVERS, choose, running_servers
     from treadle._models.catalog.providers import PROVIDERS
     from treadle._models.local import weights
 
-    choice = choose(None, read_user_file().model)
-    print(f"used when none is named: {choice.spec} ({choice.reason})\n")
+    choice = choose(None, read_user_config().model)
+    print(f"used when none is given: {choice.spec} ({choice.reason})\n")
     local = [
         [
             f"local:{name}",
             f"{entry.size / 1e9:.1f} GB",
-            "on this machine" if weights.find(name) else "fetched on first use",
+            "on this machine" if weights.find(name) else "downloaded on first use",
         ]
         for name, entry in weights.CATALOGUE.items()
     ]
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         + (
             table(("SERVED ON THIS MACHINE",), served)
             if served
-            else f"no server answers here (looked for {', '.join(SERVERS)})"
+            else f"no model server runs on this machine (tried: {', '.join(SERVERS)})"
         )
     )
     rows = [
@@ -52,6 +53,6 @@ def run(args: argparse.Namespace) -> int:
         for provider in sorted({id(p): p for p in PROVIDERS.values()}.values(), key=lambda p: p.name)
         if provider.needs_key
     ]
-    print("\n" + table(("PROVIDER", "KEY", "", "MODEL WHEN NONE IS NAMED"), rows))
-    print(f"\nwithout any of these: {LOCAL_DEFAULT}; scripted:FILE plays back a script")
+    print("\n" + table(("PROVIDER", "KEY", "", "DEFAULT MODEL"), rows))
+    print(f"\nwithout a key or a server, {LOCAL_DEFAULT} is used; scripted:FILE replays replies from a file")
     return 0

@@ -1,4 +1,4 @@
-"""`treadle run`: one question, its steps, its answer."""
+"""`treadle run`: answers one question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLES = """examples:
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
-        description="Answer a question with tools. Steps go to the terminal (or stderr), the answer to stdout.",
+        description="Answer a question with tools. Steps are printed to stderr, the answer to stdout.",
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -38,7 +38,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.setup.launch import build_agent, journal_from, launch_from, say_choice
+    from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
 
     question = sys.stdin.read() if args.question == "-" else args.question
     journal = journal_from(args)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
     agent = build_agent(launch, journal=journal, approval=conductor.approval(), yes=args.yes, streaming=streaming)
-    say_choice(choice, quiet=args.quiet)
+    print_choice(choice, quiet=args.quiet)
     return run_async(_answer(args, question, agent, conductor))
 
 

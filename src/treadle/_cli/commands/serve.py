@@ -1,4 +1,4 @@
-"""`treadle serve`."""
+"""`treadle serve`: serves an agent over HTTP."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ if TYPE_CHECKING:
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "serve",
-        description="Serve the agent over HTTP: a page, the runs API with SSE, and an OpenAI-compatible endpoint.",
+        description="Serve an agent over HTTP: a web page, an API with event streams, an OpenAI-compatible endpoint.",
     )
     parser.add_argument(
-        "--host", default="127.0.0.1", help="the address to listen on (127.0.0.1); any other needs tokens"
+        "--host", default="127.0.0.1", help="the address to listen on (127.0.0.1); any other requires tokens"
     )
     parser.add_argument("--port", type=int, help="the port to listen on (8460); 0 for any free one")
     parser.add_argument(
-        "--tokens", metavar="FILE", help="who may use it: lines of 'user token'; or one token in TREADLE_TOKEN"
+        "--tokens", metavar="FILE", help="a file with lines of 'user token'; or set one token in TREADLE_TOKEN"
     )
-    parser.add_argument("--name", default="", help="the name the agent is served under")
-    parser.add_argument("--leave", action="store_true", help="do not go on with runs an earlier server left unfinished")
+    parser.add_argument("--name", default="", help="the name of the agent in the API")
+    parser.add_argument(
+        "--leave", action="store_true", help="do not resume the runs that an earlier server left unfinished"
+    )
     add_agent_options(parser)
     add_journal_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.setup.launch import build_agent, launch_from, say_choice
-    from treadle._cli.setup.user_config import read_user_file
+    from treadle._cli.setup.launch import build_agent, launch_from, print_choice
+    from treadle._cli.setup.user_config import read_user_config
     from treadle._plugins.guards.approval import Approval
     from treadle._server import ServerSettings, serve
 
     launch, choice = launch_from(args)
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
-    say_choice(choice)
+    print_choice(choice)
     options = {} if args.port is None else {"port": args.port}
-    journal = args.journal or read_user_file().journal
+    journal = args.journal or read_user_config().journal
     serve(
         {args.name or _name(agent): agent},
         "memory:" if journal == "none" else journal or None,
@@ -57,21 +59,21 @@ def run(args: argparse.Namespace) -> int:
 def _name(agent: Agent) -> str:
     from treadle._cli.setup.launch import AGENT
 
-    # Runs of the terminal are unfinished business of the terminal: a server must not take them up.
+    # Another name than that of terminal agents: a server must not resume runs of the terminal.
     return "agent" if agent.name == AGENT else agent.name
 
 
 def tokens_from(file: str | None) -> dict[str, str]:
-    """Tokens by user, from a file or the environment: on the command line everybody could read them."""
+    """Users by token, from a file or the environment; on the command line, other users could read them."""
     from treadle._types.errors import ConfigError
 
     tokens = {token: "user" for token in [os.environ.get("TREADLE_TOKEN", "").strip()] if token}
     lines = Path(file).read_text("utf-8").splitlines() if file else []
     for number, line in enumerate(lines, 1):
-        words = line.split("#")[0].split()
-        if not words:
+        fields = line.split("#")[0].split()
+        if not fields:
             continue
-        if len(words) != 2:
-            raise ConfigError(f"{file}, line {number}: write a user and a token, such as 'ada 3f9c...'")
-        tokens[words[1]] = words[0]
+        if len(fields) != 2:
+            raise ConfigError(f"{file}, line {number}: expected a user and a token, such as 'ada 3f9c...'")
+        tokens[fields[1]] = fields[0]
     return tokens

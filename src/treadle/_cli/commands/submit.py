@@ -1,4 +1,4 @@
-"""`treadle submit`: hand a question to the workers."""
+"""`treadle submit`: submits a question to the workers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from treadle._cli.setup.options import add_journal_option
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "submit", description="Hand a question to the workers of a Temporal server; prints the run's id."
+        "submit", description="Submit a question to the workers of a Temporal server, and print the id of its run."
     )
     parser.add_argument("question")
     parser.add_argument(
-        "--temporal", default="127.0.0.1:7233", metavar="HOST:PORT", help="where the Temporal server is"
+        "--temporal",
+        default="127.0.0.1:7233",
+        metavar="HOST:PORT",
+        help="the address of the Temporal server (127.0.0.1:7233)",
     )
     parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
-    parser.add_argument("--name", default="agent", help="the agent to ask (agent)")
+    parser.add_argument("--name", default="agent", help="the name of the agent (agent)")
     parser.add_argument("--wait", action="store_true", help="wait for the answer and print it")
     add_journal_option(parser)
 
@@ -33,11 +36,11 @@ def run(args: argparse.Namespace) -> int:
     async def submit() -> int:
         journal = open_journal(shared_journal(args.journal))
         try:
-            hub = await TemporalSubmitter.connect(args.temporal, journal, queue=args.queue)
-            run_id = await hub.submit(args.question, agent=args.name)
+            submitter = await TemporalSubmitter.connect(args.temporal, journal, queue=args.queue)
+            run_id = await submitter.submit(args.question, agent=args.name)
             print(run_id, flush=True)
             if args.wait:
-                await hub.wait(run_id)
+                await submitter.wait(run_id)
                 end = (await journal.load(run_id))[-1].event
                 print(end.answer if isinstance(end, RunFinished) else "")
                 return exit_codes.OK if isinstance(end, RunFinished) and end.success else exit_codes.FAILED

@@ -1,15 +1,17 @@
-"""`treadle tools`."""
+"""`treadle tools`: lists and describes tools."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
+_APPROVAL = {"ask": "asks first", "deny": "denied", "allow": "runs without asking"}
+
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("tools", description="The built-in tools; --tools NAME gives them to an agent.")
+    parser = commands.add_parser("tools", description="List the built-in tools, which --tools NAME gives to an agent.")
     parser.add_argument(
-        "tools", nargs="*", metavar="NAME", help="show what the model is told of these (also module:name)"
+        "tools", nargs="*", metavar="NAME", help="describe these tools as the model sees them (also module:name)"
     )
 
 
@@ -21,11 +23,11 @@ def run(args: argparse.Namespace) -> int:
     if args.tools:
         return _describe(args.tools)
     rows = [
-        [name, "yes" if name in toolbox.DEFAULT else "", line]
-        for name, line in sorted({**BUILTINS, **toolbox.HERE}.items())
+        [name, "yes" if name in toolbox.DEFAULT_TOOLS else "", line]
+        for name, line in sorted({**BUILTINS, **toolbox.TERMINAL_TOOLS}.items())
     ]
     print(table(("TOOL", "DEFAULT", "WHAT IT DOES"), rows))
-    print("\ntreadle tools NAME shows its parameters; your own tools: --tools module:name or --tools file.py:name")
+    print("\ntreadle tools NAME describes a tool; use your own with --tools module:name or --tools file.py:name")
     return 0
 
 
@@ -42,19 +44,12 @@ def _describe(names: list[str]) -> int:
             factory = builtin_factory(name)
             print(f'--tools "{name},PARAMETER=VALUE"\n  {name}{inspect.signature(factory)}')
             if any(
-                p.default is p.empty and p.name not in toolbox.PARAMS.get(name, {})
+                p.default is p.empty and p.name not in toolbox.DEFAULT_PARAMETERS.get(name, {})
                 for p in inspect.signature(factory).parameters.values()
             ):
-                continue  # cannot be made without being told more
+                continue  # it cannot be made without parameters
         for tool in Toolkit(toolbox.find_tools([name])):
-            policy = (
-                "asks first"
-                if tool.approval == "ask"
-                else "denied"
-                if tool.approval == "deny"
-                else "runs without asking"
-            )
-            print(
-                f"{tool.name}: {clean(tool.description)}\n  {tool.effect}, {policy}\n  {clean(plain_json(tool.parameters))}"
-            )
+            print(f"{tool.name}: {clean(tool.description)}")
+            print(f"  {tool.effect}, {_APPROVAL[tool.approval]}")
+            print(f"  {clean(plain_json(tool.parameters))}")
     return 0

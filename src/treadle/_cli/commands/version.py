@@ -1,4 +1,4 @@
-"""`treadle version`."""
+"""`treadle version`: prints versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`treadle worker`: drive runs that were handed to Temporal."""
+"""`treadle worker`: drives runs that were submitted to a Temporal server."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from treadle._cli.setup.options import add_agent_options, add_journal_option
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "worker", description="Drive runs for a Temporal server. All workers share one Postgres journal."
+        "worker",
+        description="Drive runs that were submitted to a Temporal server. All workers share one Postgres journal.",
     )
     parser.add_argument(
-        "--temporal", default="127.0.0.1:7233", metavar="HOST:PORT", help="where the Temporal server is"
+        "--temporal",
+        default="127.0.0.1:7233",
+        metavar="HOST:PORT",
+        help="the address of the Temporal server (127.0.0.1:7233)",
     )
-    parser.add_argument("--queue", default="treadle", help="the task queue the runs are handed over in (treadle)")
-    parser.add_argument("--name", default="agent", help="the name the agent is submitted to under (agent)")
-    parser.add_argument("--at-once", type=int, default=20, metavar="N", help="how many runs at the same time (20)")
+    parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
+    parser.add_argument("--name", default="agent", help="the name of the agent (agent)")
+    parser.add_argument("--at-once", type=int, default=20, metavar="N", help="the most runs at the same time (20)")
     add_agent_options(parser)
     add_journal_option(parser)
 
@@ -26,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from temporalio.client import Client
 
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.setup.launch import build_agent, launch_from, say_choice
+    from treadle._cli.setup.launch import build_agent, launch_from, print_choice
     from treadle._durable.temporal import temporal_worker
     from treadle._journal import open_journal
     from treadle._plugins.guards.approval import Approval
@@ -34,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     launch, choice = launch_from(args)
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
     agent.name = args.name
-    say_choice(choice)
+    print_choice(choice)
 
     async def serve() -> None:
         journal = open_journal(shared_journal(args.journal))
@@ -50,11 +54,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def shared_journal(spec: str | None) -> str:
-    """A journal several machines can share: only a Postgres one."""
+    """The location of a journal that several machines can share, which must be a Postgres one."""
     from treadle._types.errors import ConfigError
 
     if not spec or not spec.startswith(("postgres://", "postgresql://")):
         raise ConfigError(
-            "workers on several machines need a journal they can share: --journal postgres://user@host/database"
+            "workers need a journal that several machines can share: give --journal postgres://user@host/database"
         )
     return spec

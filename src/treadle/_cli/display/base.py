@@ -15,15 +15,15 @@ APPROVAL_KEYS = "allow this call? [y]es, [n]o, [a]lways this tool, [l]ater:"
 
 
 def approval_text(call: ToolCall) -> str:
-    """The whole call: a person decides about all of it, not about the part that fits a line."""
+    """The complete call, however long: a person decides about all of it."""
     return f"? {clean(call.name)} {clean(plain_json(call.args))}"
 
 
 class Display(Protocol):
-    """Shows one run. Everything may be called at any time between the first record and `close`."""
+    """Shows one run. Methods may be called in any order until `close`."""
 
     live: bool
-    """Draws the line that is being typed itself."""
+    """Whether it draws the line that is being typed itself."""
 
     def feed(self, record: Record) -> None: ...
 
@@ -32,15 +32,15 @@ class Display(Protocol):
         ...
 
     def ask(self, call: ToolCall | None) -> None:
-        """Show that `call` waits for a decision; None when it has been made."""
+        """Show that `call` waits for a decision; None when the decision was made."""
         ...
 
     def say(self, text: str) -> None:
-        """A line of the program's own."""
+        """Show a message of the program itself."""
         ...
 
     def finish(self, result: RunResult) -> None: ...
 
     def close(self) -> None:
-        """Leave the terminal as it was found."""
+        """Restore the terminal."""
         ...

@@ -1,4 +1,4 @@
-"""Which display suits where the output goes."""
+"""The display for where the output goes: a terminal, a pipe, or JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from treadle._types.events import Record
 def open_display(
     run_id: str, *, json: bool = False, quiet: bool = False, prompt: bool = False, past: Sequence[Record] = ()
 ) -> Display:
-    """The display that suits where the output goes; with `prompt` it has room for a line that is typed."""
+    """The display for where the output goes; with `prompt` it also shows the line that is being typed."""
     if json:
         return JsonDisplay()
     if not quiet and rich_terminal(sys.stdout):
         from treadle._cli.display.live import LiveDisplay
 
         return LiveDisplay(run_id, sys.stdout, prompt=prompt, past=past)
-    if not quiet and rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, and somebody watches
+    if not quiet and rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, the steps to a terminal
         from treadle._cli.display.live import LiveDisplay
 
         return LiveDisplay(run_id, sys.stderr, answer=sys.stdout, prompt=prompt, past=past)
@@ -30,7 +30,7 @@ def open_display(
 
 
 def rich_terminal(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that can show more than plain text, and the package that does it is installed."""
+    """Whether `stream` is a terminal that can show more than plain text, and `rich` is installed."""
     if not stream.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown") or os.environ.get("TREADLE_PLAIN"):
         return False
     from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""A run alive on a terminal, with `rich`: what is done scrolls up, what is going on stays at the bottom."""
+"""A run on a terminal, with `rich`: finished steps scroll up, the current one stays at the bottom."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = {"note": "· ", "warning": "! ", "you": "> "}
 
 
 class LiveDisplay:
-    """Text of models and tools is only ever shown as `Text` or `Markdown`, never as markup of ours."""
+    """Text of models and tools is shown as `Text` or `Markdown`, never parsed as rich's markup."""
 
     live = True
 
@@ -52,14 +52,14 @@ class LiveDisplay:
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(
             console=self.console,
-            get_renderable=self._now,
+            get_renderable=self._current,
             auto_refresh=False,
             transient=True,
             redirect_stdout=answer is None,
             redirect_stderr=answer is None,
         )
         self._live.start()
-        # Not rich's own thread: two that draw at once erase each other's lines.
+        # Not rich's own thread: two threads that draw at once erase each other's lines.
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     async def _tick(self) -> None:
@@ -86,18 +86,18 @@ class LiveDisplay:
 
     def finish(self, result: RunResult) -> None:
         self.close()
-        good = result.stop_reason in ("answer", "final_tool") and result.success
+        succeeded = result.stop_reason in ("answer", "final_tool") and result.success
         line = ending(result.stop_reason, result.iterations, result.elapsed, spent(result.usage), result.run_id)
-        self.console.print(Text.assemble(("✓ " if good else "✗ ", "green" if good else "red"), (line, "dim")))
+        self.console.print(Text.assemble(("✓ " if succeeded else "✗ ", "green" if succeeded else "red"), (line, "dim")))
 
     def close(self) -> None:
         self._ticking.cancel()
         self._live.stop()
 
-    # ---- what is done
+    # ---- finished steps
 
     def _show(self, item: Item) -> None:
-        self._live.refresh()  # what is done must not stay below itself as what is going on
+        self._live.refresh()  # so that a finished step is not also drawn as the current one
         if isinstance(item, Answer):
             self._show_answer(item)
             return
@@ -110,16 +110,16 @@ class LiveDisplay:
         if self._answer is not None:
             print(clean(item.text), file=self._answer, flush=True)
         else:
-            # Links are written out: what a model calls a link need not be where it leads.
+            # Links are written out: the text of a link need not be its target.
             self.console.print(Padding(Markdown(clean(item.text), hyperlinks=False), (1, 0)))
 
-    # ---- what is going on
+    # ---- the current step
 
-    def _now(self) -> RenderableType:
+    def _current(self) -> RenderableType:
         timeline, width = self.timeline, max(20, self.console.width)
         rows: list[RenderableType] = []
-        if words := timeline.writing.strip():
-            lines = last_lines(words, max(2, min(_WRITING_LINES, self.console.height - 8)), width - 4)
+        if text := timeline.writing.strip():
+            lines = last_lines(text, max(2, min(_WRITING_LINES, self.console.height - 8)), width - 4)
             rows += [Text(f"  {line}", style="dim italic", no_wrap=True) for line in lines]
         for card in tuple(timeline.running.values()):
             rows.append(_head(card, width, "cyan"))
@@ -163,8 +163,8 @@ def _line(item: Line) -> RenderableType:
 
 def _head(card: Card, width: int, colour: str) -> Text:
     name = clean(card.call.name)
-    room = max(10, width - len(name) - 6)
-    return Text.assemble(("╭ ", colour), (name, f"bold {colour}"), "  ", arguments(card.call.args, room), no_wrap=True)
+    args = arguments(card.call.args, max(10, width - len(name) - 6))
+    return Text.assemble(("╭ ", colour), (name, f"bold {colour}"), "  ", args, no_wrap=True)
 
 
 def _card(card: Card, width: int) -> RenderableType:
@@ -172,8 +172,8 @@ def _card(card: Card, width: int) -> RenderableType:
     colour = "red" if done is not None and done.error else "cyan"
     rows: list[RenderableType] = [_head(card, width, colour)]
     if done is not None:
-        shown = few_lines(observation(done), RESULT_LINES, max(10, width - 4))
-        rows += [Text.assemble(("│ ", colour), line, no_wrap=True) for line in shown]
+        lines = few_lines(observation(done), RESULT_LINES, max(10, width - 4))
+        rows += [Text.assemble(("│ ", colour), line, no_wrap=True) for line in lines]
         rows.append(
             Text.assemble(
                 ("╰ ", colour), (f"{done.error} · " if done.error else "", colour), (seconds(done.elapsed), "dim")

@@ -19,7 +19,7 @@ _MARKS = {"thought": "", "note": "- ", "warning": "! ", "you": "you: ", "divider
 
 
 class PlainDisplay:
-    """Steps as text to one stream, the answer to another; so a pipe gets the answer and nothing else."""
+    """Steps as text to one stream, the answer to another, so that a pipe gets only the answer."""
 
     live = False
 
@@ -64,16 +64,16 @@ def _lines(item: Line | Card) -> list[str]:
         return [
             f"{pad}{_MARKS[item.kind] if number == 0 else ''}{line}" for number, line in enumerate(text.split("\n"))
         ]
-    shown = [f"{pad}> {clean(item.call.name)} {arguments(item.call.args, 400)}".rstrip()]
+    lines = [f"{pad}> {clean(item.call.name)} {arguments(item.call.args, 400)}".rstrip()]
     if item.done is not None:
-        shown += [f"{pad}  {line}" for line in few_lines(observation(item.done), RESULT_LINES)]
+        lines += [f"{pad}  {line}" for line in few_lines(observation(item.done), RESULT_LINES)]
         failed = f"{item.done.error}, " if item.done.error else ""
-        shown.append(f"{pad}  ({failed}{seconds(item.done.elapsed)})")
-    return shown
+        lines.append(f"{pad}  ({failed}{seconds(item.done.elapsed)})")
+    return lines
 
 
 class JsonDisplay:
-    """Every record as one line of JSON on stdout, transient ones too."""
+    """Every record as one line of JSON on stdout, also those that are not stored."""
 
     live = False
 

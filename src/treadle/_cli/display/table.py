@@ -1,4 +1,4 @@
-"""Plain tables that fit the width of the terminal."""
+"""Tables as plain text that fit the width of the terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from treadle._cli.display.text import clean
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, stretch: int = -1, right: Sequence[int] = ()) -> str:
-    """Aligned columns; the column `stretch` is cut so that a line fits."""
+    """Aligned columns. The column `stretch` is cut so that a line fits; those in `right` are aligned right."""
     cells = [[" ".join(clean(cell).split()) for cell in row] for row in (head, *rows)]
     widths = [max(_width(row[column]) for row in cells) for column in range(len(head))]
     stretch %= len(head)
-    room = shutil.get_terminal_size((120, 24)).columns - sum(widths) - 2 * (len(head) - 1) + widths[stretch]
-    widths[stretch] = max(10, min(widths[stretch], room))
+    fixed = sum(widths) - widths[stretch] + 2 * (len(head) - 1)
+    widths[stretch] = max(10, min(widths[stretch], shutil.get_terminal_size((120, 24)).columns - fixed))
     lines: list[str] = []
     for row in cells:
         parts = [_fit(cell, widths[column], column in right) for column, cell in enumerate(row)]

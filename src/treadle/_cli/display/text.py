@@ -1,4 +1,4 @@
-"""Values as a person reads them. What models and tools wrote is cleaned first: it must not steer the terminal."""
+"""Values as text for people. Text of models and tools is cleaned first: it must not control the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from treadle._types.usage import Usage
 
-# Whole sequences first (colours, titles, clipboard), then single controls, then what reorders text on the screen.
+# Escape sequences first (colours, titles, clipboard), then control characters and those that reorder text.
 _SEQUENCES = re.compile(r"\x1b\[[0-9;:?<=>]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -28,16 +28,16 @@ def one_line(text: str, width: int) -> str:
 
 
 def few_lines(text: str, lines: int, width: int = 200) -> list[str]:
-    """The first lines of a text, and a last one that says how many there are more."""
-    every = clean(text).strip("\n").split("\n")
-    shown = [line if len(line) <= width else line[: width - 1] + "…" for line in every[:lines]]
-    if len(every) > lines:
-        shown.append(f"… {len(every) - lines} more lines" if len(every) - lines > 1 else "… 1 more line")
-    return shown
+    """The first lines of a text, and a line that says how many more there are."""
+    all_lines = clean(text).strip("\n").split("\n")
+    first = [line if len(line) <= width else line[: width - 1] + "…" for line in all_lines[:lines]]
+    if (rest := len(all_lines) - lines) > 0:
+        first.append(f"… {plural(rest, 'more line')}")
+    return first
 
 
 def last_lines(text: str, lines: int, width: int) -> list[str]:
-    """The end of a text that still grows, wrapped hard."""
+    """The last lines of a text, wrapped at `width` characters."""
     wrapped: list[str] = []
     for line in clean(text)[-lines * width :].strip("\n").split("\n"):
         wrapped += [line[start : start + width] for start in range(0, len(line), width)] or [""]
@@ -49,13 +49,13 @@ def plain_json(value: Any) -> str:
 
 
 def arguments(args: dict[str, Any], width: int) -> str:
-    """The arguments of a call, short: names only where there are several."""
+    """The arguments of a call on one line; their names only when there are several."""
     if not args:
         return ""
-    shown = {name: value if isinstance(value, str) else plain_json(value) for name, value in args.items()}
-    if len(shown) == 1:
-        return one_line(next(iter(shown.values())), width)
-    return one_line(", ".join(f"{name}: {value}" for name, value in shown.items()), width)
+    texts = {name: value if isinstance(value, str) else plain_json(value) for name, value in args.items()}
+    if len(texts) == 1:
+        return one_line(next(iter(texts.values())), width)
+    return one_line(", ".join(f"{name}: {text}" for name, text in texts.items()), width)
 
 
 def seconds(value: float) -> str:
@@ -79,7 +79,7 @@ def plural(number: int, word: str) -> str:
 
 
 def spent(usage: Usage) -> str:
-    """Tokens, and money where a price is known and not zero."""
+    """Tokens, and the cost when it is known and not zero."""
     tokens = f"{count(usage.total_tokens)} tokens"
     if usage.cached_tokens:
         tokens += f" ({count(usage.cached_tokens)} cached)"
@@ -96,7 +96,7 @@ def ago(moment: float) -> str:
 
 def duration(text: str) -> float:
     """Seconds from `90`, `15m`, `12h`, `30d`, `4w`."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", text.lower())
-    if found is None:
-        raise ValueError(f"{text!r} is no time span: write 90, 15m, 12h, 30d or 4w")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[found[2]]
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", text.lower())
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration: write seconds, or a number with m, h, d or w, such as 30d")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]]

@@ -1,7 +1,4 @@
-"""A run as a person follows it: what has happened, one item after the other, and what is going on right now.
-
-Displays draw it; none of them reads records itself.
-"""
+"""A run as items to display: what has happened, and what is going on now. Only this module reads records."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION
 from treadle._types.usage import NO_USAGE
 
-_ADVICE = {
+_ACTIVITIES = {
     "planner": "planning",
     "selection": "choosing tools",
     "observer": "checking progress",
@@ -30,7 +27,7 @@ _ADVICE = {
     "final": "writing the answer",
     "context": "compacting the context",
 }
-_SAYING = re.compile(r'"(?:thought|reasoning|answer|final_answer)"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
+_TEXT_FIELD = re.compile(r'"(?:thought|reasoning|answer|final_answer)"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
 _ESCAPES = {r"\n": "\n", r"\t": " ", r"\"": '"', r"\\": "\\"}
 
 
@@ -59,19 +56,19 @@ Item = Line | Card | Answer
 
 
 class Timeline:
-    """Feed it records; it gives items. Its attributes say what the run is doing."""
+    """Turns records into items; its attributes say what the run is doing now."""
 
     def __init__(self, run_id: str, past: Iterable[ev.Record] = ()) -> None:
-        """`past` has happened before and is not told again."""
+        """`past` are earlier records, which are not shown again."""
         self.run_id = run_id
         self.activity = "starting"
         self.iteration = 0
         self.usage = NO_USAGE
         self.running: dict[tuple[str, str], Card] = {}
         self.streamed = ""
-        """What the model is writing."""
-        self._asked: dict[tuple[str, str], ToolCall] = {}
-        self._early: dict[tuple[str, str], str] = {}
+        """What the model has written so far in its current reply."""
+        self._calls: dict[tuple[str, str], ToolCall] = {}
+        self._early_output: dict[tuple[str, str], str] = {}
         self._depths: dict[str, int] = {run_id: 0}
         for record in past:
             for _ in self.feed(record):
@@ -92,7 +89,7 @@ class Timeline:
             case ev.ToolStarted() | ev.ToolOutput() | ev.ToolDone():
                 yield from self._acting(event, record, depth)
             case ev.Approved():
-                call = self._asked.get((record.run, event.call_id))
+                call = self._calls.get((record.run, event.call_id))
                 decision = "allowed" if event.allow else "refused"
                 yield Line(
                     "note",
@@ -105,37 +102,37 @@ class Timeline:
                 self.streamed = ""
                 yield Answer(event.text, event.source)
             case _:
-                yield from _told(event, depth)
+                yield from _line_of(event, depth)
 
     @property
     def writing(self) -> str:
-        """The words in what the model is writing, when it writes them inside JSON."""
+        """What the model is writing; of JSON only the thought or the answer in it."""
         text = self.streamed
         if not text.lstrip().startswith(("{", "[", "```")):
             return text
-        said = [match[1] for match in _SAYING.finditer(text)]
-        return re.sub(r'\\[nt"\\]', lambda match: _ESCAPES[match[0]], said[-1]) if said else ""
+        texts = [match[1] for match in _TEXT_FIELD.finditer(text)]
+        return re.sub(r'\\[nt"\\]', lambda match: _ESCAPES[match[0]], texts[-1]) if texts else ""
 
     def _thinking(self, event: ev.ThinkStarted | ev.ThinkFailed | ev.ThinkDone, run: str, depth: int) -> Iterator[Item]:
         if isinstance(event, ev.ThinkStarted):
-            self.activity = _ADVICE.get(event.component, "thinking")
+            self.activity = _ACTIVITIES.get(event.component, "thinking")
             self.streamed = ""
-            self._early.clear()
+            self._early_output.clear()
             if run == self.run_id:
                 self.iteration = max(self.iteration, event.iteration)
             return
         self.usage += event.usage
         if isinstance(event, ev.ThinkFailed):
-            again = "" if event.wait is None else f"; again in {seconds(event.wait)}"
+            again = "" if event.wait is None else f"; next attempt in {seconds(event.wait)}"
             yield Line("warning", f"attempt {event.attempt} failed: {one_line(event.error, 200)}{again}", depth)
             return
         self.streamed = ""
         if event.component not in CONVERSATION:
             return
         for call in event.message.calls:
-            self._asked[run, call.id] = call
+            self._calls[run, call.id] = call
         if event.problem:
-            yield Line("warning", f"the reply could not be read: {one_line(event.problem, 200)}", depth)
+            yield Line("warning", f"invalid reply: {one_line(event.problem, 200)}", depth)
         elif (thought := (event.thought or event.message.reasoning).strip()) and thought != (
             event.answer or ""
         ).strip():
@@ -146,29 +143,29 @@ class Timeline:
     ) -> Iterator[Item]:
         if isinstance(event, ev.ToolStarted):
             self.activity = "working"
-            early = self._early.pop((record.run, event.call.name), "")
+            early = self._early_output.pop((record.run, event.call.name), "")
             self.running[record.run, event.call.id] = Card(event.call, depth, record.time, early)
             return
         key = (record.run, event.call_id)
         if isinstance(event, ev.ToolOutput):
-            self._hear(event, record.run)
+            self._add_output(event, record.run)
             return
-        asked = self._asked.pop(key, None) or ToolCall(event.call_id, event.name)
-        card = self.running.pop(key, None) or Card(asked, depth, record.time)
+        call = self._calls.pop(key, None) or ToolCall(event.call_id, event.name)
+        card = self.running.pop(key, None) or Card(call, depth, record.time)
         card.done = event
         yield card
 
-    def _hear(self, event: ev.ToolOutput, run: str) -> None:
-        """Output of a call under way; one that runs before the model has finished its reply has no id yet, only a name."""
-        named = (card for (of, _), card in self.running.items() if of == run and card.call.name == event.name)
-        card = self.running.get((run, event.call_id)) or next(named, None)
+    def _add_output(self, event: ev.ToolOutput, run: str) -> None:
+        """A call that runs before the model has finished its reply has no id yet, only a name."""
+        by_name = (card for (of, _), card in self.running.items() if of == run and card.call.name == event.name)
+        card = self.running.get((run, event.call_id)) or next(by_name, None)
         if card is not None:
             card.output += event.text
         else:
-            self._early[run, event.name] = self._early.get((run, event.name), "") + event.text
+            self._early_output[run, event.name] = self._early_output.get((run, event.name), "") + event.text
 
 
-def _told(event: ev.Event, depth: int) -> Iterator[Item]:
+def _line_of(event: ev.Event, depth: int) -> Iterator[Item]:
     match event:
         case ev.Injected():
             for text in event.texts:
@@ -185,25 +182,19 @@ def _told(event: ev.Event, depth: int) -> Iterator[Item]:
             yield Line("note", f"tools now: {names or 'none'} ({event.reason})", depth)
         case ev.ModelSwitched():
             yield Line(
-                "warning", f"{event.previous} failed, {event.model} takes over: {one_line(event.reason, 160)}", depth
+                "warning", f"switched from {event.previous} to {event.model}: {one_line(event.reason, 160)}", depth
             )
         case ev.DialectDemoted():
-            yield Line("warning", f"going on in the dialect {event.dialect}: {one_line(event.reason, 160)}", depth)
+            yield Line("warning", f"switched to the dialect {event.dialect}: {one_line(event.reason, 160)}", depth)
         case ev.Observed() if event.looping or not event.progressing:
             yield Line("note", f"observer: {one_line(event.correction or event.reasoning, 200)}", depth)
         case ev.Reflected():
             yield Line("note", f"reflection: {one_line(event.text, 300)}", depth)
         case ev.StepStarted():
-            yield Line("note", f"step {event.step} begins: {one_line(event.task, 200)}", depth)
+            yield Line("note", f"step {event.step} started: {one_line(event.task, 200)}", depth)
         case ev.StepDone():
             outcome = one_line(event.error or event.result, 200)
             yield Line("note", f"step {event.step} {event.status} in {seconds(event.elapsed)}: {outcome}", depth)
-        case ev.Approved():
-            yield Line(
-                "note",
-                f"{'allowed' if event.allow else 'refused'} {event.call_id}" + (f" by {event.by}" if event.by else ""),
-                depth,
-            )
         case ev.Resumed():
             yield Line("divider", f"resumed ({event.reason})" if event.reason else "resumed", depth)
         case _:

@@ -1,4 +1,4 @@
-"""A run driven from the terminal: shown, stopped by Ctrl-C, and asking when a tool needs approval."""
+"""A run driven from the terminal: it is shown, Ctrl-C stops it, and the user is asked when a tool needs approval."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from treadle._types.messages import ToolCall
 
 
 class Conductor:
-    """Puts a run, its display and the person at the keyboard together.
+    """Connects a run with its display and the user at the keyboard.
 
-    With `talk`, a line typed while the run works is sent to it; one with a slash is kept for afterwards.
+    With `talk`, a line typed while the run works is sent to it; a line with a slash is kept until the run has ended.
     """
 
     def __init__(self, *, talk: bool = False, can_ask: bool | None = None) -> None:
@@ -27,9 +27,9 @@ class Conductor:
             sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty()) if can_ask is None else can_ask
         )
         self.left_over = ""
-        """What had been typed, but not sent, when the run ended."""
+        """What was typed but not sent when the run ended."""
         self.commands: list[str] = []
-        """Lines with a slash that were typed meanwhile."""
+        """Lines with a slash that were typed while the run worked."""
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
@@ -38,11 +38,11 @@ class Conductor:
         self._run: Run | None = None
 
     def approval(self) -> Approval:
-        """The plug-in that asks here, or lets the run pause where nobody can be asked."""
+        """The plug-in that asks the user, or pauses the run where there is no terminal to ask at."""
         return Approval(self._ask if self.can_ask else None)
 
     async def drive(self, agent: Agent, run: Run, display: Display, *, say: str = "") -> RunResult:
-        """Show and drive a run to its end or its next pause. A stored run is told `say` before it goes on."""
+        """Show and drive a run until it ends or pauses. `say` is a message to a stored run before it is resumed."""
         self._display, self._run = display, run
         run.subscribe(display.feed)
         if say and run.state.finished is None:
@@ -57,7 +57,7 @@ class Conductor:
                 display.close()
                 raise
             finally:
-                self._deaf()
+                self._stop_listening()
                 self.left_over, self._line.text = self._line.text, ""
         display.finish(result)
         display.close()
@@ -65,11 +65,11 @@ class Conductor:
 
     def _stop(self) -> None:
         if self._run is not None and self._display is not None:
-            self._display.say("stopping (Ctrl-C again leaves at once)")
+            self._display.say("stopping (Ctrl-C again exits at once)")
             self._run.cancel()
 
     def _clean_up(self) -> None:
-        self._deaf()
+        self._stop_listening()
         if self._display is not None:
             self._display.close()
 
@@ -79,7 +79,7 @@ class Conductor:
         self._keyboard = Keyboard(self._on_keys, raw=self._display is not None and self._display.live)
         self._keyboard.__enter__()
 
-    def _deaf(self) -> None:
+    def _stop_listening(self) -> None:
         if self._keyboard is not None:
             self._keyboard.close()
             self._keyboard = None
@@ -95,7 +95,7 @@ class Conductor:
         for line in self._line.feed(keys):
             if line.startswith("/"):
                 self.commands.append(line)
-                self._display.say(f"{line}: when this is done")
+                self._display.say(f"{line}: after this answer")
             else:
                 self._run.send(line)
                 self._display.say(f"sent: {line}")
@@ -116,7 +116,7 @@ class Conductor:
             self._decision = None
             self._display.ask(None)
             if not listening:
-                self._deaf()
+                self._stop_listening()
         if key == "a":
             self._always.add(call.name)
         return True if key in ("y", "a") else None if key == "l" else False

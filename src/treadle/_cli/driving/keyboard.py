@@ -1,4 +1,4 @@
-"""What is typed while a run works: keys from the terminal as they come, and the line they make."""
+"""What is typed while a run works: the keys, and the line they make."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
 
 
 class LineBuffer:
-    """Keys in, lines out. Arrow keys and the like are ignored: this is a line to send, not an editor."""
+    """Turns keys into lines. Cursor keys are ignored: there is no editing but deleting."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -42,19 +42,19 @@ class LineBuffer:
 
 
 class Keyboard:
-    """Within `with`, everything typed goes to `on_keys` on the running event loop. Ctrl-C stays what it is.
+    """Within `with`, `on_keys` is called on the running event loop with everything typed. Ctrl-C still sends SIGINT.
 
-    `raw` takes keys one by one and shows nothing itself; otherwise the terminal shows them and hands over whole lines.
+    With `raw` each key is passed on at once and not echoed; otherwise the terminal echoes keys and passes on lines.
     """
 
     def __init__(self, on_keys: Callable[[str], None], *, raw: bool) -> None:
         self._on_keys = on_keys
         self._raw = raw
-        self._leave: Callable[[], None] | None = None
+        self._restore: Callable[[], None] | None = None
 
     def __enter__(self) -> Keyboard:
         loop = asyncio.get_running_loop()
-        self._leave = (
+        self._restore = (
             _listen_windows(loop, self._on_keys)
             if sys.platform == "win32"
             else _listen_unix(loop, self._on_keys, self._raw)
@@ -67,9 +67,9 @@ class Keyboard:
         self.close()
 
     def close(self) -> None:
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
+        if self._restore is not None:
+            self._restore()
+            self._restore = None
 
 
 def _listen_unix(loop: asyncio.AbstractEventLoop, on_keys: Callable[[str], None], raw: bool) -> Callable[[], None]:
@@ -82,29 +82,29 @@ def _listen_unix(loop: asyncio.AbstractEventLoop, on_keys: Callable[[str], None]
 
     def read() -> None:
         data = os.read(fd, 4096)
-        if not data:  # the terminal is gone
+        if not data:  # the terminal was closed
             loop.remove_reader(fd)
         elif keys := decoder.decode(data):
             on_keys(keys)
 
-    def leave() -> None:
+    def restore() -> None:
         loop.remove_reader(fd)
         termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
     if raw:
         tty.setcbreak(fd, termios.TCSADRAIN)
     loop.add_reader(fd, read)
-    return leave
+    return restore
 
 
 def _listen_windows(loop: asyncio.AbstractEventLoop, on_keys: Callable[[str], None]) -> Callable[[], None]:
     import msvcrt
 
     console: Any = msvcrt  # its functions exist on Windows only
-    left = threading.Event()
+    stopped = threading.Event()
 
     def poll() -> None:
-        while not left.is_set():
+        while not stopped.is_set():
             if console.kbhit():
                 key = console.getwch()
                 if key in "\x00\xe0":  # the first half of a function key
@@ -115,4 +115,4 @@ def _listen_windows(loop: asyncio.AbstractEventLoop, on_keys: Callable[[str], No
                 time.sleep(0.03)
 
     threading.Thread(target=poll, name="treadle-keys", daemon=True).start()
-    return left.set
+    return stopped.set

@@ -1,4 +1,4 @@
-"""Before and after a run at the terminal: the model is loaded, everything is closed, the outcome is explained."""
+"""Before and after a run at the terminal: load the model, close everything, print the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`runs blame`: every byte of a request, the component and the records that put it there, and what it cost."""
+"""`runs blame`: which component and which records each byte of a request came from, and what it cost."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ async def blame_run(args: argparse.Namespace, journal: Journal) -> int:
             sys.stdout.write(msgspec.json.encode(segment).decode() + "\n")
         return 0
     print(
-        f"run {run_id[:8]}, the request of record {seq}: {segments[-1].end if segments else 0} bytes, {_tokens(segments)} tokens\n"
+        f"run {run_id[:8]}, the request of record {seq}: "
+        f"{segments[-1].end if segments else 0} bytes, {_tokens(segments)} tokens\n"
     )
     if args.text:
         for segment in segments:
-            print(
-                f"--- {segment.component} {_records(segment)}, {segment.end - segment.start} bytes, {segment.tokens:.0f} tokens"
-            )
+            size = segment.end - segment.start
+            print(f"--- {segment.component} {_records(segment)}, {size} bytes, {segment.tokens:.0f} tokens")
             print(clean(segment.text))
         return 0
     rows = [
@@ -48,13 +48,15 @@ def _request_of(records: Sequence[Record], step: int | None) -> int:
     loop = [
         (r.event.iteration, r.seq) for r in records if isinstance(r.event, ThinkStarted) and r.event.component == "loop"
     ]
-    found = [seq for iteration, seq in loop if step is None or iteration == step]
-    if not found:
+    requests = [seq for iteration, seq in loop if step is None or iteration == step]
+    if not requests:
         steps = ", ".join(str(iteration) for iteration, _ in loop) or "none"
         raise ConfigError(
-            "the run sent no request yet" if step is None else f"the run has no step {step}; its steps are: {steps}"
+            "the run has not sent a request yet"
+            if step is None
+            else f"the run has no step {step}; its steps are: {steps}"
         )
-    return found[-1]
+    return requests[-1]
 
 
 def _totals(segments: Sequence[Segment]) -> list[list[str]]:
@@ -62,9 +64,9 @@ def _totals(segments: Sequence[Segment]) -> list[list[str]]:
     for segment in segments:
         by_component[segment.component] = by_component.get(segment.component, 0.0) + segment.tokens
     size = {name: sum(s.end - s.start for s in segments if s.component == name) for name in by_component}
-    whole = sum(size.values()) or 1
+    total = sum(size.values()) or 1
     ordered = sorted(by_component.items(), key=lambda item: -size[item[0]])
-    return [[name, f"{tokens:.0f}", f"{100 * size[name] / whole:.0f} %"] for name, tokens in ordered]
+    return [[name, f"{tokens:.0f}", f"{100 * size[name] / total:.0f} %"] for name, tokens in ordered]
 
 
 def _tokens(segments: Sequence[Segment]) -> str:

@@ -1,4 +1,4 @@
-"""`treadle runs`: everything about runs that are recorded."""
+"""`treadle runs`: recorded runs."""
 
 from __future__ import annotations
 
@@ -9,67 +9,77 @@ from typing import Any
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import add_agent_options, add_journal_option, add_output_options
 
-RUN_HELP = "the id of a run or the beginning of it; 'last' for the newest"
+RUN_HELP = "the id of a run or its first characters; 'last' for the newest"
 
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "runs",
-        description="Recorded runs: list, look into, go on with, compare, carry around.",
+        description="Recorded runs: list, show, resume, replay, fork, export and delete them.",
         epilog=exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(runs_parser=parser)
     add_journal_option(parser)
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION")
-    _register_looking(actions)
-    _register_going_on(actions)
-    _register_keeping(actions)
+    _register_reading(actions)
+    _register_resuming(actions)
+    _register_storing(actions)
     for action in actions.choices.values():
-        # After the action, too; there it must not undo what was given before it.
+        # Allowed after the action too; its default there must not replace a value given before the action.
         action.add_argument("--journal", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
-def _register_looking(actions: Any) -> None:
-    action = _action(actions, "list", "show:list_runs", "the newest runs")
+def _register_reading(actions: Any) -> None:
+    action = _action(actions, "list", "show:list_runs", "list the newest runs")
     action.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="how many (20)")
-    action.add_argument("--status", choices=("running", "paused", "finished"), help="only those")
-    action.add_argument("--all", action="store_true", help="runs of sub-agents, too")
-    action.add_argument("--ids", action="store_true", help="ids only")
+    action.add_argument("--status", choices=("running", "paused", "finished"), help="only runs with this status")
+    action.add_argument("--all", action="store_true", help="also runs of sub-agents")
+    action.add_argument("--ids", action="store_true", help="only their ids")
     action.add_argument("--json", action="store_true", help="as JSON lines")
-    action = _action(actions, "show", "show:show_run", "one run: question, steps, answer, cost")
+    action = _action(actions, "show", "show:show_run", "show a run: question, steps, answer, cost")
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("--records", action="store_true", help="list its records")
     action.add_argument("--json", action="store_true", help="print its records as JSON lines")
-    action = _action(actions, "watch", "watch:watch_run", "follow a run of another process while it works")
-    action.add_argument("run", nargs="?", default="", help=f"{RUN_HELP}; the newest that is under way if not given")
+    action = _action(actions, "watch", "watch:watch_run", "follow a run that another process drives")
+    action.add_argument("run", nargs="?", default="", help=f"{RUN_HELP} (default: the newest in progress)")
     add_output_options(action)
-    action = _action(actions, "blame", "blame:blame_run", "where each byte of a request came from, and what it cost")
-    action.add_argument("run", help=RUN_HELP)
-    action.add_argument("--at", type=int, metavar="N", help="the request of step N (the last one if not given)")
-    action.add_argument(
-        "--record", type=int, metavar="SEQ", help="the request that record SEQ sent, also one of a planner or the like"
+    action = _action(
+        actions, "blame", "blame:blame_run", "show where each byte of a request came from, and what it cost"
     )
-    action.add_argument("--text", action="store_true", help="print the whole text, not its beginning")
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("--at", type=int, metavar="N", help="the request of step N (default: the last one)")
+    action.add_argument(
+        "--record",
+        type=int,
+        metavar="SEQ",
+        help="the request that record SEQ sent, for requests outside the steps, such as the planner's",
+    )
+    action.add_argument("--text", action="store_true", help="print the complete text")
     action.add_argument("--json", action="store_true", help="as JSON lines")
 
 
-def _register_going_on(actions: Any) -> None:
-    action = _action(actions, "resume", "resume:resume_run", "go on with a run that was paused, interrupted or killed")
+def _register_resuming(actions: Any) -> None:
+    action = _action(actions, "resume", "resume:resume_run", "resume a run that was paused, interrupted or killed")
     action.add_argument("run", help=RUN_HELP)
     action.add_argument(
-        "--approve", action="append", metavar="CALL", help="allow this waiting call ('all' for every one)"
+        "--approve", action="append", metavar="CALL", help="allow this waiting call ('all' for every call)"
     )
     action.add_argument(
-        "--deny", nargs="?", const="all", action="append", metavar="CALL", help="refuse the waiting calls, or this one"
+        "--deny",
+        nargs="?",
+        const="all",
+        action="append",
+        metavar="CALL",
+        help="refuse this waiting call (without CALL: every call)",
     )
-    action.add_argument("--say", metavar="TEXT", help="tell it something before it goes on")
+    action.add_argument("--say", metavar="TEXT", help="a message to the run before it is resumed")
     add_agent_options(action)
     add_output_options(action)
-    action = _action(actions, "send", "inbox:send_message", "say something to a run that another process drives")
+    action = _action(actions, "send", "inbox:send_message", "send a message to a run that another process drives")
     action.add_argument("run", help=RUN_HELP)
-    action.add_argument("text", help="what to say; it is read after the current step")
-    action = _action(actions, "cancel", "inbox:cancel_run", "stop a run that another process drives")
+    action.add_argument("text", help="the message; the run reads it after its current step")
+    action = _action(actions, "cancel", "inbox:cancel_run", "cancel a run that another process drives")
     action.add_argument("run", help=RUN_HELP)
     action = _action(
         actions,
@@ -82,27 +92,27 @@ def _register_going_on(actions: Any) -> None:
     action.add_argument(
         "--speed", type=float, default=0.0, metavar="X", help="with --play: X times as fast as it was; 0 for at once"
     )
-    action = _action(actions, "fork", "resume:fork_run", "copy a run up to a step, to go on differently")
+    action = _action(actions, "fork", "resume:fork_run", "copy a run up to a step, to continue it differently")
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("--at", type=int, required=True, metavar="N", help="step N is the first that is not copied")
-    action.add_argument("--go", action="store_true", help="go on with the copy at once")
-    action.add_argument("--say", metavar="TEXT", help="with --go: tell it something first")
+    action.add_argument("--go", action="store_true", help="resume the copy at once")
+    action.add_argument("--say", metavar="TEXT", help="with --go: a message to the copy first")
     action.set_defaults(approve=None, deny=None)
     add_agent_options(action)
     add_output_options(action)
 
 
-def _register_keeping(actions: Any) -> None:
-    action = _action(actions, "export", "storage:export_to_file", "a run as a file, or as a regression test")
+def _register_storing(actions: Any) -> None:
+    action = _action(actions, "export", "storage:export_to_file", "write a run to a file, or as a regression test")
     action.add_argument("run", help=RUN_HELP)
-    action.add_argument("-o", "--output", metavar="FILE", help="where to (stdout, or test_run_ID.py)")
+    action.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: stdout, or test_run_ID.py)")
     action.add_argument(
         "--pytest", action="store_true", help="write a test that renders every request again and compares the bytes"
     )
-    action.add_argument("--salvage", action="store_true", help="of a damaged run, as much as is intact")
-    action = _action(actions, "import", "storage:import_files", "read exported runs")
+    action.add_argument("--salvage", action="store_true", help="export the intact part of a damaged run")
+    action = _action(actions, "import", "storage:import_files", "add exported runs to the journal")
     action.add_argument("files", nargs="+", metavar="FILE", help="exported runs; '-' for stdin")
-    action = _action(actions, "delete", "storage:delete_runs", "delete runs, with their sub-agents' runs")
+    action = _action(actions, "delete", "storage:delete_runs", "delete runs, and those of their sub-agents")
     action.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     action = _action(actions, "gc", "storage:collect_garbage", "delete old finished runs")
     action.add_argument("--older-than", default="30d", metavar="SPAN", help="such as 12h, 30d, 4w (30d)")
@@ -137,7 +147,7 @@ async def _act(args: argparse.Namespace) -> int:
     module, _, function = args.handler.partition(":")
     journal = journal_from(args)
     if journal is None:
-        raise ConfigError("without a journal there are no runs: leave --journal away, or name a file")
+        raise ConfigError("there are no recorded runs without a journal: omit --journal none, or give a file")
     try:
         return await getattr(import_module(f"treadle._cli.runs.{module}"), function)(args, journal)
     finally:

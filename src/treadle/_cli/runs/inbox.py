@@ -14,19 +14,19 @@ from treadle._types.state import fold
 async def send_message(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await _unfinished(journal, args.run)
     await journal.put(InboxItem(fresh_id(), run_id, "message", {"text": args.text}))
-    print(f"left for run {run_id[:8]}: it is read after its current step")
+    print(f"sent to run {run_id[:8]}, which reads it after its current step")
     return 0
 
 
 async def cancel_run(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await _unfinished(journal, args.run)
     await journal.put(InboxItem(fresh_id(), run_id, "cancel"))
-    print(f"run {run_id[:8]} stops after its current step")
+    print(f"run {run_id[:8]} will stop after its current step")
     return 0
 
 
 async def _unfinished(journal: Journal, typed: str) -> str:
     run_id = await find_run(journal, typed)
     if (finished := fold(await journal.load(run_id)).finished) is not None:
-        raise ConfigError(f"run {run_id[:8]} has ended ({finished.stop_reason}): nobody reads what is left for it")
+        raise ConfigError(f"run {run_id[:8]} has ended ({finished.stop_reason}) and reads no more messages")
     return run_id

@@ -1,4 +1,4 @@
-"""`runs resume`, `replay` and `fork`: a run gone on with, looked at again, or taken another way."""
+"""`runs resume` and `runs fork`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
-from treadle._cli.setup.user_config import UserFile
+from treadle._cli.setup.user_config import UserConfig
 from treadle._flows.replay import fork
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
@@ -26,17 +26,15 @@ from treadle._types.state import fold
 
 async def resume_run(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await find_run(journal, args.run)
-    return await go_on(args, journal, run_id)
+    return await resume(args, journal, run_id)
 
 
-async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
+async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
     records = await journal.load(run_id)
     if records[0].parent:
-        raise ConfigError(
-            f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent}, and it goes on with it"
-        )
+        raise ConfigError(f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent} instead")
     launch = relaunch(args, records)
-    # A script goes on where it was; one that is named now begins at its beginning.
+    # A scripted model continues where it was; one that is given now starts at its first reply.
     used = 0 if args.model else sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
@@ -45,7 +43,7 @@ async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
     )
     try:
         await load_model(agent)
-        run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserFile()))
+        run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserConfig()))
         display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)
         result = await conductor.drive(agent, run, display, say=args.say or "")
     finally:
@@ -55,10 +53,10 @@ async def go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
 
 
 def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
-    """How to build the run's agent again: as it was started here, with what is named now in its place."""
+    """How to build the run's agent again: as it was started, changed by the options given now."""
     launch = launch_of(records)
     if launch is None:
-        return _named_again(args, records)
+        return _launch_from_options(args, records)
     changes = {name: getattr(args, name) for name in ("preset", "system", "plan") if getattr(args, name)}
     if args.model or args.file:
         now, _ = launch_from(args)
@@ -66,25 +64,25 @@ def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
     if args.tools:
         changes |= {"tools": tuple(args.tools), "folder": str(Path.cwd())}
     elif REDACTED in launch.tools:
-        raise ConfigError("a tool of this run was given a secret, which is not kept: name its tools again with --tools")
+        raise ConfigError(
+            "a tool of this run had a secret as a parameter, which is not recorded: give its tools again with --tools"
+        )
     if args.ask:
         changes["ask"] = tuple(args.ask)
     return msgspec.structs.replace(launch, **changes)
 
 
-def _named_again(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
-    """A run that was started elsewhere or by a program: harmless tools are found by name, the others must be named."""
+def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
+    """For a run that was not started by this user here: only the default tools are found by name."""
     started = records[0].event
-    wanted = [tool.name for tool in started.tools] if isinstance(started, RunStarted) else []
+    tools = [tool.name for tool in started.tools] if isinstance(started, RunStarted) else []
     steps = any(isinstance(record.event, StepStarted) for record in records)
-    if not args.file and (steps or not (args.tools or set(wanted) <= set(toolbox.DEFAULT))):
+    if not args.file and (steps or not (args.tools or set(tools) <= set(toolbox.DEFAULT_TOOLS))):
         needed = (
-            "the document it came from with -f"
-            if steps
-            else f"its tools ({', '.join(wanted)}) with --tools, its model with --model"
+            "its document with -f" if steps else f"its tools ({', '.join(tools)}) with --tools, its model with --model"
         )
-        raise ConfigError(f"how this run was started is not known here: name {needed}")
-    args.tools = args.tools or wanted or ["none"]
+        raise ConfigError(f"this run was not started here, so its agent is not known: give {needed}")
+    args.tools = args.tools or tools or ["none"]
     return launch_from(args)[0]
 
 
@@ -95,7 +93,9 @@ def _decisions(args: argparse.Namespace, records: Sequence[Record]) -> dict[str,
     for allow, named in ((True, args.approve or ()), (False, args.deny or ())):
         for call_id in named:
             if call_id != "all" and call_id not in waiting:
-                raise ConfigError(f"no call {call_id!r} waits in this run; waiting: {', '.join(waiting) or 'none'}")
+                raise ConfigError(
+                    f"no call {call_id!r} waits for approval; waiting calls: {', '.join(waiting) or 'none'}"
+                )
             decided |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
     return decided
 
@@ -105,14 +105,14 @@ async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
     new_id = await fork_of(journal, run_id, args.at)
     if args.go:
         print(f"fork of {run_id[:8]} before step {args.at}: {new_id[:8]}", file=sys.stderr)
-        return await go_on(args, journal, new_id)
+        return await resume(args, journal, new_id)
     print(new_id)
-    print(f"go on with it: treadle runs resume {new_id[:8]}", file=sys.stderr)
+    print(f"resume it with: treadle runs resume {new_id[:8]}", file=sys.stderr)
     return 0
 
 
 async def fork_of(journal: Journal, run_id: str, at: int) -> str:
-    """A copy of the run up to step `at`, with a launch note of its own: the seal is bound to one run."""
+    """A copy of the run up to step `at`, with a launch note of its own, since a signature is valid for one run only."""
     new_id = await fork(journal, run_id, at)
     launch = launch_of(await journal.load(run_id))
     if launch is not None:

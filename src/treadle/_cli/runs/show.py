@@ -38,7 +38,7 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         print("".join(f"{info.run_id}\n" for info in infos), end="")
         return 0
     if not infos:
-        print("no runs" + (f" that are {args.status}" if args.status else "") + '; treadle run "question" makes one')
+        print(f"no {args.status} runs" if args.status else 'no runs yet: start one with treadle run "question"')
         return 0
     width = 8 if not args.all else max(len(info.run_id) for info in infos)
     rows = [
@@ -73,12 +73,9 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         "when": f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(state.created))} ({ago(state.created)})",
         "agent": f"{state.started.agent if state.started else '?'} on {state.model}, dialect {state.dialect}",
         "tools": ", ".join(tool.name for tool in state.tools) or "none",
-        "ended": result.stop_reason
-        if state.finished
-        else "paused"
-        if state.paused
-        else "not ended: treadle runs resume goes on with it",
-        "spent": f"{plural(result.iterations or len(state.dag.steps), 'step')}, {seconds(result.elapsed)}, {spent(result.usage)}",
+        "status": _status(state, result),
+        "cost": f"{plural(result.iterations or len(state.dag.steps), 'step')}, {seconds(result.elapsed)}, "
+        f"{spent(result.usage)}",
     }
     if state.finished is not None and state.finished.error:
         facts["error"] = state.finished.error
@@ -106,20 +103,26 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         print(f"\nanswer\n{_indented(result.answer)}")
 
 
+def _status(state: RunState, result: RunResult) -> str:
+    if state.finished:
+        return result.stop_reason
+    return "paused" if state.paused else "unfinished: resume it with treadle runs resume"
+
+
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in clean(text).split("\n"))
 
 
 def summary(record: Record) -> str:
-    """What one record says, in a line."""
+    """A record in one line."""
     event: Event = record.event
     match event:
         case ThinkStarted():
             return f"{event.component}, step {event.iteration}"
         case ThinkDone():
             calls = ", ".join(f"{call.name}({arguments(call.args, 60)})" for call in event.message.calls)
-            said = calls or event.problem or event.answer or event.message.text
-            return f"{event.component}: {one_line(said, 200)} [{spent(event.usage)}]"
+            text = calls or event.problem or event.answer or event.message.text
+            return f"{event.component}: {one_line(text, 200)} [{spent(event.usage)}]"
         case ThinkFailed():
             return one_line(event.error, 200)
         case ToolStarted():

@@ -39,7 +39,7 @@ def _write_test(path: Path, run_id: str, data: bytes) -> int:
     from treadle._cli.runs.pytest_export import regression_test
 
     if path.suffix != ".py":
-        raise ConfigError(f"a test is a Python file: name it {path.with_suffix('.py')}")
+        raise ConfigError(f"--output {path}: a test must be a Python file, such as {path.with_suffix('.py')}")
     log = path.with_suffix(".jsonl")
     log.write_bytes(data)
     path.write_text(regression_test(run_id, log.name), "utf-8")

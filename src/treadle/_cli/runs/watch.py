@@ -1,4 +1,4 @@
-"""`runs watch`: a run of another process, followed through the journal."""
+"""`runs watch`: follow a run of another process through the journal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from treadle._journal import Journal
 from treadle._types.errors import RunNotFoundError
 from treadle._types.state import RunState
 
-EVERY = 0.2
+POLL_SECONDS = 0.2
 
 
 async def watch_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run) if args.run else await _under_way(journal)
+    run_id = await find_run(journal, args.run) if args.run else await _newest_in_progress(journal)
     display = open_display(run_id, json=args.json, quiet=args.quiet)
     try:
         state = await _follow(journal, run_id, display)
@@ -29,7 +29,7 @@ async def watch_run(args: argparse.Namespace, journal: Journal) -> int:
         display.close()
 
 
-async def _under_way(journal: Journal) -> str:
+async def _newest_in_progress(journal: Journal) -> str:
     running = await journal.list(limit=1, status="running", parent="")
     if not running:
         raise RunNotFoundError("no run is in progress: name one to see how it went")
@@ -37,7 +37,7 @@ async def _under_way(journal: Journal) -> str:
 
 
 async def _follow(journal: Journal, run_id: str, display: Display) -> RunState:
-    """Show records until the run has ended or waits for a person, those of its sub-agents as they appear."""
+    """Show the records of the run and its sub-agents until the run has ended or waits for approval."""
     state = RunState()
     seen: dict[str, int] = {run_id: -1}
     while True:
@@ -51,4 +51,4 @@ async def _follow(journal: Journal, run_id: str, display: Display) -> RunState:
                 seen[child.run_id] = record.seq
         if state.finished is not None or state.paused is not None:
             return state
-        await asyncio.sleep(EVERY)
+        await asyncio.sleep(POLL_SECONDS)

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 OK, FAILED, USAGE, STOPPED, PAUSED, CANCELLED = 0, 1, 2, 3, 4, 130
 
 HELP = """exit codes:
-  0    an answer (or the command did its work)
-  1    an error: the model or the journal failed, or the answer is marked as not successful
-  2    bad usage or input: a flag, a file, a name, a missing key or package
+  0    an answer (or the command succeeded)
+  1    an error: the model or the journal failed, or the answer is marked as unsuccessful
+  2    bad usage or input: an option, a file, a name, a missing key or package
   3    stopped before an answer: limit, budget, or stuck
-  4    paused: a tool waits for approval
+  4    paused: a tool call waits for approval
   130  cancelled with Ctrl-C"""
 
 _BY_REASON = {
@@ -32,7 +32,7 @@ def code_of(result: RunResult) -> int:
 
 
 def code_for(error: Exception) -> int:
-    """The code of an error that left a command."""
+    """The exit code for an error that ended a command."""
     from treadle._types.errors import ConfigError, LimitError, RunNotFoundError
 
     if isinstance(error, LimitError):

@@ -1,7 +1,7 @@
-"""How a run is started at the terminal: enough to build the same agent again when the run is gone on with.
+"""How a run is started at the terminal: what is needed to build the same agent again when the run is resumed.
 
-It is kept in the run's own log, sealed with a key of this user. A log that came from elsewhere must not be able to say which
-code is imported or which folder is opened here: without the seal, the user names model and tools again.
+It is recorded in the run's own log, signed with a key of this user. A log from elsewhere must not decide which code is
+imported or which folder is opened here: without a valid signature, the user names the model and tools again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._cli.setup import toolbox
-from treadle._cli.setup.user_config import UserFile, read_user_file
+from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._flows.agent import Agent
@@ -35,10 +35,10 @@ from treadle._types.paths import state_folder
 
 COMPONENT = "launch"
 REDACTED = "[redacted]"
-_SECRET = re.compile(r"(?i)\w*(?:key|token|secret|passw\w*|pwd)\s*=|://[^/\s@]*:[^/\s@]*@")
-"""A parameter that holds a secret by its name, or an address with a password in it."""
+_SECRET_PARAMETER = re.compile(r"(?i)\w*(?:key|token|secret|passw\w*|pwd)\s*=|://[^/\s@]*:[^/\s@]*@")
+"""A parameter whose name suggests a secret, or a URL that contains a password."""
 AGENT = "terminal"
-"""What agents of the terminal are called in the log."""
+"""The name of the terminal's agents in the log."""
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -46,7 +46,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     preset: str = ""
     tools: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
-    """Tools that need approval, beside those that say so themselves."""
+    """Tools that need approval, besides those that ask for it themselves."""
     file: str = ""
     system: str = ""
     plan: bool = False
@@ -55,11 +55,11 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 
 def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
-    """What the flags and the user's file say; the choice is None when a file describes the agent and names its model."""
-    user = read_user_file()
+    """The launch that options and user config describe. The choice is None when a document names the model."""
+    user = read_user_config()
     file = str(Path(args.file).expanduser().resolve()) if args.file else ""
     choice = choose(args.model, user.model) if args.model or not file else None
-    tools = tuple(args.tools or ()) or (() if file else user.tools or toolbox.DEFAULT)
+    tools = tuple(args.tools or ()) or (() if file else user.tools or toolbox.DEFAULT_TOOLS)
     launch = Launch(
         model=_absolute(choice.spec) if choice else "",
         preset=args.preset or ("" if file else user.preset),
@@ -75,12 +75,12 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
 
 
 def _absolute(spec: str) -> str:
-    """A script is found again from another folder."""
+    """With an absolute path, so that a script is found from another folder too."""
     kind, _, path = spec.partition(":")
     return f"{kind}:{Path(path).expanduser().resolve()}" if kind == "scripted" else spec
 
 
-def settings_from(args: argparse.Namespace, user: UserFile) -> dict[str, Any]:
+def settings_from(args: argparse.Namespace, user: UserConfig) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for pair in [f"{name}={msgspec.json.encode(value).decode()}" for name, value in user.settings.items()] + (
         args.set or []
@@ -94,9 +94,8 @@ def settings_from(args: argparse.Namespace, user: UserFile) -> dict[str, Any]:
     if args.max_cost is not None:
         _put(settings, ["budget", "cost"], args.max_cost)
     if "budget" in settings:
-        settings.setdefault(
-            "on_budget", "force_answer"
-        )  # at a terminal an answer from what is known is worth more than an error
+        # At a terminal an answer from what is known so far is worth more than an error.
+        settings.setdefault("on_budget", "force_answer")
     return settings
 
 
@@ -107,8 +106,8 @@ def _put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
 
 
 def journal_from(args: argparse.Namespace) -> Journal | None:
-    named = args.journal or read_user_file().journal
-    return None if named == "none" else open_journal(named or None)
+    location = args.journal or read_user_config().journal
+    return None if location == "none" else open_journal(location or None)
 
 
 def build_agent(
@@ -122,8 +121,10 @@ def build_agent(
     note: bool = True,
     model: Model | None = None,
 ) -> Agent:
-    """The agent a launch describes. `skip` replies of a scripted model were used up before; a `model` that is open already
-    is used as it is."""
+    """The agent a launch describes.
+
+    `skip` is the number of replies of a scripted model that were used before; `model` is one that is open already.
+    """
     plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
     if launch.plan:
         from treadle._plugins.thinking.planner import Planner
@@ -134,7 +135,7 @@ def build_agent(
     if launch.file:
         agent = _from_file(launch, model)
     else:
-        assert model is not None, "without a document a launch names its model"
+        assert model is not None, "a launch without a document has a model"
         tools = toolbox.find_tools(launch.tools, launch.folder)
         try:
             agent = Agent(
@@ -156,7 +157,7 @@ def build_agent(
 
 
 def _from_file(launch: Launch, model: Model | None) -> Agent:
-    """The agent a document describes, with the model, tools and settings of the command line in place of its own."""
+    """The agent a document describes, with the model, tools and settings of the command line instead of its own."""
     from treadle._config import load_agent
 
     agent = load_agent(launch.file, model=model)
@@ -174,7 +175,7 @@ def _with_policy(toolkit: Toolkit, ask: Sequence[str], yes: bool) -> Toolkit:
     return toolkit.approved("ask", ask) if ask else toolkit
 
 
-# ---- in the log
+# ---- in the run's log
 
 
 class LaunchNote(Plugin):
@@ -189,25 +190,25 @@ class LaunchNote(Plugin):
 
 
 def launch_note(run_id: str, launch: Launch) -> Noted:
-    tools = tuple(REDACTED if _SECRET.search(spec) else spec for spec in launch.tools)
+    tools = tuple(REDACTED if _SECRET_PARAMETER.search(spec) else spec for spec in launch.tools)
     launch = msgspec.structs.replace(launch, tools=tools)
-    return Noted(COMPONENT, {"launch": msgspec.to_builtins(launch), "seal": _seal(run_id, launch)})
+    return Noted(COMPONENT, {"launch": msgspec.to_builtins(launch), "seal": _signature(run_id, launch)})
 
 
 def launch_of(records: Sequence[Record]) -> Launch | None:
-    """How this user started the run here; None when nobody says so who can be believed."""
+    """How this user started the run here; None when the log has no note with a valid signature."""
     notes = [r.event.data for r in records if isinstance(r.event, Noted) and r.event.component == COMPONENT]
     for note in reversed(notes):
         try:
             launch = msgspec.convert(note.get("launch"), Launch)
         except msgspec.ValidationError:
             continue
-        if hmac.compare_digest(_seal(records[0].run, launch), str(note.get("seal", ""))):
+        if hmac.compare_digest(_signature(records[0].run, launch), str(note.get("seal", ""))):
             return launch
     return None
 
 
-def _seal(run_id: str, launch: Launch) -> str:
+def _signature(run_id: str, launch: Launch) -> str:
     return hmac.digest(
         _key(), run_id.encode() + b"\n" + msgspec.json.encode(launch, order="deterministic"), "sha256"
     ).hex()
@@ -221,7 +222,7 @@ def _key() -> bytes:
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(secrets.token_bytes(32))
         try:
-            os.link(fresh, path)  # whoever is first decides, also among processes that start at once
+            os.link(fresh, path)  # the first process to link it wins, also among several that start at once
         except OSError:
             if not path.exists():
                 fresh.replace(path)
@@ -229,6 +230,6 @@ def _key() -> bytes:
     return path.read_bytes()
 
 
-def say_choice(choice: Choice | None, *, quiet: bool = False) -> None:
+def print_choice(choice: Choice | None, *, quiet: bool = False) -> None:
     if choice is not None and not quiet:
         print(f"model: {choice.spec} ({choice.reason})", file=sys.stderr, flush=True)

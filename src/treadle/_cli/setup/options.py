@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code")
-"""Written out: asking `treadle._flows.presets` would import the engine."""
+"""A copy: importing `treadle._flows.presets` for the names would import the engine."""
 
 
 def add_agent_options(parser: argparse.ArgumentParser) -> None:
-    agent = parser.add_argument_group("the agent")
+    agent = parser.add_argument_group("agent")
     agent.add_argument(
         "-m",
         "--model",
@@ -23,13 +23,13 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
     )
-    agent.add_argument("-p", "--preset", choices=PRESETS, help="how it works: settings that belong together")
+    agent.add_argument("-p", "--preset", choices=PRESETS, help="a set of settings")
     agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")
     agent.add_argument("--system", metavar="TEXT", help="the system prompt")
-    agent.add_argument("--plan", action="store_true", help="make a plan first and keep it up to date")
+    agent.add_argument("--plan", action="store_true", help="make a plan first and update it while working")
     limits = parser.add_argument_group("limits and settings")
-    limits.add_argument("--max-cost", type=_positive, metavar="DOLLARS", help="stop before this much money is spent")
-    limits.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many steps")
+    limits.add_argument("--max-cost", type=_positive, metavar="DOLLARS", help="stop before more than this is spent")
+    limits.add_argument("--max-iterations", type=int, metavar="N", help="stop after N steps")
     limits.add_argument(
         "--set",
         action="append",
@@ -46,7 +46,7 @@ def add_journal_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal",
         metavar="PATH",
-        help="where runs are kept: a file, postgres://..., or 'none'; your own journal if not given",
+        help="where runs are recorded: a file, postgres://..., or 'none' (default: your own journal)",
     )
 
 
@@ -58,5 +58,5 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 def _positive(text: str) -> float:
     value = float(text)
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not an amount of money")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive amount")
     return value

@@ -18,12 +18,12 @@ from treadle._tools.function import tool
 from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError, ToolError
 
-DEFAULT = ("calculator", "datetime")
-"""What an agent at the terminal has when no tools are named: useful, quick, harmless, no network."""
-HERE = {"datetime": "Tell the date and the time, here or in a time zone"}
-"""Tools of the terminal itself, beside the built-in ones."""
-PARAMS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
-"""Without being told otherwise, files are those of the current folder, and they are only read."""
+DEFAULT_TOOLS = ("calculator", "datetime")
+"""The tools of an agent at the terminal when none are named: they are quick, need no network and change nothing."""
+TERMINAL_TOOLS = {"datetime": "Tell the date and the time, here or in a time zone"}
+"""Tools of the terminal program itself, with a line about each, besides the built-in ones."""
+DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
+"""Parameters of built-in tools when none are given: files are those of the current folder, read-only."""
 
 
 def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool = True) -> list[Any]:
@@ -31,21 +31,21 @@ def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool =
 
     A function that makes tools is called, unless the caller wants to do that itself, once for each run.
     """
-    found: list[Any] = []
+    tools: list[Any] = []
     for name, params in _parse(specs):
         if name == "none":
             continue
         if ":" in name:
             if params:
                 raise ConfigError(f"{name} takes no parameters: only built-in tools do")
-            loaded = _loaded(name, folder)
-            found += [*loaded[0]()] if call_factories and len(loaded) == 1 and makes_tools(loaded[0]) else loaded
-        elif name in HERE:
-            found.append(now.replace(name=name))
+            loaded = _load(name, folder)
+            tools += [*loaded[0]()] if call_factories and len(loaded) == 1 and makes_tools(loaded[0]) else loaded
+        elif name in TERMINAL_TOOLS:
+            tools.append(now.replace(name=name))
         else:
-            made = builtin(name, **{**PARAMS.get(name, {}), **params})
-            found += made if isinstance(made, list) else [made]
-    return found
+            tool_or_tools = builtin(name, **{**DEFAULT_PARAMETERS.get(name, {}), **params})
+            tools += tool_or_tools if isinstance(tool_or_tools, list) else [tool_or_tools]
+    return tools
 
 
 def _parse(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -56,7 +56,7 @@ def _parse(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
             if equals and ":" not in key:
                 if not parsed:
                     raise ConfigError(
-                        f"{part!r} stands before any tool: write the tool first, such as files,folder=docs"
+                        f"the parameter {part!r} comes before any tool: write the tool first, as in files,folder=docs"
                     )
                 parsed[-1][1][key.strip()] = value_of(value)
             else:
@@ -72,27 +72,27 @@ def value_of(text: str) -> Any:
         return text
 
 
-def _loaded(spec: str, folder: str) -> list[Any]:
-    where, _, name = spec.rpartition(":")
-    module = _module(where, folder)
+def _load(spec: str, folder: str) -> list[Any]:
+    location, _, name = spec.rpartition(":")
+    module = _import(location, folder)
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):
-            known = ", ".join(sorted(n for n, v in vars(module).items() if isinstance(v, (Tool, Toolkit))))
-            raise ConfigError(f"{where} has no {name!r}" + (f"; it has the tools: {known}" if known else ""))
+            names = ", ".join(sorted(n for n, v in vars(module).items() if isinstance(v, (Tool, Toolkit))))
+            raise ConfigError(f"{location} has no {name!r}" + (f"; its tools are: {names}" if names else ""))
         value = getattr(value, part)
     if isinstance(value, (list, tuple, Toolkit)):
         return [*cast(Sequence[Any], value)]
     return [value]
 
 
-def _module(where: str, folder: str) -> ModuleType:
+def _import(location: str, folder: str) -> ModuleType:
     root = Path(folder or ".").resolve()
-    if where.endswith(".py"):
-        path = root / Path(where).expanduser()
+    if location.endswith(".py"):
+        path = root / Path(location).expanduser()
         spec = spec_from_file_location(f"treadle_tools_{path.stem}", path)
         if spec is None or spec.loader is None or not path.is_file():
-            raise ConfigError(f"there is no file {path}: tools are named module:name or file.py:name")
+            raise ConfigError(f"there is no file {path}: write tools as module:name or file.py:name")
         module = module_from_spec(spec)
         sys.modules[spec.name] = module  # annotations of the tools are looked up there
         if str(path.parent) not in sys.path:  # like a script, it may import what lies beside it
@@ -102,9 +102,9 @@ def _module(where: str, folder: str) -> ModuleType:
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     try:
-        return import_module(where)
+        return import_module(location)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"cannot import {where!r} ({error}): tools are named module:name or file.py:name") from None
+        raise ConfigError(f"cannot import {location!r} ({error}): write tools as module:name or file.py:name") from None
 
 
 @tool(name="datetime", effect="idempotent")

@@ -1,4 +1,4 @@
-"""The user's own defaults: `config.toml` in the place this system has for it, or the file `$TREADLE_CONFIG` names."""
+"""The user's defaults: `config.toml` in the configuration folder of this system, or the file in `$TREADLE_CONFIG`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from treadle._types.errors import ConfigError
 
 
-class UserFile(Struct, frozen=True, forbid_unknown_fields=True):
+class UserConfig(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     preset: str = ""
     tools: tuple[str, ...] = ()
@@ -21,9 +21,9 @@ class UserFile(Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, object] = {}
 
 
-def user_file_path() -> Path:
-    if given := os.environ.get("TREADLE_CONFIG"):
-        return Path(given).expanduser()
+def user_config_path() -> Path:
+    if override := os.environ.get("TREADLE_CONFIG"):
+        return Path(override).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming"
     elif sys.platform == "darwin":
@@ -33,21 +33,21 @@ def user_file_path() -> Path:
     return Path(base) / "treadle" / "config.toml"
 
 
-def read_user_file() -> UserFile:
-    """What the file says; nothing when there is none."""
-    path = user_file_path()
+def read_user_config() -> UserConfig:
+    """The contents of the file; the defaults when there is none."""
+    path = user_config_path()
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         if os.environ.get("TREADLE_CONFIG"):
-            raise ConfigError(f"TREADLE_CONFIG names {path}, which is not there") from None
-        return UserFile()
+            raise ConfigError(f"TREADLE_CONFIG is {path}, but there is no such file") from None
+        return UserConfig()
     except OSError as error:
-        raise ConfigError(f"the config file {path} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
     import tomllib
 
     try:
-        return msgspec.convert(tomllib.loads(text), UserFile)
+        return msgspec.convert(tomllib.loads(text), UserConfig)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        known = ", ".join(UserFile.__struct_fields__)
-        raise ConfigError(f"the config file {path} cannot be used: {error}; it may have: {known}") from None
+        fields = ", ".join(UserConfig.__struct_fields__)
+        raise ConfigError(f"the config file {path} is invalid: {error}; expected fields: {fields}") from None

@@ -1,4 +1,4 @@
-"""The prefix check (L85): does each request extend the one before, byte for byte, unless the log declared a break?
+"""The prefix check: does each request extend the one before, byte for byte, unless the log declared a break?
 
 broken = prefix_breaks(model.requests, run.records)
 assert not broken, broken[0].describe()

@@ -1,0 +1,56 @@
+"""`open_journal`: which name opens which journal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from treadle._journal import open_journal
+from treadle._journal.memory import MemoryJournal
+from treadle._journal.postgres import PostgresJournal
+from treadle._journal.sqlite import SqliteJournal
+from treadle._types.paths import state_folder
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ("runs.db", "runs.db"),
+        (Path("some") / "runs.db", "some/runs.db"),
+        ("sqlite:///runs.db", "runs.db"),
+        ("sqlite:////var/lib/runs.db", "/var/lib/runs.db"),
+        ("sqlite:///C:/runs.db", "C:/runs.db"),
+    ],
+)
+def test_paths_and_sqlite_addresses(spec: str | Path, path: str):
+    journal = open_journal(spec)
+    assert isinstance(journal, SqliteJournal)
+    assert journal.path == Path(path)
+
+
+@pytest.mark.parametrize("spec", [None, "", "sqlite:", "sqlite:///"])
+def test_no_name_is_the_users_own_file(spec: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
+    journal = open_journal(spec)
+    assert isinstance(journal, SqliteJournal)
+    assert journal.path == tmp_path / "journal.db"
+
+
+def test_other_names():
+    for name in ("memory:", ":memory:"):
+        assert isinstance(open_journal(name), MemoryJournal)
+    for address in ("postgres://me@host/db", "postgresql://me@host/db"):
+        assert isinstance(open_journal(address), PostgresJournal)
+    journal = MemoryJournal()
+    assert open_journal(journal) is journal
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folder of XDG systems")
+def test_the_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.delenv("TREADLE_STATE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert state_folder() == tmp_path / "treadle"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert state_folder() == Path.home() / ".local" / "state" / "treadle"

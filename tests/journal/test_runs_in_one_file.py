@@ -1,0 +1,20 @@
+"""Whole runs in a SQLite journal: bytes on disk are linear in their steps, and a hundred runs share one file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.timeout(900)  # only guards against a test that hangs
+def test_bytes_are_linear_in_steps_and_a_hundred_runs_share_a_file():
+    script = ROOT / "benchmarks" / "journal_figures.py"
+    process = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    print(process.stdout)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "| 100 | 100 | 100 |" in process.stdout
