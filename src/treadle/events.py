@@ -1,7 +1,8 @@
 """What happens in a run, as typed values: every event, and the `Record` that places it in the log.
 
 >>> async for event in agent.stream("What time is it?"):
-...     if isinstance(event, ToolDone): print(event.name, event.content)
+...     if isinstance(event, ToolDone):
+...         print(event.name, event.content)
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def test_pages_of_other_sites_may_not_act():
         assert "access-control-allow-origin" not in read.headers
 
 
-def test_a_borrowed_name_is_refused():
+def test_another_host_name_is_refused():
     with serving(talker()) as client:
         assert client.ask("GET", "/api/runs", host="evil.example").status == 403
         assert client.ask("GET", "/api/runs", host="localhost:1").status == 200

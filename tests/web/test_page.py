@@ -122,7 +122,7 @@ def test_an_interrupt_while_it_works(stage: Stage, shoot: Shoot):
     shoot(stage.page, "interrupt-read")
 
 
-def test_an_unread_message_can_be_taken_back(stage: Stage):
+def test_an_unread_message_can_be_withdrawn(stage: Stage):
     stage.ask("Find a hotel near the station.")
     stage.see(".tool.running")
     stage.ask("Never mind this.")
@@ -215,7 +215,7 @@ def test_an_artifact_is_shown_and_its_script_does_not_run(stage: Stage, shoot: S
     stage.faults[:] = [fault for fault in stage.faults if "sandbox" not in fault]
 
 
-def test_the_plan_as_a_picture_that_goes_on(stage: Stage, shoot: Shoot):
+def test_the_plan_as_a_live_diagram(stage: Stage, shoot: Shoot):
     stage.page.get_by_label("planner").check()
     stage.ask("Compare Peru and Chile and write a report.")
     stage.count(".dag .box", 5)
@@ -261,7 +261,7 @@ def test_inspector_and_fork(stage: Stage, shoot: Shoot):
     stage.count(".conversation", 2)
 
 
-def test_a_conversation_goes_on_and_can_be_found_and_deleted(stage: Stage):
+def test_a_conversation_can_be_continued_found_and_deleted(stage: Stage):
     stage.ask("Where is Atlantis?")
     stage.finish()
     stage.ask("Draw a chart.")

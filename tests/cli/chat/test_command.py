@@ -114,7 +114,7 @@ def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
     assert questions == ["pasted 1\npasted 2", "first \nsecond"]
 
 
-def test_chat_goes_on_after_an_error(home: Path):
+def test_a_chat_continues_after_an_error(home: Path):
     model = script(home, {"error": "bad request", "status": 400}, "fine now")
     done = treadle(home, "chat", "-m", model, stdin="one\n/model nonsense\ntwo\n")
     assert done.code == 0

@@ -80,7 +80,7 @@ def test_json_and_dry_and_no_key_anywhere(
     report = json.loads(out.splitlines()[0])
     assert report["dialect"] == "schema"
     assert report["file"] is None
-    assert {found["ability"] for found in report["findings"]} >= {
+    assert {finding["ability"] for finding in report["findings"]} >= {
         "tool_call",
         "streaming",
         "usage",

@@ -42,7 +42,7 @@ def test_fork_goes_another_way(home: Path, inside: Inside):
     assert (done.code, "its steps are 1, 2, 3" in done.err) == (2, True)
 
 
-def test_approval_pauses_and_resume_goes_on(home: Path, inside: Inside):
+def test_approval_pauses_and_resume_continues(home: Path, inside: Inside):
     replies = (call("erase", path="a"), call("erase", path="b"), "both gone")
     paused = inside("run", "erase a and b", "-m", script(home, *replies), "-t", "mytools:erase")
     assert paused.code == 4

@@ -49,12 +49,12 @@ def test_the_ai_sdk(tmp_path: Path):
             timeout=60,
         )
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-    assert told["whole"] == answer
-    assert told["finish"] == "stop"
-    assert told["tokens"] > 0
-    assert told["streamedTokens"] > 0
-    assert "".join(told["pieces"]) == answer
-    assert len(told["pieces"]) > 2, "it did not stream"
-    assert told["refused"].startswith("404 ")
-    assert "expected one of: adder" in told["refused"]
+        output = json.loads(done.stdout)
+    assert output["whole"] == answer
+    assert output["finish"] == "stop"
+    assert output["tokens"] > 0
+    assert output["streamedTokens"] > 0
+    assert "".join(output["pieces"]) == answer
+    assert len(output["pieces"]) > 2, "it did not stream"
+    assert output["refused"].startswith("404 ")
+    assert "expected one of: adder" in output["refused"]

@@ -10,7 +10,7 @@ from treadle import Agent, ScriptedModel
 from treadle._journal import open_journal
 
 
-def test_a_conversation_goes_on_with_what_was_said_and_done():
+def test_a_conversation_knows_its_earlier_runs():
     model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "That is 4.60 euros."])
     with serving(Agent(model, tools=[add])) as client:
         first = client.post("/api/runs", {"question": "2+3 dollars?"}, 201)

@@ -24,7 +24,7 @@ def adder(**options: Any) -> tuple[ScriptedModel, Agent]:
     return model, Agent(model, tools=[add], **options)
 
 
-def test_a_whole_answer():
+def test_a_complete_answer():
     model, agent = adder()
     with serving({"adder": agent}) as client, sdk(client) as api:
         answer = api.chat.completions.create(

@@ -7,7 +7,7 @@ from server.serving import HTML, report, serving
 from treadle import Agent, ScriptedModel
 
 
-def test_artifacts_are_shown_as_nobodys_page():
+def test_artifacts_are_shown_in_a_sandbox():
     model = ScriptedModel([call("report"), "ok"])
     with serving(Agent(model, tools=[report])) as client:
         run = client.start()
@@ -46,7 +46,7 @@ def test_the_exact_request_of_any_step():
             shown = client.get(f"/api/runs/{run}/requests/{seq}")
             assert shown["verified"] is True
             assert len(shown["messages"]) == len(sent.messages)
-            assert [known["name"] for known in shown["tools"]] == [known.name for known in sent.tools]
+            assert [offered["name"] for offered in shown["tools"]] == [offered.name for offered in sent.tools]
         assert client.get(f"/api/runs/{run}/requests/{asked[1]}")["messages"][-1]["from"] == "tool:add"
         assert client.ask("GET", f"/api/runs/{run}/requests/0").status == 409
         assert client.ask("GET", f"/api/runs/{run}/requests/999").status == 404

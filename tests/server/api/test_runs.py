@@ -34,7 +34,7 @@ def test_start_look_list():
         assert client.get("/api/runs?status=paused")["runs"] == []
         agents = client.get("/api/agents")["agents"]
         assert [(agent["name"], agent["description"]) for agent in agents] == [("demo", ""), ("other", "the other one")]
-        assert [known["name"] for known in agents[0]["tools"]] == ["add", "echo", "report"]
+        assert [offered["name"] for offered in agents[0]["tools"]] == ["add", "echo", "report"]
 
 
 def test_settings_of_one_run_and_their_bounds():
@@ -92,8 +92,8 @@ def test_bad_input_at_the_start_is_told_at_once():
 def test_a_history_the_client_keeps():
     model = ScriptedModel(["fine"])
     with serving(Agent(model, tools=None)) as client:
-        said = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
-        client.wait(client.start("how are you?", history=said))
+        history = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+        client.wait(client.start("how are you?", history=history))
         assert user_texts(model.requests[0].messages) == ["hello", "how are you?"]
 
 
@@ -115,7 +115,7 @@ def test_a_message_can_be_recalled_until_it_is_read():
         assert client.ask("POST", "/api/runs/nothing/messages", {"text": "x"}).status == 404
 
 
-def test_cancel_leaves_a_whole_log():
+def test_cancel_leaves_a_complete_log():
     gate = Gate()
 
     @tool
@@ -222,7 +222,7 @@ def test_a_deleted_run_is_gone_and_a_working_one_is_not_deleted():
         assert client.ask("GET", f"/api/runs/{run}").status == 404
 
 
-def test_child_runs_can_be_looked_at_and_followed():
+def test_child_runs_can_be_read_and_followed():
     helper = Agent(ScriptedModel(["from the child"]), tools=None, name="helper")
     order = {"user_prompt": "do it", "reasoning": "r", "context": "c"}
     boss = Agent(ScriptedModel([call("helper", **order), "done"]), tools=[helper.as_tool()])

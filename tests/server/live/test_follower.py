@@ -14,7 +14,7 @@ from waiting import GUARD_SECONDS
 VARIES = ("elapsed", "iter_elapsed", "usage", "run_id")
 
 
-def told(events: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
+def stable(events: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
     """Events without what differs from run to run."""
     return [(e["id"], e["event"], {k: v for k, v in e["data"].items() if k not in VARIES}) for e in joined(events)]
 
@@ -53,7 +53,7 @@ TWO_TOOLS = [[call("add", a=2, b=3), call("echo", text="hi")], "The sum is 5."]
 def test_native_mode():
     script = [call("add", a=2, b=3), call("echo", text="hi"), "The sum is 5."]
     with serving(Agent(ScriptedModel(script), tools=[add, echo])) as client:
-        assert told(client.events(client.start("2+3?"))) == [
+        assert stable(client.events(client.start("2+3?"))) == [
             thinking("1", 1),
             thinking("2", 1, ""),
             started("3", 1, "call_1_0", "add", a=2, b=3),
@@ -70,7 +70,7 @@ def test_native_mode():
 
 def test_native_mode_side_by_side():
     with serving(Agent(ScriptedModel(TWO_TOOLS), tools=[add, echo])) as client:
-        events = told(client.events(client.start("2+3?")))
+        events = stable(client.events(client.start("2+3?")))
         both = {(data["status"], data["call_id"]) for _, _, data in events[2:6]}
         assert both == {(status, name) for status in ("start", "done") for name in ("call_1_0", "call_1_1")}
         assert events[:2] == [thinking("1", 1), thinking("2", 1, "")]
@@ -85,7 +85,7 @@ def test_json_mode_with_synthesis():
     ]
     model = ScriptedModel(script, abilities={"tool_call": False})
     with serving(Agent(model, tools=[add, echo], preset="two_phase", dialect="json")) as client:
-        assert told(client.events(client.start("2+3?"))) == [
+        assert stable(client.events(client.start("2+3?"))) == [
             thinking("1", 1),
             thinking("2", 1, "add them"),
             started("3", 1, "call_1_0", "add", a=2, b=3),
@@ -114,7 +114,7 @@ def test_dag_mode():
             return [(at, "step_progress", begun), (str(int(at) + 1), "step_progress", ended)]
 
         steps = [{"id": "a", "task": "find it"}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]
-        assert told(client.events(run)) == [
+        assert stable(client.events(run)) == [
             ("1", "phase", {"phase": "planning"}),
             ("4", "phase", {"phase": "plan", "round": 1, "steps": steps}),
             *step("5", "a", "find it"),
@@ -131,7 +131,7 @@ def test_tool_selection_is_a_phase():
     with serving(
         Agent(ScriptedModel(lambda r: script[0] if r.component == "selection" else "ok"), tools=tools)
     ) as client:
-        events = told(client.events(client.start()))
+        events = stable(client.events(client.start()))
         assert ("1", "phase", {"phase": "selecting_tools", "total_tools": 14}) in events
         assert [name for _, name, _ in events] == [
             "phase",
@@ -180,13 +180,13 @@ def test_an_interrupt_is_an_event_and_the_answer_waits_for_it():
         gate.wait_reached()
         message = client.post(f"/api/runs/{run}/messages", {"text": "and in euros?"}, 202)["id"]
         gate.open()
-        events = told(client.events(run))
+        events = stable(client.events(run))
         assert ("inject", {"type": "inject", "content": "and in euros?", "ids": [message]}) in [e[1:] for e in events]
         assert client.get(f"/api/runs/{run}")["answer"] == "first"
         assert user_texts(model.requests[1].messages)[-1] == "[USER INTERRUPT]\nand in euros?"
 
 
-def test_a_run_that_waits_for_approval_says_so_and_goes_on():
+def test_a_run_that_waits_for_approval_says_so_and_is_resumed():
     model = ScriptedModel([call("send_mail", to="ann", text="hi"), "Mail sent."])
     with serving(Agent(model, tools=[send_mail])) as client:
         run = client.start()
@@ -218,9 +218,9 @@ def test_a_client_that_drops_every_three_events_sees_each_once_live_and_finished
         run = client.start()
         live = drop_every(client, run, 3)
         client.wait(run)
-        whole = client.events(run)
+        complete = client.events(run)
         again = drop_every(client, run, 3)
-        assert joined(live) == joined(whole) == joined(again)
+        assert joined(live) == joined(complete) == joined(again)
         assert len({e["id"] for e in live}) == len(live), "an event came twice"
         assert len([e for e in live if e["data"].get("status") == "delta"]) > 5, "the text did not stream"
         assert (

@@ -71,7 +71,7 @@ def test_an_answer_cut_off_in_the_middle_is_begun_again_and_never_spliced(tmp_pa
         assert rest[-1]["data"]["answer"] == "Another answer altogether"
 
 
-def test_unfinished_runs_can_be_left_alone_and_taken_up_by_hand(tmp_path: Path):
+def test_unfinished_runs_can_be_left_and_resumed_later(tmp_path: Path):
     journal = str(tmp_path / "j.db")
     gate = Gate()
 

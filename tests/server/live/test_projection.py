@@ -283,7 +283,7 @@ def test_every_stored_event_is_shown_or_left_out_on_purpose():
 @pytest.mark.parametrize(
     "text", ["", "x", "-1", "1.", ".5", "1.2.3", "1.-2", "1 2", "9" * 30, "1." + "9" * 30, "²", "1.²"]
 )
-def test_ids_that_are_none_of_ours(text: str):
+def test_ids_that_are_not_ours(text: str):
     assert read_position(text) is None
 
 

@@ -57,14 +57,14 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._send(send))
-        gone = asyncio.ensure_future(_disconnected(receive))
+        disconnected = asyncio.ensure_future(_disconnected(receive))
         try:
-            await asyncio.wait([sending, gone], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([sending, disconnected], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            gone.cancel()
+            disconnected.cancel()
             sending.cancel()
             with suppress(asyncio.CancelledError):
-                await asyncio.wait([sending, gone])
+                await asyncio.wait([sending, disconnected])
             self.on_end()
         if not sending.cancelled():
             sending.result()

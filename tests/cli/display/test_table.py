@@ -1,0 +1,32 @@
+"""Tables that fit the terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle._cli.display.table import table
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+
+
+def test_columns_are_aligned():
+    lines = table(("NAME", "COUNT"), [["a", "1"], ["the longest", "100"]], stretch=0, right=(1,)).splitlines()
+    assert lines == ["NAME         COUNT", "-----------  -----", "a                1", "the longest    100"]
+
+
+def test_the_widest_column_is_cut():
+    lines = table(("ID", "TEXT"), [["1", "word " * 30]]).splitlines()
+    assert max(map(len, lines)) == 40
+    assert lines[2].endswith("…")
+
+
+def test_wide_characters_take_two_columns():
+    lines = table(("TEXT", "X"), [["日本日本日", "1"], ["abcdefghij", "2"], ["e\u0301", "3"]], stretch=0).splitlines()
+    assert lines[2:] == ["日本日本日  1", "abcdefghij  2", "e\u0301           3"]
+
+
+def test_a_cell_cannot_break_the_table():
+    assert "a b" in table(("X",), [["a\nb\x1b[2J"]])

@@ -1,0 +1,86 @@
+"""Records as items to display."""
+
+from __future__ import annotations
+
+from treadle import Usage
+from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
+
+ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
+
+
+def records(*events: ev.Event, run: str = "r") -> list[ev.Record]:
+    return [ev.Record(run, seq, 100.0 + seq, event) for seq, event in enumerate(events)]
+
+
+def items(timeline: Timeline, *events: ev.Event) -> list[Item]:
+    return [item for record in records(*events) for item in timeline.feed(record)]
+
+
+def test_a_thought_a_call_and_the_answer():
+    timeline = Timeline("r")
+    shown = items(
+        timeline,
+        ev.RunStarted("?"),
+        ev.ThinkStarted("loop", 1),
+        ev.ThinkDone("loop", 1, AssistantMessage(calls=(ADD,)), thought="I add.", usage=Usage(5, 2)),
+        ev.ToolStarted(ADD, 1),
+        ev.ToolDone("c1", "add", 1, "3", elapsed=0.5),
+        ev.AnswerStarted("loop"),
+        ev.AnswerDone("Three.", "loop"),
+    )
+    thought, card, answer = shown
+    assert thought == Line("thought", "I add.")
+    assert isinstance(card, Card)
+    assert (card.call, card.done and card.done.content) == (ADD, "3")
+    assert answer == Answer("Three.", "loop")
+    assert (timeline.iteration, timeline.usage.total_tokens) == (1, 7)
+
+
+def test_what_is_going_on():
+    timeline = Timeline("r")
+    for event, activity in (
+        (ev.ThinkStarted("planner", 1), "planning"),
+        (ev.ThinkStarted("loop", 1), "thinking"),
+        (ev.ToolStarted(ADD, 1), "working"),
+        (ev.AnswerStarted("synthesis"), "writing the answer"),
+    ):
+        items(timeline, event)
+        assert timeline.activity == activity
+    assert [card.call.name for card in timeline.running.values()] == ["add"]
+
+
+def test_of_json_only_the_text_is_shown_while_it_is_written():
+    timeline = Timeline("r")
+    items(timeline, ev.ThinkStarted("loop", 1), ev.TextStreamed("loop", 1, '{"thought": "a \\"quoted\\"\\nline", "ans'))
+    assert timeline.writing == 'a "quoted"\nline'
+    items(timeline, ev.Reset("loop", 1))
+    assert timeline.writing == ""
+    items(timeline, ev.TextStreamed("loop", 1, "plain text"))
+    assert timeline.writing == "plain text"
+
+
+def test_output_that_comes_before_its_call_has_an_id():
+    timeline = Timeline("r")
+    items(timeline, ev.ToolOutput("", "add", "early "), ev.ToolStarted(ADD, 1), ev.ToolOutput("c1", "add", "late"))
+    assert [card.output for card in timeline.running.values()] == ["early late"]
+
+
+def test_past_records_are_not_shown_again():
+    past = records(ev.RunStarted("?"), ev.ThinkDone("loop", 2, AssistantMessage("x"), thought="old", usage=Usage(5, 2)))
+    timeline = Timeline("r", past)
+    assert timeline.usage.total_tokens == 7
+    assert items(timeline, ev.Resumed("paused")) == [Line("divider", "resumed (paused)")]
+
+
+def test_children_are_indented():
+    timeline = Timeline("r")
+    child = [ev.RunStarted("sub-task", depth=1), ev.ThinkDone("loop", 1, AssistantMessage("x"), thought="below")]
+    shown = [item for record in records(*child, run="r.child") for item in timeline.feed(record)]
+    assert shown == [Line("thought", "below", depth=1)]
+
+
+def test_the_last_line():
+    assert ending("answer", 1, 0.5, "15 tokens", "0123456789") == "1 step · 500 ms · 15 tokens · run 01234567"
+    assert ending("limit", 2, 61, "15 tokens", "0123456789").startswith("limit · 2 steps · 1 min 1 s")
