@@ -147,7 +147,7 @@ PUBLIC = set(
     ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError GeminiModel
     Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError McpConnection McpTools
     MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel Plugin Prices Profile RepairPolicy
-    Reply RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunInfo RunNotFoundError RunResult
+    Reply RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunInfo RunNotFoundError RunResult PendingCall
     SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError StructuredResult TemporalSubmitter
     Tool ToolContext ToolError ToolParam ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError
     UnknownModelError Usage Variant blame builtin create_app evaluation_report fork load_agent load_tasks
