@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
+from treadle._engine.core.decisions import Answer
 from treadle._engine.core.hooks import Pause as Pause
 from treadle._engine.result import RunResult
 from treadle._tools.base import Tool, ToolOutcome
@@ -43,8 +44,9 @@ class Plugin:
         """Return the call, another one in its place, or an outcome (then nothing is executed)."""
         return call
 
-    async def on_approval(self, run: RunContext, call: ToolCall) -> bool | None:
-        """A call needs a person's approval: True allows it, False refuses it, None leaves it open."""
+    async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
+        """A call needs a person's approval: True allows it, False refuses it, None leaves it open; a mapping may also
+        change the arguments (`{"allow": True, "args": {...}}`) or allow the tool for this run (`"always": True`)."""
         return None
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.acting.call_context import CallContext
+from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
 from treadle._tools.base import Tool, ToolOutcome
@@ -62,12 +63,15 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
         return Admitted(call, tool)
     if tool.approval == "deny":
         return _refused(call, "it is not allowed here")
-    return await _approved(run, call) or Admitted(call, tool)
+    verdict = await _approved(run, call)
+    return verdict if isinstance(verdict, ToolOutcome) else Admitted(verdict, tool)
 
 
-async def _approved(run: Execution, call: ToolCall) -> ToolOutcome | None:
-    """None once a person has said yes; the refusal when the answer is no, or when asking failed."""
+async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
+    """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
+    if decision is None and call.name in run.state.always_allowed:
+        return call
     if decision is None and run.hooks.on_approval:
         await run.flush()
         try:
@@ -80,15 +84,15 @@ async def _approved(run: Execution, call: ToolCall) -> ToolOutcome | None:
     if decision is None:
         raise Pause(f"approval of {call.name}", (call,))
     if decision.allow:
-        return None
+        return call if decision.args is None else msgspec.structs.replace(call, args=decision.args, raw="")
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
     for hook in run.hooks.on_approval:
-        allow = await hook(run.context, call)
-        if allow is not None:
-            decision = Approved(call.id, allow is True)
+        answer = await hook(run.context, call)
+        if answer is not None:
+            decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
             await run.emit(decision)
             return decision
     return None
