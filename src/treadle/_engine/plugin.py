@@ -25,6 +25,9 @@ class Plugin:
     name = ""
     tools: tuple[Tool, ...] = ()
     """Tools of its own, which it may offer with `run.offer_tools`."""
+    advisory = False
+    """Its `before_tool` is advice to the model, not policy: a call without effects may start before it is asked, while
+    the reply is still being written (its result is dropped if the call is then refused)."""
     brings_tools = False
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
 

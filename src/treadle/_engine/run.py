@@ -137,7 +137,7 @@ class Run:
         by: str = "",
         note: str = "",
     ) -> None:
-        """Decide about a call that waits for approval; `Agent.resume` then goes on.
+        """Decide about a call that waits for approval; `Agent.resume` then continues the run.
 
         `args` take the place of the model's; `always` allows every later call of this tool in this run.
         """

@@ -155,7 +155,7 @@ class Agent:
                 yield record.event
 
     async def stream_records(self, question: Any, **options: Any) -> AsyncGenerator[Record, None]:
-        """Like `stream`, with each event's place in the log."""
+        """Like `stream`, as records: each event with its run and its number in the log."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
         run = self.start(question, **options)
         run.subscribe(records.put_nowait)

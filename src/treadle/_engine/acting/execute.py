@@ -3,6 +3,9 @@
 A call is admitted first: the plug-ins' policy, then a person's approval where the tool asks for one. What cannot
 decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
 started, run, and recorded as done; whatever ends it, its reservation is settled.
+
+Where nothing could refuse it (no policy, approval or budget), a call without effects may start while its reply is still
+being written; it is recorded when the reply is complete and asks for it, and leaves no trace otherwise.
 """
 
 from __future__ import annotations
@@ -183,12 +186,13 @@ def start_early(run: Execution, tool: Tool, call: ToolCall) -> tuple[asyncio.Tas
 
 
 def may_start_early(run: Execution, tool: Tool | None) -> bool:
-    """Nothing may stand between the call and its execution: no effect, no approval, no budget, no extras."""
+    """Nothing may stand between the call and its execution: no effect, policy, approval, budget or extras."""
     return (
         tool is not None
         and tool.effect == "pure"
         and tool.approval == "allow"
         and tool.concurrent
+        and not run.hooks.has_policy
         and not run.extras
         and not run.budget.bounded
     )

@@ -1,7 +1,7 @@
 """A run as this process drives it: the engine's private state.
 
 The caller holds a `Run`, plug-ins and tools get a `RunContext`; both are views of this object, and only the engine and
-the flows see it. Inside the engine, `run` is an `Execution`.
+what drives runs (flows, documents) see it. Inside the engine, `run` is an `Execution`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Execution:
     context: Any
     """The `RunContext` that plug-ins and tools get."""
     partial_answer: Callable[[Execution], str]
-    """What a run that is stopped half-way has to show; set by the driver."""
+    """The answer of a run that is stopped half-way; set by the driver."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Execution:
         await self.switch_model(reason)
 
     async def switch_model(self, reason: str) -> None:
-        """Another model than the log names goes on: say so, and speak the dialect that suits it."""
+        """Record that another model than the log names continues, and speak the dialect that suits it."""
         model, state = self.model, self.state
         await self.emit(ModelSwitched(model.name, state.model, reason, model.profile))
         dialect = choose_dialect(self.settings.dialect, model.profile).name

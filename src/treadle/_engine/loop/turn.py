@@ -1,6 +1,6 @@
 """The loop. While the run is not finished: run the calls that wait, or conclude, or think again.
 
-Each turn looks only at the state, so a resumed run goes on exactly where its log ends.
+Each turn looks only at the state, so a resumed run continues exactly where its log ends.
 """
 
 from __future__ import annotations
