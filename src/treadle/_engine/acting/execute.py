@@ -119,18 +119,22 @@ async def execute_call(
     if verdict is None:
         verdict = await admit(run, call, tool)
     iteration = run.state.iteration
-    outcome = verdict if isinstance(verdict, ToolOutcome) else await _paid(run, verdict, iteration, extras)
-    name = verdict.call.name if isinstance(verdict, Admitted) else call.name
+    if isinstance(verdict, ToolOutcome):
+        name, outcome = call.name, verdict
+    else:
+        name = verdict.call.name
+        execute = _run_within_budget if run.budget.bounded else _run
+        outcome = await execute(run, verdict, iteration, extras)
     # The record of a round's last result may wait for the request that follows it.
     last = call.id in run.state.open and (len(run.state.open) == 1 or len(run.state.pending_calls()) == 1)
     await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))
     return outcome
 
 
-async def _paid(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
+async def _run_within_budget(
+    run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]
+) -> ToolOutcome:
     """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
-    if not run.budget.bounded:
-        return await _run(run, admitted, iteration, extras)
     try:
         reservation = run.budget.reserve(_ONE_CALL)
     except BudgetExhaustedError as error:

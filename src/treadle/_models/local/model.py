@@ -263,8 +263,7 @@ class _Job:
         return reply
 
     def _unwanted(self) -> bool:
-        """Whether nothing waits for the reply any more. The interpreter waits for this thread at exit, so it has to
-        end."""
+        """Whether nothing waits for the reply any more. The interpreter waits for this thread at exit: it must end."""
         return self.stopping.is_set() or self._loop.is_closed() or not threading.main_thread().is_alive()
 
     def _pass_on(self, part: StreamPart | Exception) -> bool:
