@@ -224,12 +224,8 @@ def test_a_run_does_not_start_a_process_of_its_own():
             seen |= child_processes()
         return seen
 
-<<<<<<< HEAD
     before = child_processes()
     assert len(go(main()) - before) <= 4, "the workers are kept and shared"
-=======
-    run_seconds, start_seconds = go(main())
-    assert run_seconds < start_seconds
 
 
 ENDING = """
@@ -259,4 +255,3 @@ def test_the_workers_of_a_loop_that_never_ends_are_closed_before_the_interpreter
     """Otherwise their native threads now and then abort a process that has done its work."""
     done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "2\nno worker is left\n"), done.stderr
->>>>>>> main
