@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treadle._durable.temporal import temporal_worker as temporal_worker
     from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Plugin as Plugin
+    from treadle._engine.result import PendingCall as PendingCall
     from treadle._engine.result import RunResult as RunResult
     from treadle._engine.run import Run as Run
     from treadle._engine.settings import Budget as Budget
@@ -145,6 +146,7 @@ _LAZY_IMPORTS = {
     "RunInfo": "_journal.base",
     "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",
+    "PendingCall": "_engine.result",
     "SchemaError": "_types.errors",
     "ScriptedModel": "_models.scripted",
     "ServerSettings": "_server.settings",

@@ -120,7 +120,7 @@ def test_decisions_wait_until_they_are_recorded():
     run = prepared()
     run.approve("c1", False, by="ann", note="too much")
     run.approve("c2")
-    assert run.decisions == [("c1", False, "ann", "too much"), ("c2", True, "", "")]
+    assert run.decisions == [ev.Approved("c1", False, "ann", "too much"), ev.Approved("c2", True)]
     run.decisions.clear()
     assert len(run.decisions) == 2
 

@@ -10,7 +10,7 @@ from kit import add, call, go
 from treadle import Agent, ScriptedModel
 from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
-from treadle._flows.flow import FlowAgent, child_run
+from treadle._flows.flow import FlowAgent, run_child
 from treadle._journal.memory import MemoryJournal
 from treadle._types.errors import ConfigError
 
@@ -25,7 +25,7 @@ class Relay(FlowAgent):
     async def work(self, run: Execution) -> None:
         text = run.state.question
         for number, agent in enumerate(self.both):
-            text = (await (await child_run(agent, run, f"{run.id}.{number}", text))).answer
+            text = (await run_child(agent, run, f"{run.id}.{number}", text)).answer
         await finish(run, text, "answer")
 
     def partial_answer(self, run: Execution) -> str:

@@ -166,7 +166,7 @@ def test_a_paused_or_killed_run_is_resumed_and_ends_well(run_id: str, journal_fi
             before = await journal.load(run_id)
             sent: list[str] = []
             agent, model = agent_for(run_id, journal, sent)
-            result = await agent.resume(run_id, approve={"call_mail": True})
+            result = await agent.resume(run_id, approve=True)
             records = await journal.load(run_id)
             assert records[: len(before)] == before
             check(result, records, ANSWERS[run_id.split("-")[0]])

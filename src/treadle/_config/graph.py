@@ -12,7 +12,7 @@ from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
 from treadle._flows.agent import Agent
-from treadle._flows.flow import FlowAgent, child_run
+from treadle._flows.flow import FlowAgent, run_child
 from treadle._models.base import Model
 from treadle._types.errors import ConfigError
 from treadle._types.events import StepDone, StepStarted
@@ -80,7 +80,7 @@ class GraphAgent(FlowAgent):
         if kind == "agent":
             agent, params = self._agents[name]
             question = "\n\n".join(render(prompt.content, outputs, run.state.question) for prompt in params.prompts)
-            result = await (await child_run(agent, run, child_id, question))
+            result = await run_child(agent, run, child_id, question)
             status, error = ("completed", "") if result.success else ("failed", result.answer)
             done = StepDone(name, status, result.answer, error, usage=result.usage, key=name)
         else:

@@ -20,7 +20,7 @@ from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 
 _MANY_TOOLS = 4
-"""From so many on, only three of them are shown in examples."""
+"""With this many tools or more, only three of them are shown in examples."""
 TALK, KNOWN, RESULT, TOOL = "small talk", "common knowledge", "result", "tool"
 
 

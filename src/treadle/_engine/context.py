@@ -23,16 +23,33 @@ from treadle._types.state import RunState
 class RunContext:
     """Given to every hook of a plug-in, and to tools as `ToolContext.run`."""
 
-    __slots__ = ("__weakref__", "_execution")
+    __slots__ = ("__weakref__", "_execution", "id", "limits", "prompts", "settings", "state")
+
+    id: str
+    state: RunState
+    """What the log folds to. Read it; it changes by events only."""
+    settings: Settings
+    limits: Limits
+    """The settings that govern every tool call."""
+    prompts: Prompts
+    _execution: Execution
 
     def __init__(self, execution: Execution) -> None:
-        self._execution = execution
+        # What stays the same for the whole run is looked up often: a plain attribute is the quickest to read.
+        for name, value in (
+            ("_execution", execution),
+            ("id", execution.id),
+            ("state", execution.state),
+            ("settings", execution.settings),
+            ("limits", execution.limits),
+            ("prompts", execution.prompts),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a run is not changed by assignment: emit an event instead of setting {name!r}")
 
     # ---- what is known
-
-    @property
-    def id(self) -> str:
-        return self._execution.id
 
     @property
     def depth(self) -> int:
@@ -48,11 +65,6 @@ class RunContext:
         return self._execution.origin.conversation
 
     @property
-    def state(self) -> RunState:
-        """What the log folds to. Read it; it changes by events only."""
-        return self._execution.state
-
-    @property
     def records(self) -> Sequence[Record]:
         return self._execution.log.records
 
@@ -64,19 +76,6 @@ class RunContext:
     def stored(self) -> bool:
         """Whether the log is kept in a journal."""
         return self._execution.log.journal is not None
-
-    @property
-    def settings(self) -> Settings:
-        return self._execution.settings
-
-    @property
-    def limits(self) -> Limits:
-        """The settings that govern every tool call."""
-        return self._execution.limits
-
-    @property
-    def prompts(self) -> Prompts:
-        return self._execution.prompts
 
     @property
     def model(self) -> Model:

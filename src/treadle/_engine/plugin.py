@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
+from treadle._engine.core.decisions import Answer
 from treadle._engine.core.hooks import Pause as Pause
 from treadle._engine.result import RunResult
 from treadle._tools.base import Tool, ToolOutcome
@@ -24,6 +25,9 @@ class Plugin:
     name = ""
     tools: tuple[Tool, ...] = ()
     """Tools of its own, which it may offer with `run.offer_tools`."""
+    advisory = False
+    """Its `before_tool` is advice to the model, not policy: a call without effects may start before it is asked, while
+    the reply is still being written (its result is dropped if the call is then refused)."""
     brings_tools = False
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
 
@@ -43,8 +47,9 @@ class Plugin:
         """Return the call, another one in its place, or an outcome (then nothing is executed)."""
         return call
 
-    async def on_approval(self, run: RunContext, call: ToolCall) -> bool | None:
-        """A call needs a person's approval: True allows it, False refuses it, None leaves it open."""
+    async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
+        """A call needs a person's approval: True allows it, False refuses it, None leaves it open; a mapping may also
+        change the arguments (`{"allow": True, "args": {...}}`) or allow the tool for this run (`"always": True`)."""
         return None
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:

@@ -13,6 +13,20 @@ from treadle._types.state_values import Step
 from treadle._types.usage import Usage
 
 
+class PendingCall(Struct, frozen=True):
+    """A call that waits for a person's decision."""
+
+    call_id: str
+    tool: str
+    args: dict[str, Any]
+    why: str
+
+    @property
+    def how(self) -> str:
+        """How to decide, as code."""
+        return f"agent.resume(run_id, approve={{{self.call_id!r}: True}})"
+
+
 class RunResult(Struct, frozen=True):
     """The answer and everything that led to it."""
 
@@ -39,6 +53,8 @@ class RunResult(Struct, frozen=True):
     artifacts: tuple[Artifact, ...] = ()
     leftovers: tuple[str, ...] = ()
     """Messages that arrived too late to be read."""
+    pending: tuple[PendingCall, ...] = ()
+    """Calls that wait for a person's decision."""
 
     def __repr__(self) -> str:
         answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
@@ -54,6 +70,14 @@ class RunResult(Struct, frozen=True):
             "_created_time": self.created,
             "_elapsed_time": self.elapsed,
         }
+
+
+def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
+    """What a paused run waits for, without what is decided already."""
+    if state.paused is None:
+        return ()
+    undecided = (call for call in state.paused.calls if call.id not in state.approvals)
+    return tuple(PendingCall(call.id, call.name, call.args, state.paused.reason) for call in undecided)
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:
@@ -118,4 +142,5 @@ def result_of(
         error=error,
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),
         leftovers=leftovers,
+        pending=pending_calls(state),
     )

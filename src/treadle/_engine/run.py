@@ -16,7 +16,7 @@ from treadle._engine.result import RunResult
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
-from treadle._types.events import Record
+from treadle._types.events import Approved, Record
 from treadle._types.state import RunState
 
 
@@ -127,14 +127,29 @@ class Run:
         """Take back a message the run has not read yet; False if it has."""
         return self._execution.inbox.recall(message_id)
 
-    def approve(self, call_id: str, allow: bool = True, *, by: str = "", note: str = "") -> None:
-        """Decide about a call that waits for approval; `Agent.resume` then goes on."""
-        self._execution.inbox.approvals.append((call_id, allow, by, note))
+    def approve(
+        self,
+        call_id: str,
+        allow: bool = True,
+        *,
+        args: dict[str, Any] | None = None,
+        always: bool = False,
+        by: str = "",
+        note: str = "",
+    ) -> None:
+        """Decide about a call that waits for approval; `Agent.resume` then continues the run.
+
+        `args` take the place of the model's; `always` allows every later call of this tool in this run.
+        """
+        self.decide(Approved(call_id, allow is True, by, note, args, always))
+
+    def decide(self, *decisions: Approved) -> None:
+        self._execution.inbox.decisions.extend(decisions)
 
     @property
-    def decisions(self) -> list[tuple[str, bool, str, str]]:
+    def decisions(self) -> list[Approved]:
         """Decisions that were given and not yet recorded."""
-        return list(self._execution.inbox.approvals)
+        return list(self._execution.inbox.decisions)
 
     def swap_toolkit(self, toolkit: Any) -> None:
         """Offer other tools from the next round on. Safe from any thread."""

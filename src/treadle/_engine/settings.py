@@ -58,7 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Put `<__final_answer__>` markers around the answer in the text view."""
     max_parallel: int = 5
     one_tool_per_step: bool | Literal["text"] = False
-    """Run only the first call of a reply and reject the others aloud; `text`: only in text dialects."""
+    """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
     tool_timeout: float | None = None
     """Overrides every tool's own time-out."""
     max_observation_chars: int = 12_000

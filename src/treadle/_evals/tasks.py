@@ -86,13 +86,22 @@ def read_task_file(path: Path) -> list[Task]:
         try:
             task = msgspec.json.decode(line, type=Task)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise ConfigError(f"{path.name}, line {number}: {error}") from None
+            raise ConfigError(f"{path.name}, line {number}: {_explained(str(error))}") from None
         if task.id in tasks:
             raise ConfigError(f"{path.name}, line {number}: there is already a task with the id {task.id!r}")
         tasks[task.id] = task
     if not tasks:
         raise ConfigError(f"the task file {path} holds no task")
     return list(tasks.values())
+
+
+def _explained(message: str) -> str:
+    """What is wrong with a line; for a field that does not exist, with those that do."""
+    unknown = re.search(r"unknown field `[^`]+`(?: - at `([^`]*)`)?", message)
+    if unknown is None:
+        return message
+    kinds: dict[str, type[Struct]] = {"$.check": Check, "$.solution": Solution}
+    return f"{message}; expected one of: {', '.join(kinds.get(unknown[1] or '', Task).__struct_fields__)}"
 
 
 def _expanded(items: Iterable[object]) -> list[object]:

@@ -12,6 +12,7 @@ from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
+from treadle._engine.core.decisions import Answer, decisions_about
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.result import RunResult
@@ -154,7 +155,7 @@ class Agent:
                 yield record.event
 
     async def stream_records(self, question: Any, **options: Any) -> AsyncGenerator[Record, None]:
-        """Like `stream`, with each event's place in the log."""
+        """Like `stream`, as records: each event with its run and its number in the log."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
         run = self.start(question, **options)
         run.subscribe(records.put_nowait)
@@ -204,7 +205,9 @@ class Agent:
         yield from drain_queue(pieces, future)
         return future.result().answer
 
-    async def resume(self, run: str | Run, *, approve: Mapping[str, bool] | None = None, **overrides: Any) -> RunResult:
+    async def resume(
+        self, run: str | Run, *, approve: bool | Mapping[str, Answer] | None = None, **overrides: Any
+    ) -> RunResult:
         """Resume a run that was interrupted, killed or paused. A finished run gives its result again."""
         return await self.launch(await self.load(run, approve=approve, **overrides))
 
@@ -212,7 +215,7 @@ class Agent:
         self,
         run: str | Run,
         *,
-        approve: Mapping[str, bool] | None = None,
+        approve: bool | Mapping[str, Answer] | None = None,
         parent: RunContext | None = None,
         **overrides: Any,
     ) -> Run:
@@ -232,11 +235,11 @@ class Agent:
         settings = self.settings.with_changes({**started.settings, **overrides})
         origin = Origin(run_id=run_id, question=started.question, conversation=started.conversation, user=started.user)
         resumed = new_run(self._blueprint(settings, []), origin, journal=journal, records=records, parent=parent)
-        for call_id, allow in (approve or {}).items():
-            resumed.approve(call_id, allow)
+        if approve is not None:
+            paused = resumed.state.paused
+            resumed.decide(*decisions_about(paused.calls if paused is not None else (), approve))
         if isinstance(run, Run):
-            for call_id, allow, by, note in run.decisions:
-                resumed.approve(call_id, allow, by=by, note=note)
+            resumed.decide(*run.decisions)
         return resumed
 
     def launch(self, run: Run) -> Run:

@@ -78,12 +78,20 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
     question = f"{order}\n\nWhy: {reasoning}\n\nBackground: {background}".strip()
     child = await child_of(agent, parent, child_id, question)
     result = await agent.launch(child)
-    waiting: tuple[ToolCall, ...] = ()
-    if child.state.paused is not None:
-        waiting = tuple(msgspec.structs.replace(call, id=f"{child_id}:{call.id}") for call in child.state.paused.calls)
     return ToolResponse(
-        result.answer, error=not result.success, artifacts=result.artifacts, usage=result.usage, waiting=waiting
+        result.answer,
+        error=not result.success,
+        artifacts=result.artifacts,
+        usage=result.usage,
+        waiting=waiting_calls(child),
     )
+
+
+def waiting_calls(child: Run) -> tuple[ToolCall, ...]:
+    """What a paused child waits for, under ids that say whose calls they are."""
+    if child.state.paused is None:
+        return ()
+    return tuple(msgspec.structs.replace(call, id=f"{child.id}:{call.id}") for call in child.state.paused.calls)
 
 
 async def child_of(agent: Delegate, parent: RunContext, child_id: str, question: Any) -> Run:
@@ -96,5 +104,5 @@ async def child_of(agent: Delegate, parent: RunContext, child_id: str, question:
     child.subscribe(execution_of(parent).log.forward)
     for call_id, decision in parent.state.approvals.items():
         if call_id.startswith(f"{child_id}:"):
-            child.approve(call_id.removeprefix(f"{child_id}:"), decision.allow, by=decision.by, note=decision.note)
+            child.decide(msgspec.structs.replace(decision, call_id=call_id.removeprefix(f"{child_id}:")))
     return child

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from typing import Any
 
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import Pause
+from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._flows.agent_tool import child_of
+from treadle._flows.agent_tool import child_of, waiting_calls
 
 
 class FlowAgent(Agent, ABC):
@@ -28,6 +31,13 @@ class FlowAgent(Agent, ABC):
         return self.begin(run, self)
 
 
-async def child_run(agent: Agent, parent: Execution, child_id: str, question: Any) -> Run:
-    """A step of a flow as a run inside it, under way when returned."""
-    return agent.launch(await child_of(agent, parent.context, child_id, question))
+async def run_child(
+    agent: Agent, parent: Execution, child_id: str, question: Any, timeout: float | None = None
+) -> RunResult:
+    """The result of a step that is a run inside a flow. One that waits for a person makes the flow wait: `Pause`."""
+    child = await child_of(agent, parent.context, child_id, question)
+    async with asyncio.timeout(timeout):
+        result = await agent.launch(child)
+    if waiting := waiting_calls(child):
+        raise Pause(f"{agent.name} waits for a person", waiting)
+    return result

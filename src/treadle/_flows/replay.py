@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -12,7 +13,7 @@ from treadle._engine.requests.render import Renderer, digest_of
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import ConfigError
-from treadle._types.events import Record, RunFinished, ThinkDone, ThinkStarted
+from treadle._types.events import Forked, Record, RunFinished, ThinkDone, ThinkStarted
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.request import Request
@@ -147,7 +148,9 @@ async def fork_at_record(journal: Journal, records: Sequence[Record], cut: int, 
     kept = [r for r in records if r.seq < cut and not isinstance(r.event, RunFinished)]
     if not kept:
         raise ConfigError("a fork needs at least the first record of the run")
-    await journal.append([Record(fork_id, r.seq, r.time, r.event) for r in kept])
+    copied = [Record(fork_id, r.seq, r.time, r.event) for r in kept]
+    marker = Record(fork_id, kept[-1].seq + 1, time.time(), Forked(records[0].run, cut))
+    await journal.append([*copied, marker])
     return fork_id
 
 

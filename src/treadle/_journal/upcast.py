@@ -1,8 +1,8 @@
 """Old logs in new shapes: events stored under an earlier `SCHEMA` are upgraded one version at a time and then decoded.
 
-To change a stored event: raise `SCHEMA` in `types/events.py` and add an entry here, keyed by the version it was written
-with and its type. An upcaster gets the event as plain JSON and returns it in the next version's shape; it may give it
-another `type`. Records carry their schema each, because an old run that is resumed goes on in the new shapes.
+To change a stored event: raise `SCHEMA` in `_types/events.py` and add an entry here, keyed by the version it was
+written with and its type. An upcaster gets the event as plain JSON and returns it in the next version's shape; it may
+give it another `type`. Records carry their schema each, because an old run that is resumed continues in the new shapes.
 """
 
 from __future__ import annotations

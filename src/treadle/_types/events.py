@@ -11,6 +11,16 @@ from typing import Any, Literal, Union
 import msgspec
 from msgspec import Struct
 
+from treadle._types.control_events import AnswerOnly as AnswerOnly
+from treadle._types.control_events import Approved as Approved
+from treadle._types.control_events import Forked as Forked
+from treadle._types.control_events import LoopStarted as LoopStarted
+from treadle._types.control_events import MessageRetracted as MessageRetracted
+from treadle._types.control_events import Paused as Paused
+from treadle._types.control_events import PhaseChanged as PhaseChanged
+from treadle._types.control_events import ReplyConstrained as ReplyConstrained
+from treadle._types.control_events import Resumed as Resumed
+from treadle._types.control_events import ToolSelectionStarted as ToolSelectionStarted
 from treadle._types.dag_events import DagJudged as DagJudged
 from treadle._types.dag_events import DagModeChosen as DagModeChosen
 from treadle._types.dag_events import DagPlanned as DagPlanned
@@ -59,46 +69,6 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     profile: Profile | None = None
     """What was known of the model: a request depends on it."""
     schema: int = SCHEMA
-
-
-class PhaseChanged(EventBase, frozen=True, tag="phase"):
-    """What the run is doing now, for display only: nothing may depend on it."""
-
-    phase: str
-
-
-class LoopStarted(EventBase, frozen=True, tag="loop_started"):
-    """The start hooks of the plug-ins are done and have recorded something: a resumed run does not call them again."""
-
-
-class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
-    """What the next reply is held to, where the dialect can; it ends with that reply. A later one takes its place."""
-
-    component: str
-    must_act: bool = False
-    """The reply has to be a tool call."""
-    barred: tuple[str, ...] = ()
-    """Tools it must not call."""
-
-
-class AnswerOnly(EventBase, frozen=True, tag="answer_only"):
-    """From now on no tool may be called: the run has to answer."""
-
-    reason: str
-
-
-class MessageRetracted(EventBase, frozen=True, tag="message_retracted"):
-    """The message of record `seq` leaves the window; the transcript keeps it."""
-
-    seq: int
-    component: str
-    reason: str = ""
-
-
-class ToolSelectionStarted(EventBase, frozen=True, tag="tool_selection_started"):
-    """There are many tools: a model call chooses among them before the loop."""
-
-    total_tools: int
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -276,28 +246,6 @@ class AnswerDone(EventBase, frozen=True, tag="answer_done"):
     source: str
 
 
-class Paused(EventBase, frozen=True, tag="paused"):
-    """The run waits for a person: `call` needs approval, or `reason` says what else."""
-
-    reason: str
-    calls: tuple[ToolCall, ...] = ()
-
-
-class Resumed(EventBase, frozen=True, tag="resumed"):
-    """A run continues that had been interrupted or paused."""
-
-    reason: str = ""
-
-
-class Approved(EventBase, frozen=True, tag="approved"):
-    """A person decided about a call that waited."""
-
-    call_id: str
-    allow: bool
-    by: str = ""
-    note: str = ""
-
-
 class Noted(EventBase, frozen=True, tag="noted"):
     """A plug-in's own fact, kept so that it survives a crash."""
 
@@ -356,7 +304,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
-    AnswerDone, Paused, Resumed, Approved, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
+    AnswerDone, Paused, Resumed, Approved, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
     StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""

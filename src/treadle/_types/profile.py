@@ -40,6 +40,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
     tool_call: bool = False
     parallel_calls: bool = False
+    """Several calls in one reply. For information: a model that makes one at a time is served the same way."""
     forced_tool: bool = False
     """A tool choice can be forced (needed for level 1 of a structured call)."""
     json_mode: bool = False
@@ -48,6 +49,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     streaming: bool = True
     reasoning: bool = False
     vision: bool = False
+    """Reads images. For information: nothing is refused for it."""
     window: int | None = None
     max_output: int | None = None
     prices: Prices | None = None
@@ -80,7 +82,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     @property
     def small(self) -> bool:
         """Whether the model is known to be small. One of unknown size is not: help it does not need gets in its way."""
-        return self.tiny or (self.parameters is not None and self.parameters < SMALL_BELOW)
+        return self.tiny if self.parameters is None else self.parameters < SMALL_BELOW
 
     @property
     def abilities(self) -> dict[str, bool]:

@@ -73,6 +73,8 @@ class RunState:
         """Components that have constrained a reply of this run."""
         self.answered: ev.AnswerDone | None = None
         self.approvals: dict[str, ev.Approved] = {}
+        self.always_allowed: set[str] = set()
+        """Tools that a person has allowed for the rest of the run."""
         self.steps: list[Step] = []
         self.plan: tuple[ev.PlanStep, ...] = ()
         self.notes: dict[str, list[dict[str, Any]]] = {}
@@ -297,6 +299,12 @@ class RunState:
 
     def on_approved(self, event: ev.Approved, record: ev.Record) -> None:
         self.approvals[event.call_id] = event
+        if event.always and event.allow and event.tool:
+            self.always_allowed.add(event.tool)
+
+    def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
+        self.approvals.clear()
+        self.always_allowed.clear()
 
     def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
         self.notes.setdefault(event.component, []).append(event.data)

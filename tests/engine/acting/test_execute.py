@@ -11,6 +11,7 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, Budget, Plugin, ScriptedModel, Toolkit, tool
+from treadle._engine.acting.execute import may_start_early
 from treadle._engine.context import execution_of
 from treadle._plugins.guards.approval import Approval
 from treadle._tools.base import Tool, ToolOutcome
@@ -217,3 +218,59 @@ def test_a_cancelled_call_settles_its_reservation():
         assert (tracker.reserved.tool_calls, tracker.spent.tool_calls) == (0, 1)
 
     go(main())
+
+
+class Policy(Plugin):
+    name = "policy"
+
+    def __init__(self, verdict: Any) -> None:
+        self.verdict = verdict
+
+    async def before_tool(self, run: Any, call: ToolCall) -> Any:
+        if isinstance(self.verdict, Exception):
+            raise self.verdict
+        return self.verdict if self.verdict is not None else call
+
+
+class Advice(Policy):
+    advisory = True
+
+
+@pytest.mark.parametrize(
+    ("plugin", "runs"),
+    [
+        (Policy(ValueError("no idea")), 0),
+        (Policy(ToolOutcome("no", "denied", executed=False)), 0),
+        (Policy(None), 1),
+        (Advice(None), 1),
+    ],
+    ids=["raises", "refuses", "allows", "advises"],
+)
+def test_no_call_starts_early_past_a_policy(plugin: Plugin, runs: int):
+    ran: list[str] = []
+
+    @tool(effect="pure")
+    async def look(where: str) -> str:
+        """Look."""
+        ran.append(where)
+        return "seen"
+
+    async def main() -> None:
+        model = ScriptedModel([call("look", where="here"), "done"])
+        run = Agent(model, [look], plugins=[plugin], stream_thoughts=True).start("q")
+        run.subscribe(lambda record: None)
+        await run
+
+    go(main())
+    assert len(ran) == runs
+
+
+def test_only_advice_lets_a_call_start_early():
+    @tool(effect="pure")
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    for plugins, allowed in (([], True), ([Advice(None)], True), ([Policy(None)], False)):
+        run = Agent(ScriptedModel(["x"]), [look], plugins=plugins).prepare("q")
+        assert may_start_early(execution_of(run.context), look) is allowed

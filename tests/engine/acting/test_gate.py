@@ -177,7 +177,7 @@ def test_a_person_who_answers_at_once_is_recorded_and_only_true_means_yes(answer
         run = await started(tools=[ask_first], plugins=[Person(None), Person(answer)])
         await execute_call(run, PAY)
         assert ran == RAN
-        assert recorded(run, ev.Approved) == [ev.Approved("c1", answer is True)]
+        assert recorded(run, ev.Approved) == [ev.Approved("c1", answer is True, tool="pay")]
 
     go(main())
 

@@ -8,6 +8,7 @@ from kit import go
 from treadle._engine.core.inbox import Inbox
 from treadle._journal.base import InboxItem
 from treadle._journal.memory import MemoryJournal
+from treadle._types.events import Approved
 
 
 def test_messages_are_read_once_in_their_order():
@@ -63,7 +64,7 @@ def test_what_another_process_left_in_the_journal_arrives():
             await journal.put(item)
         await inbox.fetch(at_once=True)
         assert inbox.drain() == [("m1", "hello")]
-        assert inbox.approvals == [("c1", True, "ann", "fine")]
+        assert inbox.decisions == [Approved("c1", True, "ann", "fine")]
         assert inbox.cancelled
 
     go(main())
@@ -77,7 +78,7 @@ def test_incomplete_items_are_read_as_nothing_was_said():
         await journal.put(InboxItem("m2", "run", "approve"))
         await inbox.fetch(at_once=True)
         assert inbox.drain() == [("m1", "")]
-        assert inbox.approvals == [("", False, "", "")]
+        assert inbox.decisions == [Approved("", False)]
 
     go(main())
 

@@ -44,10 +44,10 @@ def test_what_the_model_can_choose_from_has_no_withdrawn_tools():
 def test_a_swap_waits_and_keeps_what_plug_ins_had_on_offer():
     offer = ToolOffer(Toolkit([add]), [Bringer()])
     offer.swap_later(Toolkit([echo]))
-    assert offer.swap_pending
+    assert offer.swap is not None
     assert offer.get("add") is add
     assert offer.apply_swap(state(add, MORE)) == ["echo", "more_tools"]
-    assert not offer.swap_pending
+    assert offer.swap is None
     assert offer.get("add") is None
 
 

@@ -20,6 +20,8 @@ from treadle._models.catalog.sizes import parameters_in
         ("Qwen3-30B-A3B", 30),
         ("Qwen2.5-7B-Instruct-1M", 7),
         ("model_7b_chat_1m", 7),
+        ("merged-lora-2b-into-70b", 70),
+        ("deepseek-v3.1-3b-active-671b", 671),
         ("a-long-window-1m", None),
         ("phi-3-mini-4k-instruct", None),
         ("claude-sonnet-4-5", None),

@@ -7,8 +7,11 @@ import json
 import pytest
 
 from models.openai.chat_kit import chunk, read
+from treadle._models.transport.decoding import decode_payload
+from treadle._models.transport.failures import Origin
 from treadle._types.errors import (
     BadReplyError,
+    TransientModelError,
 )
 
 
@@ -36,3 +39,16 @@ def test_json_that_is_only_nearly_json(raw: bytes, text: str):
 def test_nesting_without_end_is_a_typed_error():
     with pytest.raises(BadReplyError):
         read(b'{"a":' * 200_000 + b"1" + b"}" * 200_000)
+
+
+ORIGIN = Origin("test", "http://127.0.0.1/v1")
+
+
+def test_a_payload_that_was_cut_off_is_worth_another_attempt_and_one_that_is_not_json_is_not():
+    for payload in (b'{"a": [1, 2', b'[{"a"'):
+        with pytest.raises(TransientModelError, match="cut off"):
+            decode_payload(payload, ORIGIN)
+    for payload in (b"<html>", b"{a}", b'{"a": 1} trailing }'):
+        with pytest.raises(BadReplyError, match="not JSON"):
+            decode_payload(payload, ORIGIN)
+    assert decode_payload(b'{"a": 1}\n\n{"b": 2}\n', ORIGIN) == [{"a": 1}, {"b": 2}]

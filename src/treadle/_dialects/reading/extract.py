@@ -87,8 +87,7 @@ def encodable(text: str) -> str:
 
 
 def strict(text: str) -> Any:
-    """The value of a text that is valid JSON and nothing else (or a JSON string that holds such JSON); None
-    otherwise."""
+    """The value of a text that is valid JSON, or a JSON string with such JSON, and nothing else; else None."""
     try:
         value = msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -123,8 +122,7 @@ def unfenced(text: str) -> str:
 
 
 def scan(text: str) -> Scan:
-    """Every JSON object and array in a text, from the first bracket that can be read. Values inside broken JSON do
-    not count."""
+    """Every JSON object and array in a text. Values inside broken JSON do not count."""
     reader = LenientParser(text)
     values: list[Parsed] = []
     broken: list[tuple[int, int]] = []
@@ -161,8 +159,7 @@ def _region_end(text: str, start: int) -> int:
 
 
 def repair(text: str, start: int) -> Any:
-    """What the repair library reads in broken JSON; None unless the JSON has its end, is short and not deeply
-    nested."""
+    """What the repair library reads in broken JSON; None if the JSON has no end, is long or deeply nested."""
     end = max(text.rfind("}"), text.rfind("]")) + 1
     region = text[start:end]
     following = text[end:]

@@ -79,8 +79,7 @@ class Markup(msgspec.Struct, frozen=True):
 
 
 def with_ascii_tokens(text: str) -> str:
-    """The text with full-width token brackets replaced by ASCII ones of the same length: one set of patterns reads
-    both."""
+    """The text with full-width token brackets replaced by ASCII ones of the same length, for one set of patterns."""
     if "｜" not in text:
         return text
     return _WIDE_TOKEN.sub(lambda match: match.group().replace("｜", "|").replace("▁", "_"), text)
@@ -286,8 +285,7 @@ class _Reader:
     def _parameter_end(
         self, param: re.Match[str], closing: re.Match[str] | None, end: re.Match[str]
     ) -> tuple[int, int]:
-        """Where a parameter's text ends and where reading continues: its closing tag, or the next tag if that is
-        missing."""
+        """Where a parameter's text ends and reading continues: its closing tag, or the next tag if that is missing."""
         limit = closing.start() if closing else end.start()
         following = None if param.group("glm") else _PARAM.search(self._text, param.end(), limit)
         if following:

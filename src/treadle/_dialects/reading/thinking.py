@@ -60,8 +60,7 @@ def _close(text: str, kind: str) -> tuple[str, str]:
 
 
 def _split_channels(text: str) -> tuple[str, str]:
-    """The channels of the harmony format: `final` is the reply, a message to a tool is a call, the others are
-    thinking."""
+    """The channels of the harmony format: `final` is the reply, messages to a tool are calls, others thinking."""
     thoughts: list[str] = []
     replies: list[str] = []
     calls: list[str] = []

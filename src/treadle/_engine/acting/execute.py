@@ -3,6 +3,9 @@
 A call is admitted first: the plug-ins' policy, then a person's approval where the tool asks for one. What cannot
 decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
 started, run, and recorded as done; whatever ends it, its reservation is settled.
+
+Where nothing could refuse it (no policy, approval or budget), a call without effects may start while its reply is still
+being written; it is recorded when the reply is complete and asks for it, and leaves no trace otherwise.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.acting.call_context import CallContext
+from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
 from treadle._tools.base import Tool, ToolOutcome
@@ -62,12 +66,15 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
         return Admitted(call, tool)
     if tool.approval == "deny":
         return _refused(call, "it is not allowed here")
-    return await _approved(run, call) or Admitted(call, tool)
+    verdict = await _approved(run, call)
+    return verdict if isinstance(verdict, ToolOutcome) else Admitted(verdict, tool)
 
 
-async def _approved(run: Execution, call: ToolCall) -> ToolOutcome | None:
-    """None once a person has said yes; the refusal when the answer is no, or when asking failed."""
+async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
+    """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
+    if decision is None and call.name in run.state.always_allowed:
+        return call
     if decision is None and run.hooks.on_approval:
         await run.flush()
         try:
@@ -80,15 +87,15 @@ async def _approved(run: Execution, call: ToolCall) -> ToolOutcome | None:
     if decision is None:
         raise Pause(f"approval of {call.name}", (call,))
     if decision.allow:
-        return None
+        return call if decision.args is None else msgspec.structs.replace(call, args=decision.args, raw="")
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
     for hook in run.hooks.on_approval:
-        allow = await hook(run.context, call)
-        if allow is not None:
-            decision = Approved(call.id, allow is True)
+        answer = await hook(run.context, call)
+        if answer is not None:
+            decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
             await run.emit(decision)
             return decision
     return None
@@ -115,18 +122,22 @@ async def execute_call(
     if verdict is None:
         verdict = await admit(run, call, tool)
     iteration = run.state.iteration
-    outcome = verdict if isinstance(verdict, ToolOutcome) else await _paid(run, verdict, iteration, extras)
-    name = verdict.call.name if isinstance(verdict, Admitted) else call.name
+    if isinstance(verdict, ToolOutcome):
+        name, outcome = call.name, verdict
+    else:
+        name = verdict.call.name
+        execute = _run_within_budget if run.budget.bounded else _run
+        outcome = await execute(run, verdict, iteration, extras)
     # The record of a round's last result may wait for the request that follows it.
     last = call.id in run.state.open and (len(run.state.open) == 1 or len(run.state.pending_calls()) == 1)
     await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))
     return outcome
 
 
-async def _paid(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
+async def _run_within_budget(
+    run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]
+) -> ToolOutcome:
     """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
-    if not run.budget.bounded:
-        return await _run(run, admitted, iteration, extras)
     try:
         reservation = run.budget.reserve(_ONE_CALL)
     except BudgetExhaustedError as error:
@@ -175,12 +186,13 @@ def start_early(run: Execution, tool: Tool, call: ToolCall) -> tuple[asyncio.Tas
 
 
 def may_start_early(run: Execution, tool: Tool | None) -> bool:
-    """Nothing may stand between the call and its execution: no effect, no approval, no budget, no extras."""
+    """Nothing may stand between the call and its execution: no effect, policy, approval, budget or extras."""
     return (
         tool is not None
         and tool.effect == "pure"
         and tool.approval == "allow"
         and tool.concurrent
+        and not run.hooks.has_policy
         and not run.extras
         and not run.budget.bounded
     )

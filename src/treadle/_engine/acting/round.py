@@ -99,20 +99,18 @@ def _batches(run: Execution, judged: list[Judged]) -> list[list[Judged]]:
 async def _run_batch(
     run: Execution, batch: list[Judged], extras: dict[str, Any], outcomes: dict[str, ToolOutcome]
 ) -> None:
-    async def one(open_call: OpenCall, verdict: Admitted | ToolOutcome) -> None:
-        call = open_call.call
-        outcomes[call.id] = await execute_call(run, call, verdict=verdict, extras=extras)
-
     if len(batch) == 1:
-        await one(*batch[0])
+        call, verdict = batch[0][0].call, batch[0][1]
+        outcomes[call.id] = await execute_call(run, call, verdict=verdict, extras=extras)
         return
     slots = asyncio.Semaphore(run.settings.max_parallel)
 
-    async def in_turn(item: Judged) -> None:
+    async def in_turn(open_call: OpenCall, verdict: Admitted | ToolOutcome) -> None:
+        call = open_call.call
         async with slots:
-            await one(*item)
+            outcomes[call.id] = await execute_call(run, call, verdict=verdict, extras=extras)
 
-    tasks = [asyncio.ensure_future(in_turn(item)) for item in batch]
+    tasks = [asyncio.ensure_future(in_turn(*item)) for item in batch]
     try:
         await asyncio.wait(tasks)
     except asyncio.CancelledError:

@@ -1,7 +1,7 @@
 """A run as this process drives it: the engine's private state.
 
 The caller holds a `Run`, plug-ins and tools get a `RunContext`; both are views of this object, and only the engine and
-the flows see it. Inside the engine, `run` is an `Execution`.
+what drives runs (flows, documents) see it. Inside the engine, `run` is an `Execution`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Execution:
     context: Any
     """The `RunContext` that plug-ins and tools get."""
     partial_answer: Callable[[Execution], str]
-    """What a run that is stopped half-way has to show; set by the driver."""
+    """The answer of a run that is stopped half-way; set by the driver."""
 
     def __init__(
         self,
@@ -90,7 +90,9 @@ class Execution:
         self.limits = self.settings.limits
         self.prompts = Prompts(dict(blueprint.prompts))
         self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
-        self.renderer = self._new_renderer()
+        self.model: Model = blueprint.models[self._model_index]
+        """The model in use; `dialect` is the one it is spoken to in."""
+        self._new_renderer()
         self.estimator = Estimator()
         self.counts_tokens = self.budget.bounded or self.token_limit is not None
         """Whether anybody wants to know how many tokens a request has."""
@@ -120,40 +122,34 @@ class Execution:
     # ---- the model in use
 
     @property
-    def model(self) -> Model:
-        return self.blueprint.models[self._model_index]
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.renderer.dialect
-
-    @property
     def has_fallback(self) -> bool:
         return self._model_index + 1 < len(self.blueprint.models)
 
     async def use_fallback(self, reason: str) -> None:
         """Take the next model of the agent's list."""
         self._model_index += 1
+        self.model = self.blueprint.models[self._model_index]
         await self.switch_model(reason)
 
     async def switch_model(self, reason: str) -> None:
-        """Another model than the log names goes on: say so, and speak the dialect that suits it."""
+        """Record that another model than the log names continues, and speak the dialect that suits it."""
         model, state = self.model, self.state
         await self.emit(ModelSwitched(model.name, state.model, reason, model.profile))
         dialect = choose_dialect(self.settings.dialect, model.profile).name
         if dialect != state.dialect:
             await self.emit(DialectDemoted(dialect, state.dialect, "the new model speaks another dialect"))
-        self.renderer = self._new_renderer()
+        self._new_renderer()
 
     async def demote_dialect(self, dialect: str, reason: str) -> None:
         await self.emit(DialectDemoted(dialect, self.dialect.name, reason))
-        self.renderer = self._new_renderer()
+        self._new_renderer()
 
-    def _new_renderer(self) -> Renderer:
+    def _new_renderer(self) -> None:
         """For the current model, in the dialect the log says, else the one that suits the model."""
         profile = self.model.profile
         name = self.state.dialect or choose_dialect(self.settings.dialect, profile).name
-        return Renderer(dialect_for(name, self.settings.complete_name), self.settings, profile)
+        self.dialect: Dialect = dialect_for(name, self.settings.complete_name)
+        self.renderer = Renderer(self.dialect, self.settings, profile)
 
     def system_prompt(self) -> str:
         started = self.state.started
@@ -193,7 +189,7 @@ class Execution:
         return True
 
     async def apply_swap(self) -> None:
-        if self.tools.swap_pending:
+        if self.tools.swap is not None:
             await self.offer(self.tools.apply_swap(self.state), "toolkit swapped")
 
     async def offer(self, names: Sequence[str], reason: str) -> None:

@@ -39,7 +39,10 @@ PASSED_ON = (Pause, LimitError, JournalError)
 class Hooks:
     """The overridden hooks of a list of plug-ins: a hook nobody uses costs one attribute look-up."""
 
-    __slots__ = (*HOOKS,)
+    __slots__ = (*HOOKS, "has_policy")
+
+    has_policy: bool
+    """Whether a plug-in decides about calls. One that is `advisory` only helps a model along."""
 
     on_start: list[Callable[..., Awaitable[Any]]]
     on_resume: list[Callable[..., Awaitable[Any]]]
@@ -57,9 +60,13 @@ class Hooks:
     def __init__(self, plugins: Sequence[Any]) -> None:
         for hook in HOOKS:
             setattr(self, hook, [])
+        self.has_policy = False
         for plugin in plugins:
-            for hook in _overridden(plugin.__class__):
+            overridden = _overridden(plugin.__class__)
+            for hook in overridden:
                 getattr(self, hook).append(getattr(plugin, hook))
+            if "before_tool" in overridden and not getattr(plugin, "advisory", False):
+                self.has_policy = True
 
 
 @cache
@@ -81,7 +88,7 @@ async def run_hooks(hooks: Sequence[Callable[..., Awaitable[Any]]], context: Any
 
 
 def report_failure(hook: Any) -> None:
-    """Log the exception being handled: the run goes on without this plug-in's say."""
+    """Log the exception being handled: the run continues without this plug-in."""
     logger.warning("plug-in %s failed in %s and is ignored", plugin_name(hook), hook.__name__, exc_info=True)
 
 

@@ -6,7 +6,9 @@ import threading
 import time
 from collections import OrderedDict
 
+from treadle._engine.core.decisions import decision_of
 from treadle._journal.base import InboxItem, Journal
+from treadle._types.events import Approved
 from treadle._types.ids import fresh_id
 
 _LOOK_EVERY = 0.05
@@ -20,7 +22,8 @@ class Inbox:
         self._journal = journal
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, str] = OrderedDict()
-        self.approvals: list[tuple[str, bool, str, str]] = []
+        self.decisions: list[Approved] = []
+        """What people decided about calls that wait, not yet recorded."""
         self.cancelled = False
         self._looked = 0.0
 
@@ -62,7 +65,6 @@ class Inbox:
             with self._lock:
                 self._waiting[item.id] = str(payload.get("text", ""))
         elif item.kind == "approve":
-            note, by = str(payload.get("note", "")), str(payload.get("by", ""))
-            self.approvals.append((str(payload.get("call_id", "")), bool(payload.get("allow")), by, note))
+            self.decisions.append(decision_of(str(payload.get("call_id", "")), payload))
         elif item.kind == "cancel":
             self.cancelled = True

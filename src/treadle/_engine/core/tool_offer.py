@@ -19,23 +19,20 @@ class ToolOffer:
             tool.name: tool for plugin in plugins for tool in getattr(plugin, "tools", ())
         }
         """Tools of plug-ins: not the agent's, but they may be offered too."""
-        self._swap: Toolkit | None = None
+        self.swap: Toolkit | None = None
+        """Tools that replace the toolkit at the next round."""
 
     def get(self, name: str) -> Tool | None:
         return self.toolkit.get(name) or self.of_plugins.get(name)
 
     def swap_later(self, toolkit: Toolkit) -> None:
         """Take these tools from the next round on. Safe from any thread."""
-        self._swap = toolkit
-
-    @property
-    def swap_pending(self) -> bool:
-        return self._swap is not None
+        self.swap = toolkit
 
     def apply_swap(self, state: RunState) -> list[str]:
         """The names to offer after the swap: all new tools, and the plug-ins' that were on offer."""
-        assert self._swap is not None
-        self.toolkit, self._swap = self._swap, None
+        assert self.swap is not None
+        self.toolkit, self.swap = self.swap, None
         kept = [t.name for t in state.tools if t.name in self.of_plugins and t.name not in self.toolkit]
         return [*self.toolkit.names, *kept]
 

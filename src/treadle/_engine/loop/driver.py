@@ -21,7 +21,7 @@ from treadle._engine.core.hooks import Pause, run_hooks
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
 from treadle._types.errors import BudgetExhaustedError, ConfigError, JournalError, LimitError, TreadleError
-from treadle._types.events import Approved, LoopStarted, Paused, Resumed, RunFinished, RunStarted
+from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted
 
 logger = logging.getLogger("treadle")
 
@@ -137,11 +137,13 @@ async def _start(run: Execution) -> None:
             )
         )  # fmt: skip
     elif state.finished is None:
-        await run.emit(Resumed("paused" if state.paused else "restarted"))
+        waiting = state.paused
+        await run.emit(Resumed("paused" if waiting is not None else "restarted"))
         await run.inbox.fetch(at_once=True)
-        for call_id, allow, by, note in run.inbox.approvals:
-            await run.emit(Approved(call_id, allow, by, note))
-        run.inbox.approvals.clear()
+        names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
+        for decision in run.inbox.decisions:
+            await run.emit(msgspec.structs.replace(decision, tool=decision.tool or names.get(decision.call_id, "")))
+        run.inbox.decisions.clear()
         await run.drain()
         if run.model.name != state.model:
             await run.switch_model("the run was resumed with another model")

@@ -1,6 +1,6 @@
 """The loop. While the run is not finished: run the calls that wait, or conclude, or think again.
 
-Each turn looks only at the state, so a resumed run goes on exactly where its log ends.
+Each turn looks only at the state, so a resumed run continues exactly where its log ends.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def turn(run: Execution) -> None:
 async def think(run: Execution, component: str = "loop", *, counted: bool = True) -> None:
     """Ask the model what to do, read its reply, and record both."""
     state = run.state
-    if run.tools.swap_pending:
+    if run.tools.swap is not None:
         await run.apply_swap()
     if component == "loop" and not state.thinking and run.hooks.before_round:
         await run_hooks(run.hooks.before_round, run.context)

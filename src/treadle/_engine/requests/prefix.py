@@ -36,7 +36,7 @@ class PrefixBreak(Struct, frozen=True):
     component: str
     """Whose request it is."""
     number: int
-    """Its place among all requests, from 0."""
+    """Its index among all requests."""
     index: int
     """The first message that differs; -1 when the tools do."""
     origin: str

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import Pause
 from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
-from treadle._flows.flow import child_run
+from treadle._flows.flow import run_child
 from treadle._plugins.guards.compaction import condense
 from treadle._types.errors import TreadleError
 from treadle._types.events import StepDone, StepStarted
@@ -26,6 +27,8 @@ class StepRunner(Struct, frozen=True):
     max_parallel: int
     timeout: float
     dependency_tokens: int
+    waiting: dict[str, Agent] = {}
+    """Agents whose run waits for a person, by run: without a journal they alone have its log."""
 
 
 class Executed(Struct):
@@ -41,6 +44,7 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
     executed = Executed({})
     waiting = {step.id: step for step in plan.steps}
     running: dict[asyncio.Task[StepDone], DagStep] = {}
+    pauses: list[Pause] = []
     try:
         while waiting or running:
             if not executed.interrupted:
@@ -49,15 +53,21 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
                 break
             finished, _ = await asyncio.wait(running, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
             for task in finished:
-                executed.done[running.pop(task).id] = task.result()
+                step = running.pop(task)
+                try:
+                    executed.done[step.id] = task.result()
+                except Pause as pause:
+                    pauses.append(pause)
             if not executed.interrupted and await run.drain():
                 executed.interrupted = True
-    except asyncio.CancelledError:
+    except BaseException:  # cancelled, or a fault of our own: nothing may be left running
         for child in tuple(run.life.children):
             child.stop(run.life.stopping or "cancelled")
         if running:
             await asyncio.wait(running)
         raise
+    if pauses:  # whatever could run without the person has run
+        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
     return executed
 
 
@@ -122,9 +132,12 @@ async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[
 async def _run_child(
     runner: StepRunner, run: Execution, step: DagStep, question: str, child_id: str, number: int, key: str
 ) -> StepDone:
-    child = await child_run(runner.agent_for(step), run, child_id, question)
-    async with asyncio.timeout(runner.timeout):
-        result = await child
+    agent = runner.waiting.pop(child_id, None) or runner.agent_for(step)
+    try:
+        result = await run_child(agent, run, child_id, question, runner.timeout)
+    except Pause:
+        runner.waiting[child_id] = agent
+        raise
     if result.success and result.stop_reason in ("answer", "final_tool"):
         return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
     why = f"{result.stop_reason}: {result.error or result.answer}"

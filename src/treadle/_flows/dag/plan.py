@@ -54,7 +54,7 @@ DagStep = PlannedStep
 class Plan(Struct, frozen=True, omit_defaults=True):
     steps: tuple[DagStep, ...]
     notes: tuple[str, ...] = ()
-    """What was mended while reading it (a dangling dependency, for example)."""
+    """What was corrected while reading it (a dangling dependency, for example)."""
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any], *, least: int = 1) -> Plan:

@@ -189,8 +189,7 @@ _SERVED = ("json_mode", "json_schema", "grammar", "forced_tool", "streaming")
 
 
 def profile_for(provider: Provider, name: str) -> Profile:
-    """The facts about a model at a provider. An unlisted model has the abilities its server has for all, and no
-    others."""
+    """The facts about a model at a provider. An unlisted model has only what its server offers for all models."""
     profile = _served_profile(provider, name)
     size = parameters_in(name)
     return profile if size is None else msgspec.structs.replace(profile, parameters=size)

@@ -14,9 +14,10 @@ _SIZE = re.compile(
 
 
 def parameters_in(name: str) -> float | None:
-    """Billions of parameters by the first size in the name; None when there is none."""
-    match = _SIZE.search(name)
-    if match is None:
-        return None
-    size = float(match["billions"]) if match["billions"] else float(match["millions"]) / 1_000
-    return size * int(match["experts"] or 1) or None
+    """Billions of parameters by the largest size in the name (others are of parts or adapters); None without one."""
+    sizes = [
+        (float(match["billions"]) if match["billions"] else float(match["millions"]) / 1_000)
+        * int(match["experts"] or 1)
+        for match in _SIZE.finditer(name)
+    ]
+    return max(sizes, default=0.0) or None

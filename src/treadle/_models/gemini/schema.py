@@ -27,8 +27,7 @@ _FORMATS = frozenset(("float", "double", "int32", "int64", "date-time", "enum"))
 
 
 def gemini_schema(schema: Any) -> dict[str, Any]:
-    """References are expanded, alternatives become `anyOf`, null becomes `nullable`; what is not supported moves into
-    the description."""
+    """References are expanded, null becomes `nullable`, unsupported keywords move into the description."""
     root = as_dict(schema)
     return _Converter(root).convert(root, frozenset())
 

@@ -32,7 +32,9 @@ from treadle._types.request import Reply, Request, StreamPart
 T = TypeVar("T")
 MAX_TOKENS = 1024
 TINY = 700_000_000
-"""Bytes. A smaller file has less than a billion parameters, whatever the quantization."""
+"""Bytes. A smaller file has less than a billion parameters, unless it is one part of several."""
+TINY_PARAMETERS = 1.0
+"""Billions."""
 
 
 class LocalModel:
@@ -73,14 +75,15 @@ class LocalModel:
             if os.path.isfile(self.address)
             else TINY
         )
+        parameters = parameters_in(self._name) if named else parameters_of(Path(self.address))
         facts = Profile(
             json_mode=True,
             json_schema=True,
             grammar=True,
             window=n_ctx,
             prices=FREE,
-            tiny=size < TINY,
-            parameters=parameters_in(self._name) if named else parameters_of(Path(self.address)),
+            tiny=size < TINY if parameters is None else parameters < TINY_PARAMETERS,
+            parameters=parameters,
         )
         self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
             dict(abilities or {})
@@ -263,8 +266,7 @@ class _Job:
         return reply
 
     def _unwanted(self) -> bool:
-        """Whether nothing waits for the reply any more. The interpreter waits for this thread at exit, so it has to
-        end."""
+        """Whether nothing waits for the reply any more. The interpreter waits for this thread at exit: it must end."""
         return self.stopping.is_set() or self._loop.is_closed() or not threading.main_thread().is_alive()
 
     def _pass_on(self, part: StreamPart | Exception) -> bool:

@@ -90,8 +90,7 @@ class Runtime:
         return f"{text[:-1]} {text[-1]}" if self._is_control[text] else text
 
     def _post(self, path: str, body: bytes) -> Any:
-        """The result of a request to the loopback port, for what the Python binding lacks. Only this process has the
-        key."""
+        """The result of a request to the loopback port, for what the binding lacks. Only this process has its key."""
         with self._posted(path, body, timeout=60.0) as response:
             return msgspec.json.decode(response.read())
 

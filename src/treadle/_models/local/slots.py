@@ -60,8 +60,7 @@ class Slot:
         self.stopping = stopping
 
     def split(self, prompt: str) -> tuple[Segment, ...]:
-        """`prompt` split into the segments of the last exchange that it begins with, which keep their tokens, and the
-        rest."""
+        """`prompt` as the segments of the last exchange that it begins with, which keep their tokens, and the rest."""
         kept: list[Segment] = []
         position = 0
         for segment in self.segments:

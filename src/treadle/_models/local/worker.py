@@ -1,5 +1,4 @@
-"""A model in a process of its own: loading it does not block this one, and a crash of native code ends only a
-request."""
+"""A model in a process of its own: loading it does not block this one, and a crash ends only a request."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ END_SECONDS = 0.25
 
 
 class Timeouts(Struct, frozen=True):
-    """In seconds. Before the response begins only `connect` and `total` apply: a model may think long before it
-    writes."""
+    """In seconds. Before the response begins only `connect` and `total` apply: a model may think for long."""
 
     total: float | None = 600.0
     stall: float | None = 180.0
@@ -132,8 +131,7 @@ class Endpoint:
 
 
 def _proxy(url: URL) -> dict[str, Any]:
-    """The arguments for the environment's proxy, looked up once: aiohttp itself would do so in a thread on every
-    request."""
+    """The arguments for the environment's proxy, looked up once; aiohttp would look it up on every request."""
     from urllib.request import getproxies, proxy_bypass
 
     from yarl import URL
@@ -216,8 +214,7 @@ class Exchange:
         return parser.close()
 
     async def rest(self) -> list[bytes]:
-        """`batch` for a reply that is complete already: what still comes (mostly usage) is worth a short wait, not an
-        error."""
+        """`batch` for a complete reply: what still comes (mostly usage) is worth a short wait, not an error."""
         if self._ended:
             return []
         try:
@@ -279,8 +276,7 @@ class Exchange:
             return  # everything that is needed has been read
 
     def _failure(self, error: Exception) -> Exception:
-        """A network failure as a typed error. aiohttp's own errors contain the request's headers, so they are not
-        passed on."""
+        """A network failure as a typed error, without the cause: aiohttp's errors contain the request's headers."""
         import aiohttp
 
         origin = self._endpoint.origin

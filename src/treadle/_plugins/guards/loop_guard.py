@@ -49,6 +49,7 @@ class LoopGuard(Plugin):
     """
 
     name = "loop_guard"
+    advisory = True
 
     def __init__(
         self,

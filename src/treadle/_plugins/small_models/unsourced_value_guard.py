@@ -35,6 +35,7 @@ class UnsourcedValueGuard(Plugin):
     """
 
     name = "unsourced_value_guard"
+    advisory = True
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None

@@ -8,8 +8,10 @@ library are missing.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +28,7 @@ Function = Callable[[tuple[Any, ...], dict[str, Any]], Awaitable[Any]]
 
 _MAX_WORKERS = 64
 _MAX_TRACE = 2_000
+_CLOSE_SECONDS = 5.0
 _SLEEP_FUNCTIONS = ("system.sleep", "system.async_sleep")
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncMonty] = WeakKeyDictionary()
 
@@ -213,6 +216,20 @@ async def _pool() -> AsyncMonty:
     loop = asyncio.get_running_loop()
     pool = _pools.get(loop)
     if pool is None:
+        if not _pools:
+            atexit.register(_close_pools)
         pool = _pools[loop] = _monty().AsyncMonty(min_processes=0, max_processes=_MAX_WORKERS, checkout_timeout=60.0)
         await pool.__aenter__()
     return pool
+
+
+def _close_pools() -> None:
+    """Before the interpreter ends: a native thread of a pool that still needs it afterwards aborts the process."""
+
+    async def close(pool: AsyncMonty) -> None:
+        await pool.__aexit__(None, None, None)
+
+    for loop, pool in list(_pools.items()):
+        if loop.is_running():  # in a thread of its own, which does not end by itself
+            with suppress(Exception):
+                asyncio.run_coroutine_threadsafe(close(pool), loop).result(_CLOSE_SECONDS)

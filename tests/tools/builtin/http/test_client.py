@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import weakref
 
 import pytest
 from aiohttp import web
 
+from kit import until
 from tools.builtin.loopback import Site, serving
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
@@ -286,3 +288,23 @@ def test_close_and_go_on():
             assert (await client.get(site.url)).status == 200
 
     asyncio.run(main())
+
+
+def test_a_client_that_is_dropped_is_gone_at_once_and_its_connections_are_closed():
+    """Were it left to the garbage collector, that would find its connections open."""
+
+    async def main() -> None:
+        async with serving({"*": "ok"}) as site:
+            client = allowed(site)
+            await client.get(f"{site.url}/a")
+            session = next(iter(client._sessions.values()))[0]
+            gone = weakref.ref(client)
+            del client
+            assert gone() is None
+            await until(lambda: session.closed)
+
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()

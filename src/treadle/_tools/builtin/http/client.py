@@ -12,6 +12,7 @@ import socket
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakMethod
 
 import msgspec
 from msgspec import Struct
@@ -219,28 +220,30 @@ class GuardedClient:
             self._sessions.pop(old, None)
         entry = self._sessions.get(loop)
         if entry is None or entry[0].closed:
-            keeper = self._keep_session()
+            keeper = _keep_session(_connector(WeakMethod(self._addresses)), self._user_agent)
             entry = (await anext(keeper), keeper)
             self._sessions[loop] = entry
         return entry[0]
 
-    async def _keep_session(self) -> AsyncGenerator[ClientSession, None]:
-        # A generator, because an event loop closes its generators when it ends: so the session is always closed.
-        import aiohttp
 
-        session = aiohttp.ClientSession(
-            connector=_connector(self._addresses),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
-            timeout=aiohttp.ClientTimeout(total=None),
-        )
-        async with session:
-            yield session
+async def _keep_session(connector: Any, user_agent: str) -> AsyncGenerator[ClientSession, None]:
+    """A generator, because an event loop closes its generators when it ends, and closes one that is dropped before: so
+    the session is always closed. It must not hold on to the client, or only the garbage collector would find both."""
+    import aiohttp
+
+    session = aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        headers={"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"},
+        timeout=aiohttp.ClientTimeout(total=None),
+    )
+    async with session:
+        yield session
 
 
-def _connector(resolve: Resolve) -> Any:
-    """A connector that uses `resolve` only: a name is looked up once, so its address cannot change after the check."""
+def _connector(resolver: WeakMethod[Resolve]) -> Any:
+    """A connector that uses `resolver` only: a name is looked up once, so its address cannot change after the check."""
     import aiohttp
     from aiohttp.abc import AbstractResolver, ResolveResult
 
@@ -248,7 +251,8 @@ def _connector(resolve: Resolve) -> Any:
         async def resolve(
             self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
         ) -> list[ResolveResult]:
-            addresses = await resolve(host, port)
+            lookup = resolver()
+            addresses = await lookup(host, port) if lookup is not None else ()
             kinds = [(address, socket.AF_INET6 if ":" in address else socket.AF_INET) for address in addresses]
             flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
             return [

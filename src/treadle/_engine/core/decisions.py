@@ -1,0 +1,63 @@
+"""A person's decision about a call that waits: in which forms it is given, and what becomes of it in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Union, cast
+
+import msgspec
+
+from treadle._types.errors import ConfigError
+from treadle._types.events import Approved
+from treadle._types.messages import ToolCall
+
+Answer = Union[bool, Mapping[str, Any]]  # noqa: UP007 - it is read at run time
+"""`True`, `False`, or `{"allow": True, "args": {...}, "always": True, "by": "...", "note": "..."}`."""
+_FIELDS = ("allow", "args", "always", "by", "note")
+
+
+def decision_of(call_id: str, answer: Answer) -> Approved:
+    """The decision an answer amounts to. Only a plain `True` allows: anything else refuses."""
+    if not isinstance(answer, Mapping):
+        return Approved(call_id, answer is True)
+    args: Any = answer.get("args")
+    return Approved(
+        call_id,
+        answer.get("allow") is True,
+        str(answer.get("by") or ""),
+        str(answer.get("note") or ""),
+        cast("dict[str, Any]", args) if isinstance(args, dict) else None,
+        answer.get("always") is True,
+    )
+
+
+def decisions_about(waiting: Sequence[ToolCall], approve: bool | Mapping[str, Answer]) -> list[Approved]:
+    """What `approve=` says about the calls that wait: one answer for all (`True`, `False`, or under the key "all"), or
+    one by call id. An id nobody waits for is an error that names those that wait."""
+    answers: Mapping[str, Answer] = {"all": approve} if isinstance(approve, bool) else approve
+    by_id = {call.id: call for call in waiting}
+    chosen: dict[str, Answer] = {}
+    for call_id, answer in answers.items():
+        _check(call_id, answer)
+        if call_id == "all":
+            chosen = {**dict.fromkeys(by_id, answer), **chosen}
+        elif call_id in by_id:
+            chosen[call_id] = answer
+        else:
+            names = ", ".join(f"{call.id} ({call.name})" for call in waiting) or "none"
+            raise ConfigError(f"approve: no call {call_id!r} waits for a decision; waiting: {names}")
+    return [
+        msgspec.structs.replace(decision_of(call_id, answer), tool=by_id[call_id].name)
+        for call_id, answer in chosen.items()
+    ]
+
+
+def _check(call_id: str, answer: object) -> None:
+    if isinstance(answer, bool):
+        return
+    kind = type(answer).__name__
+    fields: Mapping[str, Any] = cast("Mapping[str, Any]", answer) if isinstance(answer, Mapping) else {}
+    if not isinstance(fields.get("allow"), bool):
+        raise ConfigError(f"approve[{call_id!r}] must be True, False or a mapping with 'allow', not {kind}")
+    if unknown := set(fields) - set(_FIELDS):
+        raise ConfigError(f"approve[{call_id!r}] has {sorted(unknown)[0]!r}; expected one of: {', '.join(_FIELDS)}")

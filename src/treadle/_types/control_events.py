@@ -1,0 +1,83 @@
+"""What steers a run: where it stands, what holds for the next reply, and what a person decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle._types.event_base import EventBase
+from treadle._types.messages import ToolCall
+
+
+class PhaseChanged(EventBase, frozen=True, tag="phase"):
+    """What the run is doing now, for display only: nothing may depend on it."""
+
+    phase: str
+
+
+class LoopStarted(EventBase, frozen=True, tag="loop_started"):
+    """The start hooks of the plug-ins are done and have recorded something: a resumed run does not call them again."""
+
+
+class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
+    """What the next reply is held to, where the dialect can; it ends with that reply. A later one takes its place."""
+
+    component: str
+    must_act: bool = False
+    """The reply has to be a tool call."""
+    barred: tuple[str, ...] = ()
+    """Tools it must not call."""
+
+
+class AnswerOnly(EventBase, frozen=True, tag="answer_only"):
+    """From now on no tool may be called: the run has to answer."""
+
+    reason: str
+
+
+class MessageRetracted(EventBase, frozen=True, tag="message_retracted"):
+    """The message of record `seq` leaves the window; the transcript keeps it."""
+
+    seq: int
+    component: str
+    reason: str = ""
+
+
+class ToolSelectionStarted(EventBase, frozen=True, tag="tool_selection_started"):
+    """There are many tools: a model call chooses among them before the loop."""
+
+    total_tools: int
+
+
+class Paused(EventBase, frozen=True, tag="paused"):
+    """The run waits for a person: `call` needs approval, or `reason` says what else."""
+
+    reason: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+class Resumed(EventBase, frozen=True, tag="resumed"):
+    """A run continues that had been interrupted or paused."""
+
+    reason: str = ""
+
+
+class Approved(EventBase, frozen=True, tag="approved"):
+    """A person decided about a call that waited."""
+
+    call_id: str
+    allow: bool
+    by: str = ""
+    note: str = ""
+    args: dict[str, Any] | None = None
+    """Arguments the person put in place of the model's; they are validated like any other."""
+    always: bool = False
+    """Allow every later call of this tool in this run, too."""
+    tool: str = ""
+
+
+class Forked(EventBase, frozen=True, tag="forked"):
+    """This run was copied from another one up to here. Decisions about calls were made for the original: not copied."""
+
+    origin: str
+    seq: int
+    """The original's first record that was not copied."""
