@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup import exit_codes as exits
+from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import PRESETS, add_journal_option
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "eval",
         description="Run a task file against a model and settings, and report how many tasks it solves.",
-        epilog=EXAMPLES + exits.HELP,
+        epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     report = run_async(_evaluate(args, tasks, out))
     _print(report, out)
     passed = all(100 * figures.shares["all"].value >= args.min for figures in report.figures)
-    return exits.OK if passed else exits.FAILED
+    return exit_codes.OK if passed else exit_codes.FAILED
 
 
 async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) -> Report:
