@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 from treadle import Agent, ScriptedModel, open_journal, tool
-from treadle.events import Paused
 
 
 @tool(approval="ask")
@@ -21,11 +20,11 @@ async def main(folder: Path) -> None:
     )
     print("stopped:", paused.stop_reason)
 
-    waiting = [record.event for record in await journal.load(paused.run_id) if isinstance(record.event, Paused)][-1]
-    print("asks for:", waiting.calls[0].name, waiting.calls[0].args)
+    [waiting] = paused.pending
+    print("asks for:", waiting.tool, waiting.args, "because of", waiting.why)
 
     later = Agent(ScriptedModel(["Paid."]), tools=[pay], journal=journal)
-    result = await later.resume(paused.run_id, approve={waiting.calls[0].id: True})
+    result = await later.resume(paused.run_id, approve={waiting.call_id: True})
     print(result.answer, [step.observation for step in result.steps])
     assert result.steps[0].observation == "paid 5"
     await journal.aclose()
