@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from coverage import Coverage
 from coverage.exceptions import CoverageException
 
-FLOORS = {"_types": 99, "_dialects": 97, "_engine": 97, "_plugins": 95, "_flows": 96}
+FLOORS = {"_types": 99, "_dialects": 98, "_engine": 98, "_plugins": 97, "_flows": 97}
 """Percent of statements and branches together. Raise a floor when its figure is well above it; never lower one."""
 
 WORST_SHOWN = 5

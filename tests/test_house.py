@@ -130,6 +130,12 @@ def test_every_source_folder_has_a_folder_of_tests():
     assert not missing, f"no tests in: {missing}"
 
 
+def test_tests_that_measure_time_use_our_marker():
+    """pytest-cov's own would end the tracing of threads for all tests that follow; see tests/conftest.py."""
+    mark = "mark." + "no_cover"
+    assert [path.name for path in TESTS.rglob("*.py") if mark in path.read_text("utf-8")] == []
+
+
 def test_one_version():
     """`_version.py` is the only place: the package's metadata are built from it."""
     import treadle
