@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle._engine.acting.execute import Admitted, admit, execute_call
 from treadle._engine.core.execution import Execution
-from treadle._engine.core.hooks import Pause
+from treadle._engine.core.hooks import Pause, raise_together
 from treadle._tools.base import ToolOutcome
 from treadle._types.state_values import OpenCall
 
@@ -56,13 +56,8 @@ async def _admit_all(run: Execution, *, lost_extras: bool) -> list[Judged]:
             judged.append((open_call, refusal or await admit(run, open_call.call)))
         except Pause as pause:
             pauses.append(pause)
-    _raise_together(pauses)
+    raise_together(pauses)
     return judged
-
-
-def _raise_together(pauses: list[Pause]) -> None:
-    if pauses:
-        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
 
 
 def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool) -> ToolOutcome | None:
@@ -124,4 +119,4 @@ async def _run_batch(
             task.result()
         except Pause as pause:
             pauses.append(pause)
-    _raise_together(pauses)
+    raise_together(pauses)

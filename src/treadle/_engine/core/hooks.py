@@ -32,6 +32,12 @@ class Pause(Exception):
         self.calls = tuple(calls)
 
 
+def raise_together(pauses: Sequence[Pause]) -> None:
+    """Several calls wait: one pause that names them all. Nothing is raised when there is none."""
+    if pauses:
+        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
+
+
 PASSED_ON = (Pause, LimitError, JournalError)
 """What a plug-in may raise on purpose."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from treadle._engine.core.execution import Execution
-from treadle._engine.core.hooks import Pause
+from treadle._engine.core.hooks import Pause, raise_together
 from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
 from treadle._flows.flow import run_child
@@ -66,8 +66,7 @@ async def execute(runner: StepRunner, run: Execution, plan: Plan, number: int) -
         if running:
             await asyncio.wait(running)
         raise
-    if pauses:  # whatever could run without the person has run
-        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
+    raise_together(pauses)  # whatever could run without the person has run
     return executed
 
 
