@@ -51,6 +51,23 @@ class Stage:
         self.page.wait_for_function(f"() => document.getAnimations().every((a) => {ended})")
 
 
+class SlowPath:
+    """Requests that wait until the test lets them go."""
+
+    def __init__(self, page: Any, pattern: str) -> None:
+        self.waiting: list[Any] = []
+        self.held = True
+        page.route(pattern, lambda route: self.waiting.append(route) if self.held else route.continue_())
+
+    def hold(self) -> None:
+        self.held = True
+
+    def release(self) -> None:
+        self.held = False
+        while self.waiting:
+            self.waiting.pop(0).continue_()
+
+
 @pytest.fixture
 def stage(browser: Any) -> Iterator[Stage]:
     gates = Gates()
@@ -120,6 +137,27 @@ def test_an_interrupt_while_it_works(stage: Stage, shoot: Shoot):
     stage.count(".unread li", 0)
     assert "dogs are welcome" in stage.page.locator(".answer").inner_text()
     shoot(stage.page, "interrupt-read")
+
+
+def test_a_question_asked_before_the_page_has_loaded_everything_stays(stage: Stage):
+    """The list of conversations, or the conversation itself, may be slow to come: what was asked meanwhile is kept."""
+    slow, start = SlowPath(stage.page, "**/api/conversations**"), SlowPath(stage.page, "**/api/runs")
+    stage.page.reload()
+    stage.ask("Find a hotel near the station.")
+    stage.see(".question", has_text="hotel")
+    with stage.page.expect_response("**/api/conversations**"):
+        slow.release()
+    start.release()
+    stage.see(".tool.running")
+    stage.gates.search.open()
+    stage.finish()
+    slow.hold()
+    stage.page.reload()
+    stage.see(".loading")
+    stage.ask("Draw a chart of last year's sales.")
+    stage.see(".question", has_text="chart")
+    slow.release()
+    stage.finish(2)
 
 
 def test_an_unread_message_can_be_withdrawn(stage: Stage):

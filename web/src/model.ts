@@ -83,10 +83,9 @@ export const enter = () =>
   attempt(async () => {
     const session = await api.session();
     if (session.needs_token) return store.set({ door: "token" });
-    store.set({ door: "open", user: session.user });
-    const [agents] = await Promise.all([api.agents(), refresh()]);
-    store.set({ agents, agent: agents[0]?.name ?? "" });
-    await visit();
+    const agents = await api.agents(); // before the door opens: a question needs an agent to go to
+    store.set({ door: "open", user: session.user, agents, agent: agents[0]?.name ?? "" });
+    await Promise.all([visit(), refresh()]);
   });
 
 export const logIn = (token: string) =>
@@ -130,7 +129,12 @@ export const visit = () =>
     try {
       const runs = await api.conversation(id);
       if (store.get().conversation !== id) return;
-      store.set({ turns: runs.map((run) => turn(run.run_id, run.agent, run.question, run.created)), loading: false });
+      const past = runs.map((run) => turn(run.run_id, run.agent, run.question, run.created));
+      // What was asked while the list was on its way stays: it may or may not be in it.
+      const asked = new Map(store.get().turns.map((one) => [one.run, one]));
+      const shown = past.map((one) => asked.get(one.run) ?? one);
+      const listed = new Set(past.map((one) => one.run));
+      store.set((now) => ({ turns: [...shown, ...now.turns.filter((one) => !listed.has(one.run))], loading: false }));
       for (const run of runs) watch(run.run_id);
     } catch (error) {
       store.set({ loading: false });
@@ -141,8 +145,15 @@ export const visit = () =>
     }
   });
 
+const hash = (conversation: string) => (conversation ? `#/c/${encodeURIComponent(conversation)}` : "#/");
+
+/** Names what is shown in the address, without going anywhere. */
+function address(conversation: string): void {
+  history.replaceState(null, "", hash(conversation));
+}
+
 export function go(conversation: string): void {
-  location.hash = conversation ? `#/c/${encodeURIComponent(conversation)}` : "#/";
+  location.hash = hash(conversation);
   store.set({ sidebar: false });
 }
 
@@ -160,6 +171,7 @@ function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
 }
 
 function watch(run: string): void {
+  if (followed.has(run)) return;
   let arrived: ServerEvent[] = [];
   let drawing = 0;
   const draw = () => {
@@ -232,13 +244,15 @@ async function ask(question: string): Promise<void> {
   const agent = turns.at(-1)?.agent || store.get().agent;
   const run = newId();
   const shown = turn(run, agent, question, Date.now() / 1000);
+  // The address names the conversation from the first moment: whoever reads it next must not find it empty.
+  if (!conversation) address(run);
   store.set((now) => ({ turns: [...now.turns, shown], conversation: now.conversation || run }));
   try {
-    const created = await api.start({ question, run_id: run, agent, ...(conversation ? { conversation } : {}) });
-    if (!conversation) history.replaceState(null, "", `#/c/${encodeURIComponent(created.conversation)}`);
+    await api.start({ question, run_id: run, agent, ...(conversation ? { conversation } : {}) });
     watch(run);
     await refresh();
   } catch (error) {
+    if (!conversation) address("");
     store.set((now) => ({ turns: now.turns.filter((one) => one.run !== run), conversation }));
     throw error;
   }
