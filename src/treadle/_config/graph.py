@@ -97,7 +97,8 @@ class GraphAgent(FlowAgent):
             key: render(value, outputs, run.state.question) if isinstance(value, str) else value
             for key, value in arguments.items()
         }
-        outcome = await NestedCalls(run, name).call(tool.name, args, tool)
+        calls = NestedCalls(run, name)
+        outcome = await calls.call(tool.name, args, tool)
         text = text_of(outcome.content)
         return StepDone(
             name,
@@ -105,6 +106,7 @@ class GraphAgent(FlowAgent):
             text,
             text if outcome.error else "",
             outcome.elapsed,
+            calls.usage,
             key=name,
         )
 

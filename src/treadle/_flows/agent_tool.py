@@ -82,7 +82,6 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
         result.answer,
         error=not result.success,
         artifacts=result.artifacts,
-        usage=result.usage,
         waiting=waiting_calls(child),
     )
 

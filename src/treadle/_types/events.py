@@ -13,11 +13,13 @@ from msgspec import Struct
 
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import Approved as Approved
+from treadle._types.control_events import ChildSpent as ChildSpent
 from treadle._types.control_events import Forked as Forked
 from treadle._types.control_events import LoopStarted as LoopStarted
 from treadle._types.control_events import MessageRetracted as MessageRetracted
 from treadle._types.control_events import Paused as Paused
 from treadle._types.control_events import PhaseChanged as PhaseChanged
+from treadle._types.control_events import ReplyCapped as ReplyCapped
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
 from treadle._types.control_events import ToolSelectionStarted as ToolSelectionStarted
@@ -305,7 +307,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
     AnswerDone, Paused, Resumed, Approved, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
+    StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)

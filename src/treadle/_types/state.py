@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import msgspec
@@ -80,6 +80,9 @@ class RunState:
         self.notes: dict[str, list[dict[str, Any]]] = {}
         self.dag = DagState()
         self.usage = NO_USAGE
+        """What this run and the runs inside it have spent."""
+        self.children: dict[str, Usage] = {}
+        """What each run inside this one has spent."""
         self.spent: dict[str, Spent] = {}
         self.counters = Counters()
         self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
@@ -325,9 +328,18 @@ class RunState:
         self.dag.judged = True
         self.replies.clear()  # the same question about another round is a new one
 
+    def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> None:
+        self.dag.runs[event.step] = event.run
+
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event
-        self.usage += event.usage
+        run = self.dag.runs.get(event.step, "")
+        if not any(run.endswith(f".{child}") for child in self.children):  # else the record of its run has counted it
+            self.usage += event.usage
+
+    def on_child_spent(self, event: ev.ChildSpent, record: ev.Record) -> None:
+        self.usage += event.usage - self.children.get(event.child, NO_USAGE)
+        self.children[event.child] = event.usage
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event
@@ -374,17 +386,3 @@ def fold(records: Iterable[ev.Record]) -> RunState:
     for record in records:
         state.apply(record)
     return state
-
-
-def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The window as units that must stay together: a reply with calls and its results, or a single message."""
-    group: list[Entry] = []
-    for entry in window:
-        if isinstance(entry.message, ToolMessage) and group:
-            group.append(entry)
-            continue
-        if group:
-            yield group
-        group = [entry]
-    if group:
-        yield group

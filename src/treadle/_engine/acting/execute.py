@@ -22,6 +22,7 @@ from treadle._engine.acting.call_context import CallContext
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._engine.requests.spending import hold_answer
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.runner import run_call
 from treadle._types.errors import BudgetExhaustedError
@@ -138,6 +139,7 @@ async def _run_within_budget(
     run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]
 ) -> ToolOutcome:
     """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
+    hold_answer(run)
     try:
         reservation = run.budget.reserve(_ONE_CALL)
     except BudgetExhaustedError as error:

@@ -8,10 +8,14 @@ from treadle._engine.answering.progress import trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
+from treadle._engine.requests.spending import covers_answer
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.state_values import Step
+
+_BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
+"""How many characters of the trace a last answer is written from, when the budget does not cover the conversation."""
 
 logger = logging.getLogger("treadle")
 
@@ -102,12 +106,23 @@ async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
     prompt = run.prompts.get(f"forced_{why}", FORCED[why])
     messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
+    if why == "budget" and not covers_answer(run, messages):
+        return await _brief_answer(run, prompt)
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
     )
     decision = run.dialect.decode(reply, ())
     return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()
+
+
+async def _brief_answer(run: Execution, prompt: str) -> str:
+    """The conversation has grown beyond what was held back for the answer: as much of the trace as still fits."""
+    for chars in _BRIEF_TRACES:
+        messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars)
+        if covers_answer(run, messages):
+            break
+    return (await ask(run, "final", messages)).text.strip()
 
 
 async def salvage(run: Execution) -> str:

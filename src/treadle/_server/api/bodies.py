@@ -135,6 +135,8 @@ class UsageBody(Struct, frozen=True):
     requests: int
     tool_calls: int
     cost: float | None
+    estimated_tokens: int
+    """The part of the tokens that the provider did not report."""
 
 
 class ComponentBody(Struct, frozen=True):

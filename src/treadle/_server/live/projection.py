@@ -348,6 +348,7 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.ModelSwitched: Projection.on_other,
     ev.DialectDemoted: Projection.on_other,
     ev.ToolsChanged: Projection.on_other,
+    ev.ReplyCapped: Projection.on_other,
     ev.AnswerStarted: Projection.on_answer_started,
     ev.AnswerDone: Projection.on_answer_done,
     ev.RunFinished: Projection.on_run_finished,
