@@ -54,6 +54,8 @@ class Paused(EventBase, frozen=True, tag="paused"):
 
     reason: str
     calls: tuple[ToolCall, ...] = ()
+    why: dict[str, str] = {}
+    """Why a call waits, by its id, where that is another reason than the pause's own."""
     parked: int = 0
     """How often the run was resumed without any progress before it was parked: nothing resumes it but a person. 0 for
     every other pause."""

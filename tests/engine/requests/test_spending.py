@@ -94,7 +94,7 @@ def test_a_provider_that_reports_no_usage_is_settled_with_an_estimate():
         return next(record.event for record in run.records if isinstance(record.event, ev.ThinkDone))
 
     done = go(main())
-    assert done.usage.estimated_tokens > 1_000
+    assert done.usage.estimated_tokens > 500
     assert done.usage.cost
 
 
