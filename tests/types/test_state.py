@@ -12,8 +12,7 @@ from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPa
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 from treadle._types.state import RunState, fold
-from treadle._types.state_values import groups
-from treadle._types.state_values import UNCONSTRAINED, Entry, ReplyConstraint
+from treadle._types.state_values import UNCONSTRAINED, Entry, ReplyConstraint, groups
 from treadle._types.usage import Usage
 
 ADD = ToolCall("c1", "add", {"a": 1})

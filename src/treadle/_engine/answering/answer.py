@@ -118,6 +118,7 @@ async def force_answer(run: Execution, why: str) -> str:
 
 async def _brief_answer(run: Execution, prompt: str) -> str:
     """The conversation has grown beyond what was held back for the answer: as much of the trace as still fits."""
+    messages: list[Message] = []
     for chars in _BRIEF_TRACES:
         messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars)
         if covers_answer(run, messages):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -46,7 +46,7 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         dialect=state.dialect,
         conversation=started.conversation,
         question=state.question,
-        status="finished" if finished else "paused" if state.paused else "running",
+        status=_status(state),
         live=live,
         stop_reason=finished.stop_reason if finished else "",
         success=finished.success if finished else False,
@@ -69,6 +69,14 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         waiting=waiting_calls(state),
         children=lines(children),
     )
+
+
+def _status(state: RunState) -> Literal["running", "paused", "parked", "finished"]:
+    if state.finished is not None:
+        return "finished"
+    if state.paused is not None:
+        return "parked" if state.paused.parked else "paused"
+    return "running"
 
 
 def info_of(run_id: str, records: Sequence[Record]) -> RunInfo:

@@ -234,7 +234,8 @@ class Projection:
     def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
         undecided = [call for call in event.calls if call.id not in self.state.approvals]
         calls = [{"call_id": call.id, "tool_name": call.name, "tool_args": call.args} for call in undecided]
-        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls}
+        parked = {"parked": event.parked} if event.parked else {}
+        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls, **parked}
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> Pairs:
         yield "phase", {"phase": "resumed", "reason": event.reason}
