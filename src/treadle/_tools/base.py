@@ -15,16 +15,9 @@ from treadle._types.usage import NO_USAGE, Usage
 
 Effect = Literal["pure", "idempotent", "unsafe"]
 Approval = Literal["allow", "ask", "deny"]
-
-
-class _Unmarked(str):
-    """What a tool's effect is when its author has not said: treated like `unsafe`, but not a warning."""
-
-    __slots__ = ()
-
-
-UNMARKED: Effect = cast("Effect", _Unmarked("unsafe"))
-"""The default effect."""
+UNMARKED: Effect = cast("Effect", "".join(("un", "safe")))
+"""The effect of a tool whose author has not said one: treated like `unsafe`, but not a warning. It is told from one
+that was written down by being this very object."""
 
 
 class ToolResponse(Struct, frozen=True, omit_defaults=True):
@@ -109,7 +102,7 @@ class Tool(Struct, frozen=True, kw_only=False):
     @property
     def marked_unsafe(self) -> bool:
         """Whether its author said that it sends, pays, deletes or executes."""
-        return self.effect == "unsafe" and not isinstance(self.effect, _Unmarked)
+        return self.effect == "unsafe" and self.effect is not UNMARKED
 
     def replace(self, **changes: Any) -> Tool:
         return msgspec.structs.replace(self, **changes)

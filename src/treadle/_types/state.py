@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import msgspec
@@ -384,17 +384,3 @@ def fold(records: Iterable[ev.Record]) -> RunState:
     for record in records:
         state.apply(record)
     return state
-
-
-def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The window as units that must stay together: a reply with calls and its results, or a single message."""
-    group: list[Entry] = []
-    for entry in window:
-        if isinstance(entry.message, ToolMessage) and group:
-            group.append(entry)
-            continue
-        if group:
-            yield group
-        group = [entry]
-    if group:
-        yield group

@@ -178,8 +178,7 @@ async def _run_within_budget(
 async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
     call, tool = admitted.call, admitted.tool
     context = CallContext(run, call.id, call.name)
-    effect = str(tool.effect) if tool is not None else "pure"
-    await run.emit(ToolStarted(call, iteration, context.idempotency_key, effect))
+    await run.emit(ToolStarted(call, iteration, context.idempotency_key, tool.effect if tool is not None else "pure"))
     early = run.early.take(call) if not extras else None
     if early is not None:
         outcome = await early
