@@ -61,6 +61,7 @@ def sql(
             execute=database.query,
             timeout=timeout + _START_SECONDS,
             effect="pure" if read_only else "unsafe",
+            untrusted="the database",
             concurrent=read_only,
         ),
         Tool(
