@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-
 from treadle._engine.answering.progress import trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
 from treadle._types.messages import Message, SystemMessage, UserMessage
@@ -17,7 +16,7 @@ from treadle._types.state_values import Step
 _BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
 """How many characters of the trace a last answer is written from, when the budget does not cover the conversation."""
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 SYNTHESIS = (
     "You write the reply a user reads. You are given the question and the record of the tools that were run for it. "
