@@ -12,6 +12,7 @@ from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._plugins.guards.approval import Approval
+from treadle._types.errors import RunEndedError
 from treadle._types.messages import ToolCall
 
 
@@ -30,6 +31,8 @@ class Conductor:
         """What was typed but not sent when the run ended."""
         self.commands: list[str] = []
         """Lines with a slash that were typed while the run worked."""
+        self.unsent: list[str] = []
+        """Lines that came too late for the run that was under way."""
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
@@ -97,9 +100,19 @@ class Conductor:
                 self.commands.append(line)
                 self._display.say(f"{line}: after this answer")
             else:
-                self._run.send(line)
-                self._display.say(f"sent: {line}")
+                self._send(line)
         self._display.typed(self._line.text)
+
+    def _send(self, line: str) -> None:
+        assert self._display is not None
+        assert self._run is not None
+        try:
+            self._run.send(line)
+        except RunEndedError:
+            self.unsent.append(line)
+            self._display.say(f"not sent, the answer is ready: {line}")
+        else:
+            self._display.say(f"sent: {line}")
 
     async def _ask(self, call: ToolCall) -> bool | None:
         if call.name in self._always:

@@ -25,12 +25,14 @@ class Log:
         run_id: str,
         *,
         parent: str = "",
+        depth: int = 0,
         journal: Journal | None = None,
         redact: Callable[[Event], Event] | None = None,
         records: Sequence[Record] = (),
     ) -> None:
         self.run_id = run_id
         self.parent = parent
+        self.depth = depth
         self.journal = journal
         self.records: list[Record] = []
         self.state = RunState()
@@ -97,7 +99,7 @@ class Log:
         if self._redact is not None:
             event = self._redact(event)
         self._offset = 0
-        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent)
+        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent, 0, self.depth)
         self.records.append(record)
         self.state.apply(record)
         if self._sinks:
@@ -118,7 +120,7 @@ class Log:
         if self._sinks:
             self._offset += 1
             event = event if self._redact is None else self._redact(event)
-            self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+            self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset, self.depth))
 
     def forward(self, record: Record) -> None:
         """Show a record, of this run or of one of its children."""
@@ -134,7 +136,7 @@ class Log:
         return len(self._sinks) > len(self._quiet)
 
     def _record(self, event: Event, seq: int) -> Record:
-        return Record(self.run_id, seq, time.time(), event, self.parent)
+        return Record(self.run_id, seq, time.time(), event, self.parent, 0, self.depth)
 
     def _commit(self, records: Sequence[Record]) -> None:
         self._offset = 0

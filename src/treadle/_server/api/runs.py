@@ -13,7 +13,8 @@ from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.api.views import run_body, waiting_calls
 from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.follower import Follower, follow
-from treadle._server.live.projection import START, Position, Projection, read_position
+from treadle._server.live.positions import START, Position, read_position
+from treadle._server.live.projection import Projection
 from treadle._server.live.sse import EventStream
 from treadle._types.events import Record
 from treadle._types.ids import fresh_id
@@ -248,7 +249,7 @@ OPERATIONS = (
         tag="runs",
         body=b.NewMessage,
         errors=_CHANGES,
-        summary="Send a message to a run in progress.",
+        summary="Send a message to a run in progress. 409 when the run has ended, or ends before it could read it.",
         answers={202: b.Accepted},
     ),
     Operation(
