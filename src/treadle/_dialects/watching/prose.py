@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -42,12 +43,14 @@ class Prose:
         self._manner = manner
         self._tools = tools
         self._state: Literal["start", "thinking", "prose", "fence", "label", "marked", "quiet"] = "start"
-        self._held = ""
+        self._held: str = ""
         self._line_start = True
         """Whether `_held` begins a line."""
-        self._close = ""
-        self._certain = False
-        """A label said that the answer has begun."""
+        self._close: str = ""
+        self._steps: dict[str, Callable[[list[Piece]], None]] = {
+            "start": self._start, "thinking": self._thinking, "prose": self._prose, "fence": self._fence,
+            "label": self._label, "marked": self._marked,
+        }  # fmt: skip
 
     def feed(self, text: str) -> list[Piece]:
         if self._state == "quiet":
@@ -56,8 +59,8 @@ class Prose:
         pieces: list[Piece] = []
         while True:
             before = self._state
-            getattr(self, f"_{before}")(pieces)
-            if self._state == before or self._state == "quiet":
+            self._steps[before](pieces)
+            if self._state in (before, "quiet"):
                 return pieces
 
     # ---- the states
@@ -118,7 +121,6 @@ class Prose:
             self._say(pieces, shown.rstrip())
             self._state = "label" if kind == "label" else "marked" if kind == "marker" else "quiet"
             if kind in ("label", "marker"):
-                self._certain = True
                 pieces.append(Piece("", provisional=kind == "label", begins=True))
             return
         cut = _safe_end(held, self._manner, self._tools)
@@ -150,9 +152,6 @@ class Prose:
             shown, self._held = _split(self._held, _CLOSINGS)
         if shown:
             pieces.append(Piece(shown, provisional=False))
-
-    def _quiet(self, pieces: list[Piece]) -> None:
-        self._held = ""
 
     def _say(self, pieces: list[Piece], text: str) -> None:
         if text:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from treadle._engine.result import pending_calls
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
@@ -32,7 +33,6 @@ ANSWERING = ("synthesis", "complete")
 """Components (and sources of an answer) whose text streams as the answer."""
 FORCED = ("final", "salvage")
 """Components whose text is the answer before the log says so."""
-_NOT_THE_ANSWER = {"status": "retracted"}
 
 
 def usage_fields(usage: Usage) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Projection:
     def retraction(self, at: Position) -> Iterator[ClientEvent]:
         """The words that stream as the answer are not the answer; those after them may be."""
         if self._sent:
-            yield ClientEvent("answer", dict(_NOT_THE_ANSWER), at)
+            yield ClientEvent("answer", {"status": "retracted"}, at)
         self._withdraw()
 
     def _withdraw(self) -> None:
@@ -104,7 +104,7 @@ class Projection:
     def _not_the_answer(self) -> Pairs:
         """For an event after which provisional words, or an answer that is half written, do not count."""
         if self._provisional or (self._thinking >= 0 and self._seen.seq == self._thinking and self._seen.offset >= 0):
-            yield "answer", dict(_NOT_THE_ANSWER)
+            yield "answer", {"status": "retracted"}
         self._thinking = -1
         self._open_text(-1)
 
@@ -254,8 +254,10 @@ class Projection:
         yield "phase", {"phase": "checklist", "steps": steps, "iteration": event.iteration}
 
     def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
-        undecided = [call for call in event.calls if call.id not in self.state.approvals]
-        calls = [{"call_id": call.id, "tool_name": call.name, "tool_args": call.args} for call in undecided]
+        calls = [
+            {"call_id": call.call_id, "tool_name": call.tool, "tool_args": call.args, "why": call.why}
+            for call in pending_calls(self.state)
+        ]
         yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls}
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> Pairs:
@@ -264,7 +266,15 @@ class Projection:
     def on_approved(self, event: ev.Approved, record: ev.Record) -> Pairs:
         yield (
             "phase",
-            {"phase": "approved", "call_id": event.call_id, "allow": event.allow, "by": event.by, "note": event.note},
+            {
+                "phase": "approved" if event.allow else "refused",
+                "call_id": event.call_id,
+                "allow": event.allow,
+                "by": event.by,
+                "note": event.note,
+                "always": event.always,
+                **({"tool_args": event.args} if event.args is not None else {}),
+            },
         )
 
     def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> Pairs:
@@ -384,11 +394,5 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
 
 
 def _call_started(iteration: int, call: ToolCall) -> tuple[str, dict[str, Any]]:
-    return "step", {
-        "type": "iteration",
-        "status": "start",
-        "iteration": iteration,
-        "tool_name": call.name,
-        "tool_args": call.args,
-        "call_id": call.id,
-    }
+    what = {"tool_name": call.name, "tool_args": call.args, "call_id": call.id}
+    return "step", {"type": "iteration", "status": "start", "iteration": iteration, **what}
