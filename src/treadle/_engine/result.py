@@ -55,6 +55,8 @@ class RunResult(Struct, frozen=True):
     """Messages that arrived too late to be read, or wait in a paused run."""
     pending: tuple[PendingCall, ...] = ()
     """Calls that wait for a person's decision."""
+    sources: tuple[str, ...] = ()
+    """What was read from outside (results of `untrusted` tools), first source first."""
 
     @property
     def leftovers(self) -> tuple[str, ...]:
@@ -149,4 +151,5 @@ def result_of(
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),
         unread=finished.unread + unread if finished else unread,
         pending=pending_calls(state),
+        sources=tuple(state.provenance.sources),
     )
