@@ -83,7 +83,7 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
 async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
-    if decision is None and any(call.name in around.state.always_allowed for around in _around(run)):
+    if decision is None and allowed_for_run(run, call):
         return call
     if decision is None:
         await run.flush()
@@ -101,6 +101,11 @@ async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
+def allowed_for_run(run: Execution, call: ToolCall) -> bool:
+    """Whether a person has allowed every call of this tool, in this run or one around it."""
+    return any(call.name in around.state.always_allowed for around in _around(run))
+
+
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
     """Whoever can ask a person does: first in this run, then in those around it."""
     for around in _around(run):
@@ -109,6 +114,9 @@ async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
             if answer is not None:
                 decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
                 await run.emit(decision)
+                if decision.allow and decision.always and around is not run:
+                    # "Always" is said to whoever asked: it holds in that run and in all that are inside it.
+                    await around.emit(msgspec.structs.replace(decision, call_id=f"{run.id}:{call.id}"))
                 return decision
     return None
 
