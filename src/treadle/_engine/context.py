@@ -101,7 +101,7 @@ class RunContext:
 
     def allowed_for_run(self, call: ToolCall) -> bool:
         """Whether a person has allowed every call of its tool meanwhile: whoever waited to ask need not ask."""
-        return allowed_for_run(self._execution, call)
+        return allowed_for_run(self._execution, call, self.why_asked(call.id))
 
     # ---- tokens
 
@@ -124,6 +124,10 @@ class RunContext:
         run = self._execution
         encoding = run.renderer.encoding(run.state)
         return run.estimator.tokens(Request(messages=run.renderer.prepare(run.state), tools=encoding.tools))
+
+    def why_asked(self, call_id: str) -> str:
+        """Why a person is asked about a call whose tool does not always ask: "after reading example.org"."""
+        return self._execution.asked.get(call_id, "")
 
     # ---- acting
 

@@ -131,7 +131,8 @@ class Conductor:
                 return {"allow": True, "note": "allowed for this run"}
             if not self.can_ask:
                 return None
-            why = f"asked for by the agent {run.agent_name}" if run.depth else ""
+            by = f"asked for by the agent {run.agent_name}" if run.depth else ""
+            why = ", ".join(text for text in (run.why_asked(call.id), by) if text)
             return await self._decision(Question(call, run.tool(call.name), why))
 
     async def _decision(self, question: Question) -> Answer | None:
