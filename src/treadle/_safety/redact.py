@@ -8,47 +8,30 @@ contain their mark.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.key_shapes import SHAPES, begins_at, keys_in
+from treadle._safety.secrets import environment_secrets
 from treadle._types.errors import ConfigError
 
 T = TypeVar("T")
 
-_SECRET_NAME = re.compile(r"(_KEY|_TOKEN|_SECRET)$|PASSWORD", re.IGNORECASE)
-_SHORTEST_FROM_ENV = 8
 _SHORTEST_GIVEN = 4
-
-# (name, marks, expression): one of the marks is in every text the expression can match.
-_PATTERNS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
-    ("api-key", ("sk-",), re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}")),
-    ("aws-key", ("AKIA", "ASIA"), re.compile(r"(?<![A-Za-z0-9])A[KS]IA[0-9A-Z]{16}(?![A-Za-z0-9])")),
-    (
-        "github-token",
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        re.compile(r"(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{30,}"),
-    ),
-    ("google-key", ("AIza",), re.compile(r"AIza[0-9A-Za-z_-]{35}")),
-    ("slack-token", ("xox",), re.compile(r"xox[abeoprs]-[0-9A-Za-z-]{10,}")),
-    ("bearer-token", ("earer ",), re.compile(r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{20,}")),
-    (
-        "private-key",
-        ("PRIVATE KEY",),
-        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-    ),
-)
+_LETTERS = "0123456789CDEFGHIJKLMNOPQRSTUVWXYZacdfijklmopqtuvwyz"
+_WHOLE_PREFIXES = 64
+"""Of a longer secret (a key file, say) not every beginning is kept; see `Redactor.open_from`."""
 
 
 def _marks_by_part() -> dict[bytes, list[bytes]]:
     """The marks by a part that several of them share: a text is searched for these few parts, and rarely for more."""
     by_part: dict[bytes, list[bytes]] = {}
-    for _, marks, _ in _PATTERNS:
-        for mark in marks:
-            common = next((part for part in ("gh", "IA") if part in mark and "AIza" not in mark), mark)
+    for shape in SHAPES:
+        for mark in shape.marks:
+            common = next((part for part in ("gh", "IA", "k_", "yJ") if part in mark and "AIza" not in mark), mark)
             by_part.setdefault(common.encode(), []).append(mark.encode())
     return by_part
 
@@ -59,23 +42,20 @@ _MARKS_BY_PART = _marks_by_part()
 class Redactor:
     """Replaces secrets by `[redacted:NAME]`.
 
-    Secrets are: the values in `env` (by default the environment of this process) of at least 8 characters whose name
-    ends in _KEY, _TOKEN or _SECRET or contains PASSWORD; those given, with names or without; and texts in the format of
-    well-known keys.
+    Secrets are: what `environment_secrets` finds in `env` (by default the environment of this process); those given,
+    with names or without; and texts in the format of well-known keys.
     """
 
     def __init__(
-        self, secrets: Iterable[str] | Mapping[str, str] = (), *, env: Mapping[str, str] | None = None
+        self, secrets: Iterable[str | tuple[str, str]] | Mapping[str, str] = (), *, env: Mapping[str, str] | None = None
     ) -> None:
+        """`secrets` are values, or pairs of a name and a value."""
         given = (
             cast(Mapping[str, str], secrets).items()
             if isinstance(secrets, Mapping)
-            else (("secret", value) for value in secrets)
+            else ((item if isinstance(item, tuple) else ("secret", item)) for item in secrets)
         )
-        variables = (os.environ if env is None else env).items()
-        named = {
-            value: name for name, value in variables if len(value) >= _SHORTEST_FROM_ENV and _SECRET_NAME.search(name)
-        }
+        named = environment_secrets(os.environ if env is None else env)
         for name, value in given:
             if len(value) < _SHORTEST_GIVEN:
                 raise ConfigError(
@@ -91,6 +71,8 @@ class Redactor:
         )
 
         self._values = tuple(value.encode() for value in named)
+        self._beginnings: set[str] | None = None
+        self._long: list[str] = []
 
     def suspects(self, data: bytes) -> bool:
         """Whether a JSON text may contain a secret: the value of one, or the mark of a well-known key."""
@@ -106,12 +88,66 @@ class Redactor:
         for secret, marker in self._secrets:
             if secret in text:
                 text = text.replace(secret, marker)
-        for name, marks, expression in _PATTERNS:
-            for mark in marks:
+        for shape in SHAPES:
+            for mark in shape.marks:
                 if mark in text:
-                    text = expression.sub(f"[redacted:{name}]", text)
+                    text = shape.expression.sub(f"[redacted:{shape.name}]", text)
                     break
         return text
+
+    def open_from(self, text: str) -> int:
+        """From where on the text may be the beginning of a secret that its next characters complete or lengthen;
+        its length, if it is not. No secret that is complete lies across this place."""
+        blank = text
+        for secret, _ in self._secrets:
+            if secret in blank:
+                blank = blank.replace(secret, " " * len(secret))
+        views = [blank]
+        if any(mark in blank for shape in SHAPES for mark in shape.marks):
+            views.append(_without_keys(blank))
+        start = min(map(begins_at, views))
+        if self._beginnings is None:
+            self._beginnings = {
+                value[:size] for value, _ in self._secrets for size in range(1, min(len(value), _WHOLE_PREFIXES + 1))
+            }
+            self._long = [value for value, _ in self._secrets if len(value) > _WHOLE_PREFIXES]
+        if self._beginnings:
+            for size in range(min(len(text), _WHOLE_PREFIXES), len(text) - start, -1):
+                if text[-size:] in self._beginnings:
+                    start = len(text) - size
+                    break
+        for value in self._long:
+            found = text.find(value[:_WHOLE_PREFIXES])
+            while 0 <= found < start:
+                if value.startswith(text[found:]):
+                    start = found
+                found = text.find(value[:_WHOLE_PREFIXES], found + 1)
+        return self._before_complete(text, views, start) if start < len(text) else start
+
+    @property
+    def neutral(self) -> str:
+        """A letter or digit with which no secret begins."""
+        begun = {value[0] for value, _ in self._secrets} | set("srAgxhneBb")
+        return next((letter for letter in _LETTERS if letter not in begun), "")
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest secret."""
+        return len(self._secrets[0][0]) if self._secrets else 0
+
+    def _before_complete(self, text: str, views: list[str], start: int) -> int:
+        """`start`, or where a complete secret begins that reaches over it; `views` are the text without other ones."""
+        moved = True
+        while moved and start:
+            moved = False
+            for value, _ in self._secrets:
+                found = text.find(value, max(0, start - len(value) + 1), start + len(value) - 1)
+                if 0 <= found < start:
+                    start, moved = found, True
+            for begin, end in (key for view in views for key in keys_in(view)):
+                if begin < start < end:
+                    start, moved = begin, True
+        return start
 
     def tree(self, value: T) -> T:
         """A string, a struct, or lists, tuples and dicts of such, without secrets; the same object if it has none."""
@@ -149,3 +185,11 @@ class Redactor:
             if new is not old:
                 changed[name] = new
         return msgspec.structs.replace(value, **changed) if changed else value
+
+
+def _without_keys(text: str) -> str:
+    """The text with blanks for keys that are complete: what follows one begins a word, as after a marker."""
+    for shape in SHAPES:
+        if any(mark in text for mark in shape.marks):
+            text = shape.expression.sub(lambda key: key[0] if key.end() == len(key.string) else " " * len(key[0]), text)
+    return text
