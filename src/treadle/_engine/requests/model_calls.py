@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from treadle._dialects.watching.base import Everything, Piece, Watcher
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
 from treadle._models.base import Model
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
-from treadle._types.events import AnswerDelta, Reset, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.events import Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
 from treadle._types.request import (
     CallDelta,
@@ -38,11 +39,11 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
     attempt = 1
     while True:
         sent, reservation = await reserve(run, request, iteration)
-        received = _Received()
+        shown = _Show(run, request.component, iteration)
         try:
-            reply = await _receive(run, run.model, sent, iteration, received)
+            reply = await _receive(run, run.model, sent, shown)
         except ModelError as error:
-            usage = spent_by_failure(run, sent, error, received.bytes)
+            usage = spent_by_failure(run, sent, error, shown.received)
             if reservation is not None:
                 reservation.settle(usage)
             again = (
@@ -50,17 +51,17 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
             )
             wait = policy.delay(attempt, error) if again else None
             await run.emit(ThinkFailed(request.component, iteration, attempt, str(error)[:500], wait, usage))
+            if shown.any:
+                run.answer.void(request.component, attempt + 1)
             if wait is None:
                 raise
             attempt += 1
             run.early.discard()
-            if received.shown:
-                run.show(Reset(request.component, attempt))
             await asyncio.sleep(wait)
             continue
         except BaseException as error:
             if reservation is not None:
-                usage = spent_by_failure(run, sent, error, received.bytes)
+                usage = spent_by_failure(run, sent, error, shown.received)
                 reservation.settle(usage)
                 if not run.life.abandoned:  # what was spent on it is in the log, too
                     await run.emit(ThinkFailed(request.component, iteration, attempt, _CUT_OFF, None, usage))
@@ -119,23 +120,57 @@ async def ask(
     return reply
 
 
-def _show(run: Execution, component: str, iteration: int, part: TextDelta | ReasoningDelta) -> None:
-    if component in ANSWERING and isinstance(part, TextDelta):
-        run.show(AnswerDelta(part.text))
-    else:
-        run.show(TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta)))
+class _Show:
+    """Shows one attempt at a reply while it is written, to whoever watches the run."""
+
+    __slots__ = ("_component", "_iteration", "_run", "_watcher", "any", "received")
+
+    def __init__(self, run: Execution, component: str, iteration: int) -> None:
+        self.any = False
+        """Whether anything has been shown."""
+        self.received = 0
+        """The bytes of the reply so far."""
+        self._run, self._component, self._iteration = run, component, iteration
+        self._watcher: Watcher | None = None
+
+    def part(self, part: TextDelta | ReasoningDelta) -> None:
+        if not part.text or not self._run.log.watched:
+            return
+        if isinstance(part, ReasoningDelta):
+            self._thought(part.text, reasoning=True)
+            return
+        if self._watcher is None:
+            self._watcher = _watcher(self._run, self._component)
+        for piece in self._watcher.feed(part.text):
+            self._piece(piece)
+
+    def _piece(self, piece: Piece) -> None:
+        in_loop = self._component in CONVERSATION
+        if not piece.answer or (in_loop and self._run.settings.answer != "direct"):
+            self._thought(piece.text)
+            return
+        if piece.begins:
+            self._run.answer.retract()
+        if piece.text:
+            self.any = True
+            self._run.answer.add(piece.text, provisional=piece.provisional)
+
+    def _thought(self, text: str, *, reasoning: bool = False) -> None:
+        if text and (self._run.settings.stream_thoughts or self._component not in CONVERSATION):
+            self.any = True
+            self._run.show(TextStreamed(self._component, self._iteration, text, reasoning))
 
 
-class _Received:
-    """What has arrived of this attempt, and whether anything of it was shown."""
+def _watcher(run: Execution, component: str) -> Watcher:
+    """What reads a component's reply: the words of an answer, those of a thought, or both."""
+    in_loop = component in CONVERSATION
+    if in_loop or component == "final":
+        calls = in_loop and not run.state.answer_only and bool(run.state.tools) and run.blueprint.output_type is None
+        return run.dialect.watch(tools=calls)
+    return Everything(answer=component in ANSWERING)
 
-    __slots__ = ("bytes", "shown")
 
-    def __init__(self) -> None:
-        self.bytes, self.shown = 0, False
-
-
-async def _receive(run: Execution, model: Model, request: Request, iteration: int, received: _Received) -> Reply:
+async def _receive(run: Execution, model: Model, request: Request, shown: _Show) -> Reply:
     reply: Reply | None = None
     stream = model.stream(request)
     try:
@@ -145,14 +180,12 @@ async def _receive(run: Execution, model: Model, request: Request, iteration: in
             if isinstance(part, Reply):
                 reply = part
             elif isinstance(part, CallDelta):
-                received.bytes += len(part.arguments)
+                shown.received += len(part.arguments)
                 if request.component in CONVERSATION:
                     run.early.feed(part)
-            elif part.text:
-                received.bytes += len(part.text)
-                if run.log.watched:
-                    received.shown = True
-                    _show(run, request.component, iteration, part)
+            else:
+                shown.received += len(part.text)
+                shown.part(part)
     except BaseException:
         if (close := getattr(stream, "aclose", None)) is not None:
             await close()
