@@ -77,7 +77,8 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
     if state.paused is None:
         return ()
     undecided = (call for call in state.paused.calls if call.id not in state.approvals)
-    return tuple(PendingCall(call.id, call.name, call.args, state.paused.reason) for call in undecided)
+    why, reason = state.paused.why, state.paused.reason
+    return tuple(PendingCall(call.id, call.name, call.args, why.get(call.id, reason)) for call in undecided)
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:

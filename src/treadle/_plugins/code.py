@@ -73,7 +73,7 @@ class CodeMode(Plugin):
         try:
             result = await session.run(code, self._functions(run, calls, answers, artifacts))
         except Pause:
-            return ToolResponse("", waiting=calls.waiting)
+            return ToolResponse("", waiting=calls.waiting, why=calls.why)
         if answers:
             return ToolResponse(to_text(answers[0]), final_answer=True, artifacts=tuple(artifacts), usage=calls.usage)
         text = result.text(run.limits.max_chars)

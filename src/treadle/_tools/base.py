@@ -31,6 +31,8 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """What the tool itself spent on models (an agent as a tool)."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls inside this one that wait for a person: the run pauses, and the call is made again when it is resumed."""
+    why: Mapping[str, str] = {}
+    """Why each of them waits, by its id."""
 
 
 class ToolContext(Protocol):
@@ -116,6 +118,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     """False when nothing was executed (unknown tool, invalid arguments): safe to try again."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls inside this one that wait for a person."""
+    why: Mapping[str, str] = {}
+    """Why each of them waits, by its id."""
 
 
 class Limits(Struct, frozen=True):

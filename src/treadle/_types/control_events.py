@@ -53,6 +53,8 @@ class Paused(EventBase, frozen=True, tag="paused"):
 
     reason: str
     calls: tuple[ToolCall, ...] = ()
+    why: dict[str, str] = {}
+    """Why a call waits, by its id, where that is another reason than the pause's own."""
 
 
 class Resumed(EventBase, frozen=True, tag="resumed"):

@@ -10,7 +10,9 @@ from typing import Any, Literal, Union
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from treadle._types.artifact_names import safe_artifact_name
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import Approved as Approved
 from treadle._types.control_events import Forked as Forked
@@ -44,11 +46,17 @@ class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
     """Rich content a tool made. The model sees its name and summary only."""
 
     name: str
+    """A relative path, safe to write a file under: what would lead elsewhere is left out."""
     content: str
     """Text, or base64 when `base64` is set."""
     mime: str = "text/plain"
     base64: bool = False
     summary: str = ""
+
+    def __post_init__(self) -> None:
+        name = safe_artifact_name(self.name)
+        if name is not self.name:
+            force_setattr(self, "name", name)
 
 
 class RunStarted(EventBase, frozen=True, tag="run_started"):

@@ -88,6 +88,22 @@ def test_edited_arguments_are_the_ones_that_run_and_both_versions_are_in_the_log
     go(main())
 
 
+def test_each_call_that_waits_says_why_it_waits_also_one_inside_an_agent():
+    @tool(approval="ask")
+    async def send() -> str:
+        """Send."""
+        return "sent"
+
+    clerk = Agent(ScriptedModel([call("send"), "done"]), [send], name="clerk")
+    order = {"user_prompt": "send it", "reasoning": "", "context": ""}
+    both = Agent(ScriptedModel([[call("pay", amount=1), call("pay", amount=2)], "done"]), [payer([])])
+    result = go(both.run("q"))
+    assert [pending.why for pending in result.pending] == ["approval of pay", "approval of pay"]
+    boss = Agent(ScriptedModel([call("clerk", **order), "done"]), [clerk.as_tool()])
+    result = go(boss.run("q"))
+    assert [(pending.tool, pending.why) for pending in result.pending] == [("send", "approval of send")]
+
+
 def test_edited_arguments_are_validated_again():
     paid: list[int] = []
 

@@ -35,7 +35,7 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         raise ConfigError(f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent} instead")
     launch = relaunch(args, records)
     # A scripted model continues where it was; one that is given now starts at its first reply.
-    used = 0 if args.model else sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
+    used = 0 if args.model else await _replies(journal, run_id)
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
     agent = build_agent(
@@ -50,6 +50,14 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         await close(agent, None)
     print_outcome(result, run, file=args.file)
     return exit_codes.code_of(result)
+
+
+async def _replies(journal: Journal, run_id: str) -> int:
+    """How many replies the run and those inside it have had."""
+    records = await journal.load(run_id)
+    inside = await journal.list(parent=run_id, limit=1000)
+    here = sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
+    return here + sum([await _replies(journal, child.run_id) for child in inside])
 
 
 def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from treadle._engine.acting.call_context import CallContext
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
-from treadle._tools.base import Tool, ToolOutcome
+from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
 from treadle._types.errors import BudgetExhaustedError
 from treadle._types.events import Approved, ToolDone, ToolStarted
@@ -62,20 +62,30 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
             return verdict
         call = verdict if verdict.id == call.id else msgspec.structs.replace(verdict, id=call.id)
     tool = tool or run.tools.callable_tool(run.state, call.name)
-    if tool is None or tool.approval == "allow":
+    policy = _policy(run, tool)
+    if policy == "allow":
         return Admitted(call, tool)
-    if tool.approval == "deny":
+    if policy == "deny":
         return _refused(call, "it is not allowed here")
     verdict = await _approved(run, call)
     return verdict if isinstance(verdict, ToolOutcome) else Admitted(verdict, tool)
 
 
+def _policy(run: Execution, tool: Tool | None) -> Approval:
+    """What the tool says itself, unless this run or one around it asks about it. A name without a tool does nothing."""
+    if tool is None:
+        return "allow"
+    if tool.approval == "allow" and run.asks and not run.asks.isdisjoint((tool.name, "all")):
+        return "ask"
+    return tool.approval
+
+
 async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
-    if decision is None and call.name in run.state.always_allowed:
+    if decision is None and any(call.name in around.state.always_allowed for around in _around(run)):
         return call
-    if decision is None and run.hooks.on_approval:
+    if decision is None:
         await run.flush()
         try:
             decision = await _ask_person(run, call)
@@ -92,13 +102,23 @@ async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
-    for hook in run.hooks.on_approval:
-        answer = await hook(run.context, call)
-        if answer is not None:
-            decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
-            await run.emit(decision)
-            return decision
+    """Whoever can ask a person does: first in this run, then in those around it."""
+    for around in _around(run):
+        for hook in around.hooks.on_approval:
+            answer = await hook(run.context, call)
+            if answer is not None:
+                decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
+                await run.emit(decision)
+                return decision
     return None
+
+
+def _around(run: Execution) -> Iterator[Execution]:
+    """This run and those it is inside of."""
+    now: Execution | None = run
+    while now is not None:
+        yield now
+        now = now.parent
 
 
 def _refused(call: ToolCall, why: str) -> ToolOutcome:
@@ -163,7 +183,7 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
         toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
         outcome = await run_call(tool, call, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
     if outcome.waiting:
-        raise Pause(f"{call.name} waits for a person", outcome.waiting)
+        raise Pause(f"{call.name} waits for a person", outcome.waiting, outcome.why)
     for hook in run.hooks.after_tool:
         try:
             outcome = await hook(run.context, call, outcome)
@@ -190,7 +210,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
     return (
         tool is not None
         and tool.effect == "pure"
-        and tool.approval == "allow"
+        and _policy(run, tool) == "allow"
         and tool.concurrent
         and not run.hooks.has_policy
         and not run.extras

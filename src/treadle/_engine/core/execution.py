@@ -86,6 +86,8 @@ class Execution:
             self.settings.budget, parent=parent.budget if parent is not None else None, spent=self.state.usage
         )
         self.hooks = Hooks(blueprint.plugins)
+        self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())
+        """Tools that need approval whatever they say themselves, in this run and in those inside it."""
         self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins)
         self.limits = self.settings.limits
         self.prompts = Prompts(dict(blueprint.prompts))

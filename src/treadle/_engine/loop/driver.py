@@ -121,7 +121,9 @@ async def _work(run: Execution, flow: Flow) -> None:
     try:
         await flow.work(run)
     except Pause as pause:
-        await run.emit(Paused(str(pause), pause.calls))
+        reason = str(pause)
+        why = {call_id: text for call_id, text in pause.reasons().items() if text != reason}
+        await run.emit(Paused(reason, pause.calls, why))
 
 
 async def _start(run: Execution) -> None:

@@ -107,7 +107,7 @@ def _call(data: Any) -> ToolCall:
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             arguments = {}
     args = cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {}
     return ToolCall(str(data.get("id", "")), str(function.get("name", "")), args)
