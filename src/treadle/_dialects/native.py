@@ -116,9 +116,7 @@ def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
     if is_call and any(not call.problem for call in reading.calls):
         fenced = not reading.markup and reading.text.startswith(("```", "~~~"))
         read_calls = doubted(reading.calls, IN_CODE_BLOCK if fenced else "")
-        calls = tuple(
-            msgspec.structs.replace(call, from_text=True) for call in to_tool_calls(read_calls, reading.text)
-        )
+        calls = tuple(msgspec.structs.replace(call, from_text=True) for call in to_tool_calls(read_calls, reading.text))
         repaired = reading.repaired or any(bool(call.repaired) for call in calls)
         return Decision(reading.before or thought, calls, repaired=repaired)
     if is_call or (reading.problem and reading.only_json and names_existing_tool(reading.text, tools)):

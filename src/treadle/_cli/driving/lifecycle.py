@@ -38,7 +38,7 @@ def print_outcome(result: RunResult, run: Run, *, journaled: bool = True, file: 
                 f"to resume it: {again} --yes   (or --deny)" if journaled else "it was not recorded (--journal none)",
                 file=sys.stderr,
             )
-        case "error" | "limit" | "budget" | "stuck" if result.error is not None:
+        case "error" | "empty" | "limit" | "budget" | "stuck" if result.error is not None:
             print(f"treadle: {clean(str(result.error))}", file=sys.stderr)
         case _:
             pass

@@ -2,10 +2,10 @@
 
 It takes trailing commas, comments, single, smart and triple quotes, Python literals, tuples, unquoted keys, raw
 newlines in strings, and Python-style calls: none of these can change a value. What can is read too, with the reason
-in `Parsed.doubt`: an unknown escape, a number with a leading zero, a name given twice, an empty place between commas.
-Text that ends inside a value is read as far as it goes, and `Parsed` says what was left open, so that nothing
-half-written is ever executed. Anything else is `UnreadableJson`. Time is linear; one budget covers all starts in a
-text.
+in `Parsed.doubt`: an unknown escape, a number with a leading zero, a name given twice, an empty place between commas,
+one value in parentheses. Text that ends inside a value is read as far as it goes, and `Parsed` says what was left
+open, so that nothing half-written is ever executed. Anything else is `UnreadableJson`. Time is linear; one budget
+covers all starts in a text.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from treadle._dialects.reading.tokens import CUT, NUMBER, QUOTES, WORD, TokenRea
 
 MAX_DEPTH = 64
 GIVEN_TWICE = "a name is given twice"
+ONE_IN_PARENTHESES = "one value in parentheses is not clearly a list"
 EMPTY_PLACE = "nothing stands before a comma"
 _TOOL_NAME = re.compile(r"[^\W\d][\w.-]*")
 
@@ -165,6 +166,8 @@ class LenientParser(TokenReader):
             char = self._skip()
             if char == closing:
                 self._pos += 1
+                if closing == ")" and len(result) == 1 and not pending:
+                    self._doubt = ONE_IN_PARENTHESES
                 return result
             if char == ",":
                 self._comma(pending)

@@ -114,7 +114,7 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
     reader = _Reader(text, tools, cut)
     quotations = Quotations(text)
     calls: list[ParsedCall] = []
-    start = wrapper = -1
+    start = wrapper = shown = -1
     broken = talk_between = False
     position = last = 0
     for _ in range(MAX_MARKERS):
@@ -122,7 +122,9 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
         if match is None:
             break
         position = match.end()
-        if start < 0 and wrapper < 0 and quotations.contains(match.start()):
+        inside_shown = shown >= 0 and not text[shown : match.start()].strip()
+        if start < 0 and wrapper < 0 and (inside_shown or quotations.contains(match.start())):
+            shown = match.end()
             continue
         marked, end = reader.read(match)
         # A marker in running prose is talk about markup; at the head of the reply, or cut off, it was meant.

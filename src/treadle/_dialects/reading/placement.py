@@ -17,6 +17,7 @@ IN_A_SENTENCE = "it stands behind other text in the same line, where it may be a
 TEXT_FOLLOWS = "other text follows it, so it may be an example: write nothing after a tool call"
 TEXT_BETWEEN = "other text stands between the calls: write nothing between tool calls and nothing after them"
 IN_CODE_BLOCK = "it stands in a code block, where it may be an example: write it without the block"
+IN_SHOWN_MARKUP = "it stands in markup that may only be shown: write the call as you were told to"
 IN_QUOTES = "a quotation that was opened before it is not closed, so it may be a part of it"
 
 _QUOTES = frozenset("\"'“‘„«")

@@ -23,7 +23,7 @@ from treadle._dialects.reading.extract import (
 from treadle._dialects.reading.lenient import LenientParser
 from treadle._dialects.reading.markup import read_markup
 from treadle._dialects.reading.parsed import Parsed, UnreadableJson
-from treadle._dialects.reading.placement import Quotations, doubt_about
+from treadle._dialects.reading.placement import IN_SHOWN_MARKUP, Quotations, doubt_about
 from treadle._dialects.reading.shapes import (
     ANSWER_KEYS,
     ParsedCall,
@@ -32,9 +32,9 @@ from treadle._dialects.reading.shapes import (
     arguments,
     calls_in,
     clean_name,
+    doubted,
     has_final_type,
     is_final_name,
-    doubted,
     make_call,
     python_calls,
     tool_name_in,
@@ -174,7 +174,11 @@ def _doubt(text: str, start: int, end: int) -> str | None:
     """As `doubt_about`, for JSON: a result that the model invents after its call does not make the call an example."""
     if observed := _OBSERVATION.search(text, end):
         text = text[: observed.start()]
-    return None if start and Quotations(text).quoted(start) else doubt_about(text, start, end)
+    if start and Quotations(text).quoted(start):
+        return None
+    doubt = doubt_about(text, start, end)
+    line = text.rfind("\n", 0, start) + 1
+    return IN_SHOWN_MARKUP if doubt == "" and "<" in text[line:start] else doubt
 
 
 def _unfinished(text: str, scanned: Scan, tools: Tools, cut: bool) -> list[ParsedCall]:

@@ -45,6 +45,11 @@ def split_thinking(text: str) -> tuple[str, str]:
     return "\n".join(thought for thought in thoughts if thought), without_end_tokens(rest)
 
 
+def without_thinking(text: str) -> str:
+    """What a reply says beside its thinking; empty when it says nothing."""
+    return split_thinking(text)[1].strip() if text else ""
+
+
 def _in_string(text: str, position: int) -> bool:
     line = text.rfind("\n", 0, position) + 1
     return _QUOTE.findall(text, line, position).count('"') % 2 == 1

@@ -12,6 +12,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
 from treadle._engine.result import metadata_of, result_of
 from treadle._types.errors import (
+    BadReplyError,
     BudgetExhaustedError,
     LimitError,
     MaxIterationsError,
@@ -56,7 +57,9 @@ async def finish(
 ) -> None:
     """Write the answer the user gets, and record the end."""
     state = run.state
-    failing = reason == "error" or run.ending.raises is not None
+    if reason == "answer" and not brief.strip() and (run.settings.answer == "direct" or not success):
+        reason, success, error = "empty", False, error or _nothing_said(run)
+    failing = reason in ("error", "empty") or run.ending.raises is not None
     answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
@@ -68,12 +71,14 @@ async def finish(
     elif reason == "answer" and success and run.settings.answer != "direct":
         answer = await write_answer(run, brief)
     else:
-        if reason != "error":
+        if reason not in ("error", "empty"):
             answer = await polished(run, answer)
         await run.emit(AnswerStarted(source))
         if answer:
             run.show(AnswerDelta(answer))
         await run.emit(AnswerDone(answer, source))
+    if reason == "answer" and not answer.strip():  # the second phase, or a plug-in, left nothing of it
+        reason, success, error = "empty", False, error or _nothing_said(run)
     task_successful = state.task_successful
     finished = RunFinished(
         reason, answer, brief if brief != answer else "", success and task_successful is not False,
@@ -91,6 +96,20 @@ async def end(run: Execution, finished: RunFinished) -> None:
         except LimitError:
             logger.warning("a limit does not allow what plug-ins do at the end: the answer stands", exc_info=True)
     await run.emit(finished)
+
+
+def _nothing_said(run: Execution) -> ModelError:
+    empty = max(1, run.state.parse_failures)
+    replies = "its last reply was" if empty == 1 else f"its last {empty} replies were"
+    return BadReplyError(f"the model {run.state.model} gave no answer: {replies} empty")
+
+
+async def no_answer(run: Execution) -> None:
+    """The model said nothing, however often it was asked. No words of ours stand in for an answer."""
+    error = _nothing_said(run)
+    if run.settings.raise_errors:
+        run.ending.raises = error
+    await finish(run, "", "empty", success=False, error=error)
 
 
 async def limit_reached(run: Execution) -> None:
