@@ -249,6 +249,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "resumed":
       return { activity: "Resuming", ...(data.reason === "restarted" ? note("Resumed after a restart", "") : {}) };
     case "approved":
+    case "refused":
       return { waiting: view.waiting.filter((call) => call.call_id !== text(data.call_id)) };
     case "checklist":
       return { checklist: list(data.steps) };

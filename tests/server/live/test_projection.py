@@ -337,3 +337,17 @@ def _fresh(records: list[ev.Record], after: Position, cuts: list[int]) -> list[C
                     shown.append(piece)
                 text = text[size:]
     return [rest for event in shown if (rest := event.after(after)) is not None]
+
+
+def test_a_refused_call_is_never_called_approved():
+    records = log(
+        ev.RunStarted("?"),
+        ev.Paused("approval", (CALL, SECOND)),
+        ev.Resumed("paused"),
+        ev.Approved("c1", False, "me", "no"),
+        ev.Approved("c2", True, "me", args={"a": 5}, always=True),
+    )
+    refused, approved = [data for _, _, data in show(records)][-2:]
+    assert (refused["phase"], refused["allow"], refused["note"]) == ("refused", False, "no")
+    assert (approved["phase"], approved["tool_args"], approved["always"]) == ("approved", {"a": 5}, True)
+    assert "tool_args" not in refused

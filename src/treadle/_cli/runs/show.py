@@ -97,8 +97,9 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
             for step in state.steps
         ]
         print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
-    for call in state.paused.calls if state.paused else ():
-        print(f"\nwaits for approval: {call.id}  {clean(call.name)} {arguments(call.args, 300)}")
+    for call in result.pending:
+        print(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}")
+        print(f"  why: {clean(call.why)}; decide with: treadle runs approve {run_id[:8]} {clean(call.call_id)}")
     if result.answer:
         print(f"\nanswer\n{_indented(result.answer)}")
 
