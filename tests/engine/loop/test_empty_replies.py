@@ -127,7 +127,7 @@ def test_errors_are_raised_where_that_is_asked_for():
 
 def test_the_silence_of_a_child_is_a_failure_its_parent_is_told_of():
     child = Agent(silent(""), None, name="helper").as_tool(name="helper", description="Helps.")
-    model = ScriptedModel([lambda request: call("helper", **_order(request)), "The helper said nothing."])
+    model = ScriptedModel([_order, "The helper said nothing."])
     result = go(Agent(model, [child]).run("q"))
     assert result.answer == "The helper said nothing."
     (told,) = [message for message in result.messages if isinstance(message, ToolMessage)]
@@ -135,9 +135,9 @@ def test_the_silence_of_a_child_is_a_failure_its_parent_is_told_of():
     assert "gave no answer" in str(told.content)
 
 
-def _order(request: Any) -> dict[str, str]:
-    """Something for each parameter the tool asks for."""
-    return dict.fromkeys(request.tools[0].parameters["required"], "help")
+def _order(request: Any) -> dict[str, Any]:
+    """A call of the helper, with something for each parameter it asks for."""
+    return call("helper", **dict.fromkeys(request.tools[0].parameters["required"], "help"))
 
 
 def test_a_plan_and_a_document_of_silent_agents_fail_without_words_of_ours():

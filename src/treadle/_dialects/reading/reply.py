@@ -23,7 +23,7 @@ from treadle._dialects.reading.extract import (
 from treadle._dialects.reading.lenient import LenientParser
 from treadle._dialects.reading.markup import read_markup
 from treadle._dialects.reading.parsed import Parsed, UnreadableJson
-from treadle._dialects.reading.placement import IN_SHOWN_MARKUP, Quotations, doubt_about
+from treadle._dialects.reading.placement import IN_SHOWN_MARKUP, TEXT_FOLLOWS, Quotations, doubt_about
 from treadle._dialects.reading.shapes import (
     ANSWER_KEYS,
     ParsedCall,
@@ -171,14 +171,17 @@ def _from_values(base: Reading, values: list[_Meaningful], scanned: Scan, tools:
 
 
 def _doubt(text: str, start: int, end: int) -> str | None:
-    """As `doubt_about`, for JSON: a result that the model invents after its call does not make the call an example."""
+    """As `doubt_about`, for JSON, which is what a text dialect asks for: in a sentence it is doubtful, and only shown in
+    quotes or in markup that is shown. A result that the model invents after its call does not make it an example."""
     if observed := _OBSERVATION.search(text, end):
         text = text[: observed.start()]
     if start and Quotations(text).quoted(start):
         return None
     doubt = doubt_about(text, start, end)
-    line = text.rfind("\n", 0, start) + 1
-    return IN_SHOWN_MARKUP if doubt == "" and "<" in text[line:start] else doubt
+    in_markup = "<" in text[text.rfind("\n", 0, start) + 1 : start]
+    if doubt is None:
+        return None if in_markup else TEXT_FOLLOWS
+    return doubt or (IN_SHOWN_MARKUP if in_markup else "")
 
 
 def _unfinished(text: str, scanned: Scan, tools: Tools, cut: bool) -> list[ParsedCall]:
