@@ -55,6 +55,8 @@ class RunResult(Struct, frozen=True):
     """Messages that arrived too late to be read."""
     pending: tuple[PendingCall, ...] = ()
     """Calls that wait for a person's decision."""
+    sources: tuple[str, ...] = ()
+    """What was read from outside (results of `untrusted` tools), first source first."""
 
     def __repr__(self) -> str:
         answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
@@ -144,4 +146,5 @@ def result_of(
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),
         leftovers=leftovers,
         pending=pending_calls(state),
+        sources=tuple(state.provenance.sources),
     )

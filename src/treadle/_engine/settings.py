@@ -69,6 +69,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ask: tuple[str, ...] = ()
     """Tools that need a person's approval besides those that say so themselves, wherever they come from (a swap, a
     plug-in, MCP, an agent inside this one): their names, or `all`."""
+    provenance: Literal["off", "ask", "deny"] = "off"
+    """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
+    the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
     repair: RepairPolicy = RepairPolicy()
     retry: RetryPolicy = RetryPolicy()
     raise_errors: bool = False

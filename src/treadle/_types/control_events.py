@@ -77,6 +77,13 @@ class Approved(EventBase, frozen=True, tag="approved"):
     tool: str = ""
 
 
+class Tainted(EventBase, frozen=True, tag="tainted"):
+    """A run inside this one has read something from outside: what it comes back with may be a stranger's words."""
+
+    sources: tuple[str, ...]
+    run: str = ""
+
+
 class Forked(EventBase, frozen=True, tag="forked"):
     """This run was copied from another one up to here. Decisions about calls were made for the original: not copied."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
+from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
 from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
 from treadle._types.usage import NO_USAGE, Usage
@@ -87,6 +88,7 @@ class RunState:
         self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
         """Advisers' replies of the current round, so that a resumed round does not ask for them again."""
         self.read_ids: set[str] = set()
+        self.provenance = Provenance()
 
     # ---- questions about the state
 
@@ -128,6 +130,7 @@ class RunState:
         for index, message in enumerate(event.history):
             # History has no records of its own: negative numbers keep each message addressable.
             self._add(message, index - len(event.history) - 1, "history")
+        self.provenance.start(event.sources, event.history, event.question, event.depth)
         self._add(UserMessage(event.question, pinned=True), record.seq, "question")
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
@@ -179,7 +182,7 @@ class RunState:
         )
         self.candidate = event.answer if not calls and not event.problem else None
         self.round_failed = False
-        self._add(event.message, record.seq, event.component)
+        self._add(self.provenance.marked(event.message), record.seq, event.component)
         self.open = {call.id: OpenCall(call) for call in calls}
 
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
@@ -198,6 +201,7 @@ class RunState:
             self.open[event.call.id].effect = event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
+        self.provenance.read((event.source,))
         call = self.open.get(event.call_id)
         if call is None or call.done is not None:
             return
@@ -221,7 +225,7 @@ class RunState:
         for call in self.open.values():
             done = call.done
             assert done is not None
-            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error))
+            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
             observation = done.content if isinstance(done.content, str) else _flat(done.content)
             self.steps.append(
@@ -240,6 +244,7 @@ class RunState:
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
         self.counters.interrupts += 1
         self.read_ids.update(event.ids)
+        self.provenance.words.extend(event.texts)
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
         self.candidate, self.problem, self.final_call = None, "", None
@@ -307,10 +312,15 @@ class RunState:
         self.approvals[event.call_id] = event
         if event.always and event.allow and event.tool:
             self.always_allowed.add(event.tool)
+            self.provenance.allow_always(event.tool)
+
+    def on_tainted(self, event: ev.Tainted, record: ev.Record) -> None:
+        self.provenance.read(event.sources)
 
     def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
         self.approvals.clear()
         self.always_allowed.clear()
+        self.provenance.always.clear()
 
     def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
         self.notes.setdefault(event.component, []).append(event.data)
@@ -380,17 +390,3 @@ def fold(records: Iterable[ev.Record]) -> RunState:
     for record in records:
         state.apply(record)
     return state
-
-
-def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The window as units that must stay together: a reply with calls and its results, or a single message."""
-    group: list[Entry] = []
-    for entry in window:
-        if isinstance(entry.message, ToolMessage) and group:
-            group.append(entry)
-            continue
-        if group:
-            yield group
-        group = [entry]
-    if group:
-        yield group

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.messages import Message, ToolCall
+from treadle._types.messages import Message, ToolCall, ToolMessage
 from treadle._types.usage import NO_USAGE, Usage
 
 
@@ -86,3 +87,17 @@ class DagState(Struct, gc=False):
     """Whether a new plan is being made."""
     judged: bool = False
     """Whether the current plan's round has its verdict already."""
+
+
+def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """The window as units that must stay together: a reply with calls and its results, or a single message."""
+    group: list[Entry] = []
+    for entry in window:
+        if isinstance(entry.message, ToolMessage) and group:
+            group.append(entry)
+            continue
+        if group:
+            yield group
+        group = [entry]
+    if group:
+        yield group

@@ -15,6 +15,7 @@ from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
 from treadle._types.events import (
     AnswerDone,
+    Approved,
     Event,
     Record,
     RunFinished,
@@ -58,7 +59,7 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
         return 0
     if args.records:
         began = records[0].time
-        rows = [[str(r.seq), f"{r.time - began:.3f}", str(r.event.__struct_config__.tag), summary(r)] for r in records]
+        rows = [[str(r.seq), f"{r.time - began:.3f}", _label(r.event), summary(r)] for r in records]
         print(table(("SEQ", "SECONDS", "EVENT", "WHAT"), rows, right=(0, 1)))
         return 0
     state = fold(records)
@@ -112,6 +113,10 @@ def _status(state: RunState, result: RunResult) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in clean(text).split("\n"))
+
+
+def _label(event: Event) -> str:
+    return "refused" if isinstance(event, Approved) and not event.allow else str(event.__struct_config__.tag)
 
 
 def summary(record: Record) -> str:

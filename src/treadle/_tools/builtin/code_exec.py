@@ -71,6 +71,7 @@ def code_exec(
         execute=execute,
         timeout=seconds + 20,
         effect="pure" if not write and not folder else "unsafe",
+        untrusted=f"files in {folder}" if folder else False,
     )
 
 
