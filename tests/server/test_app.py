@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -12,6 +13,7 @@ from server.serving import TOKENS, Gate, serving, talker
 from treadle import Agent, ScriptedModel, ToolContext, tool
 from treadle._server import create_app, make_server
 from treadle._types.errors import ConfigError
+from waiting import eventually
 
 
 def test_listening_to_others_needs_tokens():
@@ -89,6 +91,50 @@ def test_no_secrets_in_what_is_only_shown():
         gate.open()
         client.wait(run)
         assert "hunter2" not in client.ask("GET", f"/api/runs/{run}/records").data.decode()
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_no_secret_is_shown_in_pieces(size: int):
+    """Neither to those who follow the run, nor to those who watch its tools, nor through OpenAI's interface."""
+    secret = "hunter2-hunter2"
+
+    @tool
+    def leak(context: ToolContext) -> str:
+        """Says too much."""
+        for start in range(0, len(secret), size):
+            context.output(secret[start : start + size])
+        return "done"
+
+    model = ScriptedModel([call("leak"), f"It is {secret}, yes."], repeat_last=True, chunk=size)
+    with serving(Agent(model, tools=[leak], secrets=[secret], answer="synthesize")) as client:
+        run = client.start()
+        client.wait(run)
+        seen = "".join(str(event["data"]) for event in client.events(run, detail="full"))
+        streamed = client.ask(
+            "POST", "/v1/chat/completions",
+            {"model": "demo", "stream": True, "messages": [{"role": "user", "content": "?"}]},
+        )  # fmt: skip
+        assert streamed.status == 200
+        lines = [line[6:] for line in streamed.data.decode().splitlines() if line.startswith("data: {")]
+        deltas = [choice["delta"].get("content") or "" for line in lines for choice in json.loads(line)["choices"]]
+        assert "".join(deltas) == "It is [redacted:secret], yes."
+        assert "hunter2" not in seen
+
+
+def test_no_secrets_in_the_servers_logs(caplog: pytest.LogCaptureFixture):
+    token = "token-of-ann-4711-4711"
+    with serving(talker(), tokens={token: "ann"}, log_level="info") as client:
+        loggers = [logging.getLogger(name) for name in ("uvicorn.access", "uvicorn.error", "treadle.server")]
+        for logger in loggers:
+            logger.addHandler(caplog.handler)
+        client.ask("GET", f"/health?token={token}")
+        for logger in loggers:
+            logger.error("a request with %s failed", token)
+        eventually(lambda: "/health" in caplog.text, "the request is in the log", 20)
+        for logger in loggers:
+            logger.removeHandler(caplog.handler)
+        assert token not in caplog.text
+        assert "[redacted:server-token]" in caplog.text
 
 
 def test_echoed_markup_is_data():

@@ -28,6 +28,7 @@ from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._plugins.telemetry import watch
+from treadle._safety.secrets import known_secrets
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, RunNotFoundError
@@ -84,6 +85,7 @@ class Agent:
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str) else journal
         self._secrets = tuple(secrets)
+        known_secrets.keep(self, "secret", self._secrets, shortest=4)
         self._active: set[Run] = set()
         self._paused: dict[str, list[Record]] = {}
 

@@ -13,7 +13,6 @@ being written; it is recorded when the reply is complete and asks for it, and le
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +24,7 @@ from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._safety.logs import get_logger
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
 from treadle._types.errors import BudgetExhaustedError
@@ -32,7 +32,7 @@ from treadle._types.events import Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 _ONE_CALL = Usage(tool_calls=1)
 _NO_EXTRAS: Mapping[str, Any] = {}

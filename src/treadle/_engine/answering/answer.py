@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-
 from treadle._engine.answering.progress import trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.state_values import Step
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 SYNTHESIS = (
     "You write the reply a user reads. You are given the question and the record of the tools that were run for it. "

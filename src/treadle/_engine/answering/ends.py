@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from treadle._engine.acting.execute import close_calls
@@ -11,6 +10,7 @@ from treadle._engine.answering.output import typed_answer
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
 from treadle._engine.result import metadata_of, result_of
+from treadle._safety.logs import get_logger
 from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
@@ -22,7 +22,7 @@ from treadle._types.errors import (
 )
 from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 
 async def conclude(run: Execution, answer: str, reason: StopReason) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
 
+from treadle._engine.core.redaction import EventRedactor, LiveRedaction
 from treadle._journal.base import Journal
+from treadle._safety.logs import get_logger
 from treadle._types.events import Event, Record
 from treadle._types.state import RunState
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 Sink = Callable[[Record], None]
 
@@ -26,7 +27,7 @@ class Log:
         *,
         parent: str = "",
         journal: Journal | None = None,
-        redact: Callable[[Event], Event] | None = None,
+        redact: EventRedactor | None = None,
         records: Sequence[Record] = (),
     ) -> None:
         self.run_id = run_id
@@ -35,6 +36,7 @@ class Log:
         self.records: list[Record] = []
         self.state = RunState()
         self._redact = redact
+        self._live: LiveRedaction | None = None
         self._sinks: list[Sink] = []
         self._quiet: list[Sink] = []
         self._lock = asyncio.Lock()
@@ -96,6 +98,7 @@ class Log:
         """Without a journal there is nothing to wait for."""
         if self._redact is not None:
             event = self._redact(event)
+        self._show_ends(event)
         self._offset = 0
         record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent)
         self.records.append(record)
@@ -108,6 +111,8 @@ class Log:
             deferred, self.deferred = self.deferred, []
             records = [self._record(event, self.state.seq + 1 + index) for index, event in enumerate(events)]
             await journal.append([*deferred, *records])
+            for record in (*deferred, *records):
+                self._show_ends(record.event)
             if self._sinks:
                 for record in deferred:
                     self.forward(record)
@@ -115,10 +120,25 @@ class Log:
 
     def show(self, event: Event) -> None:
         """Show a transient event: it gets an offset within the last record and is not stored."""
-        if self._sinks:
-            self._offset += 1
-            event = event if self._redact is None else self._redact(event)
-            self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+        if not self._sinks:
+            return
+        if self._redact is None:
+            self._show(event)
+            return
+        if self._live is None:
+            self._live = LiveRedaction(self._redact)
+        for piece in self._live.pieces(event):
+            self._show(piece)
+
+    def _show(self, event: Event) -> None:
+        self._offset += 1
+        self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+
+    def _show_ends(self, event: Event) -> None:
+        """Texts that were being shown end with this record: nothing of them is held back any longer."""
+        if self._live is not None:
+            for piece in self._live.ends(event):
+                self._show(piece)
 
     def forward(self, record: Record) -> None:
         """Show a record, of this run or of one of its children."""

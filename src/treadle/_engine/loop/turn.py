@@ -6,7 +6,6 @@ Each turn looks only at the state, so a resumed run continues exactly where its 
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import msgspec
 
@@ -18,12 +17,13 @@ from treadle._engine.answering.ends import conclude, fail, finish, limit_reached
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.requests.model_calls import call_model
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Reply
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 EMPTY = "the reply was empty: call a tool or give an answer"
 UNREADABLE = "(could not parse LLM output as JSON)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record
 from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
+from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
 from treadle._server.live.channel import Channel
@@ -30,7 +30,7 @@ from treadle._types.ids import fresh_id
 from treadle._types.messages import Content
 from treadle._types.state import fold
 
-logger = logging.getLogger("treadle.server")
+logger = get_logger("treadle.server")
 
 _MAX_FACTS = 10_000
 """How many runs the immutable facts are cached of."""
@@ -141,8 +141,6 @@ class Hub:
 
         def sink(record: Record) -> None:
             self.metrics.record(record)
-            if record.offset and run.blueprint.redact is not None:  # the log redacts only what it stores
-                record = msgspec.structs.replace(record, event=run.blueprint.redact(record.event))
             if record.run == run.id:
                 channel.receive(record)
                 if not first_record.done():
