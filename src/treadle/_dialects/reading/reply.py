@@ -171,8 +171,8 @@ def _from_values(base: Reading, values: list[_Meaningful], scanned: Scan, tools:
 
 
 def _doubt(text: str, start: int, end: int) -> str | None:
-    """As `doubt_about`, for JSON, which is what a text dialect asks for: doubtful in a sentence, only shown in quotes or
-    in markup that is shown. A result that the model invents after its call does not make the call an example."""
+    """As `doubt_about`, for JSON, which is what a text dialect asks for: doubtful in a sentence, only shown in quotes
+    or in markup that is shown. A result that the model invents after its call does not make the call an example."""
     if observed := _OBSERVATION.search(text, end):
         text = text[: observed.start()]
     if start and Quotations(text).quoted(start):
