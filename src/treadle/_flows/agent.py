@@ -235,6 +235,8 @@ class Agent:
         started = next(record.event for record in records if record.seq == 0)
         assert isinstance(started, RunStarted)
         settings = self.settings.with_changes({**started.settings, **overrides})
+        if self.settings.ask and "ask" not in overrides:  # what must be asked about now, whatever held when it started
+            settings = settings.with_changes({"ask": tuple(dict.fromkeys((*settings.ask, *self.settings.ask)))})
         origin = Origin(run_id=run_id, question=started.question, conversation=started.conversation, user=started.user)
         resumed = new_run(self._blueprint(settings, []), origin, journal=journal, records=records, parent=parent)
         if approve is not None:
