@@ -20,6 +20,7 @@ from treadle._dialects.reading.reply import NOT_UNICODE, Reading, by_name, names
 from treadle._dialects.reading.shapes import Tools, clean_name, doubted, make_call
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.watching.base import Watcher
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Reply, ToolSchema
 
@@ -55,6 +56,11 @@ class ActionDialect(TextDialect, frozen=True):
         return Encoding(
             format=OutputFormat("grammar", grammar=action_grammar(() if must_answer else tools, OPENING, CLOSING))
         )
+
+    def watch(self, *, tools: bool) -> Watcher:
+        from treadle._dialects.watching.prose import Manner, Prose  # only for runs that are watched
+
+        return Prose(Manner(marked=True), tools=tools)
 
     def write(self, decision: Decision) -> str:
         if not decision.calls:
