@@ -88,7 +88,7 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
 async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
-    if decision is None and any(call.name in _always_allowed(around, why) for around in run.around()):
+    if decision is None and allowed_for_run(run, call, why):
         return call
     if decision is None:
         run.asked[call.id] = why
@@ -107,9 +107,11 @@ async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | Tool
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
-def _always_allowed(run: Execution, why: str) -> set[str]:
-    """What was allowed for the whole run before anything was read from outside does not hold for what comes of it."""
-    return run.state.provenance.always if why else run.state.always_allowed
+def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
+    """Whether a person has allowed every call of this tool, in this run or one around it. What was allowed before
+    anything was read from outside does not hold for what comes of it (`why`)."""
+    states = (around.state for around in run.around())
+    return any(call.name in (state.provenance.always if why else state.always_allowed) for state in states)
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
@@ -120,6 +122,9 @@ async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
             if answer is not None:
                 decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
                 await run.emit(decision)
+                if decision.allow and decision.always and around is not run:
+                    # "Always" is said to whoever asked: it holds in that run and in all that are inside it.
+                    await around.emit(msgspec.structs.replace(decision, call_id=f"{run.id}:{call.id}"))
                 return decision
     return None
 

@@ -120,11 +120,11 @@ async def _taint_parent(run: Execution) -> None:
 
 def result_now(run: Execution) -> RunResult:
     """The result the run amounts to at this moment; what nobody read of its inbox is reported with it."""
-    leftovers = tuple(text for _, text in run.inbox.drain())
     ending = run.ending
     return result_of(
-        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output, leftovers=leftovers
-    )
+        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
+        unread=run.inbox.unread(),
+    )  # fmt: skip
 
 
 async def _work(run: Execution, flow: Flow) -> None:

@@ -178,8 +178,17 @@ class Hub:
     # ---- messages to runs, in whichever process they are driven
 
     async def send(self, run_id: str, text: str) -> str:
+        """Put a message into the run's inbox. A conflict when nobody will read it: the run has just ended."""
+        ended = conflict("the run has ended before it could read this: start another one in the same conversation")
+        run = self.runs.get(run_id)
+        if run is not None and not run.listens:
+            raise ended
         item = InboxItem(fresh_id(), run_id, "message", {"text": text})
         await self.journal.put(item)
+        # A run that is not driven here is looked up: it may have ended meanwhile.
+        over = not run.listens if run is not None else fold(await self.records(run_id)).finished is not None
+        if over and await self.journal.recall(run_id, item.id):
+            raise ended
         return item.id
 
     async def approve(self, run_id: str, approve: bool | Mapping[str, Answer]) -> None:
@@ -206,7 +215,8 @@ class Hub:
     async def cancel(self, run_id: str) -> None:
         run = self.runs.get(run_id)
         if run is not None and run.state.paused is None:
-            run.cancel()
+            if not run.cancel():
+                raise conflict("the run has just ended: there is nothing left to cancel")
             return
         agent, facts = await self._served(run_id)
         if run is not None and run.begun:
