@@ -41,8 +41,8 @@ from treadle._types.usage import NO_USAGE, Usage
 
 SCHEMA = 2
 
-StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
-"""Why a run ended."""
+StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
+"""Why a run ended. `empty`: the model gave no answer, however often it was asked."""
 
 
 class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):

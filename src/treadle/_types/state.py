@@ -57,6 +57,8 @@ class RunState:
         """An answer the loop has proposed and nobody has objected to yet."""
         self.problem = ""
         self.parse_failures = 0
+        self.native_calls = False
+        """The model has made a native call in this run: what its text holds is no call."""
         self.tool_failures = 0
         self.round_failed = False
         self.round_due = False
@@ -178,6 +180,9 @@ class RunState:
         if event.task_successful is not None:
             self.task_successful = event.task_successful
         calls = event.message.calls
+        self.native_calls = self.native_calls or (
+            event.message.dialect == "native" and any(not call.from_text for call in calls)
+        )
         self.candidate = event.answer if not calls and not event.problem else None
         self.round_failed = False
         self._add(self.provenance.marked(event.message), record.seq, event.component)
@@ -289,6 +294,7 @@ class RunState:
 
     def on_model_switched(self, event: ev.ModelSwitched, record: ev.Record) -> None:
         self.model = event.model
+        self.native_calls = False
         self.profile = event.profile or self.profile
         self._break(record.seq, f"model switched to {event.model}")
 

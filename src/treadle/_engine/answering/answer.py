@@ -40,6 +40,10 @@ SALVAGE = (
 )
 
 
+NOTHING = ("", "null", "{}", "[]", '""')
+"""Texts of a reply that say nothing."""
+
+
 def trace_chars(run: Execution) -> int | None:
     """The characters a trace may have so that a request with it fits, the question and a draft answer beside it."""
     limit = run.token_limit
@@ -71,7 +75,7 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
     await run.emit(AnswerStarted(source))
     try:
         reply = await ask(run, source, messages, stream=run.log.watched)
-        text = reply.text.strip()
+        text = reply.text.strip() if said(reply.text) else ""
     except (ModelError, BudgetExhaustedError):
         logger.warning(
             "the answer could not be written in a call of its own; the loop's own answer stands in", exc_info=True
@@ -96,6 +100,14 @@ async def polished(run: Execution, answer: str) -> str:
     return answer
 
 
+def said(text: str) -> str:
+    """What a reply says, without its thinking; empty when that stands for nothing."""
+    from treadle._dialects.reading.thinking import without_thinking  # its expressions are compiled when first needed
+
+    text = without_thinking(text)
+    return "" if text in NOTHING else text
+
+
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
     prompt = run.prompts.get(f"forced_{why}", FORCED[why])
@@ -108,7 +120,7 @@ async def force_answer(run: Execution, why: str) -> str:
         stream=run.log.watched,
     )  # fmt: skip
     decision = run.dialect.decode(reply, ())
-    return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()
+    return (decision.answer or (decision.thought if decision.calls else said(reply.text))).strip()
 
 
 async def _brief_answer(run: Execution, prompt: str) -> str:

@@ -333,7 +333,9 @@ class Projection:
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> Pairs:
         self.finished = True
         state = self.state
-        failed = event.stop_reason == "error" or (bool(event.error) and (self._failing or state.answered is None))
+        failed = event.stop_reason in ("error", "empty") or (
+            bool(event.error) and (self._failing or state.answered is None)
+        )
         if failed:
             text = event.error or event.answer
             yield (
