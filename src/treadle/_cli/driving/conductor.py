@@ -38,7 +38,8 @@ class Conductor:
         self._line = LineBuffer()
         self._begun = False
         """The line was begun before the question: it is a message to the run, however it goes on."""
-        self._always: set[str] = set()
+        self._always: set[tuple[str, bool]] = set()
+        """Tools, and whether that was said after something had been read from outside."""
         """Tools the user has allowed for this run and those inside it."""
         self._question: Question | None = None
         self._decided: asyncio.Future[Decided] | None = None
@@ -130,14 +131,16 @@ class Conductor:
     async def ask(self, run: RunContext, call: ToolCall) -> Answer | None:
         """The user's decision about a call; None leaves it open. Questions are asked one after the other."""
         async with self._asking:
-            if call.name in self._always:
+            after_reading = run.why_asked(call.id)
+            if (call.name, bool(after_reading)) in self._always:
                 return {"allow": True, "note": "always, in this run"}
             if not self.can_ask:
                 return None
-            why = f"asked for by the agent {run.agent_name}" if run.depth else ""
+            by = f"asked for by the agent {run.agent_name}" if run.depth else ""
+            why = ", ".join(filter(None, (after_reading, by)))
             answer = await self._decision(Question(call, run.tool(call.name), why))
             if isinstance(answer, dict) and answer.get("always"):
-                self._always.add(call.name)
+                self._always |= {(call.name, False), (call.name, bool(after_reading))}
             return answer
 
     async def _decision(self, question: Question) -> Answer | None:
