@@ -19,6 +19,7 @@ from treadle._dialects.reading.reply import Reading, by_name, names_existing_too
 from treadle._dialects.reading.shapes import Tools, clean_name, make_call
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.watching.base import Watcher
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Reply, ToolSchema
 
@@ -52,6 +53,11 @@ class ActionDialect(TextDialect, frozen=True):
         return Encoding(
             format=OutputFormat("grammar", grammar=action_grammar(() if must_answer else tools, OPENING, CLOSING))
         )
+
+    def watch(self, *, tools: bool) -> Watcher:
+        from treadle._dialects.watching.prose import Manner, Prose  # only for runs that are watched
+
+        return Prose(Manner(marked=True), tools=tools)
 
     def write(self, decision: Decision) -> str:
         if not decision.calls:

@@ -19,6 +19,7 @@ from treadle._dialects.reading.reply import Reading, by_name, names_existing_too
 from treadle._dialects.reading.shapes import Tools, clean_name
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import is_cut, to_tool_calls
+from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import RawCall, Reply, ToolSchema
@@ -46,6 +47,11 @@ class NativeDialect(Struct, frozen=True):
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         return results
+
+    def watch(self, *, tools: bool) -> Watcher:
+        from treadle._dialects.watching.prose import Manner, Prose  # only for runs that are watched
+
+        return Prose(Manner(), tools=tools)
 
     def reformat(self, problem: str, prompts: Prompts) -> str:
         return prompts.get("dialect.native.reformat", NATIVE_REFORMAT).replace("{problem}", problem.rstrip("."))

@@ -278,6 +278,8 @@ class RunFinished(EventBase, frozen=True, tag="run_finished"):
     task_successful: bool | None = None
     output: Any = None
     """The typed answer as plain JSON, when the agent has an `output_type`."""
+    unread: tuple[str, ...] = ()
+    """Messages that arrived too late to be read."""
 
 
 # Transient: shown, never stored.
@@ -304,6 +306,24 @@ class AnswerDelta(EventBase, frozen=True, tag="answer_delta"):
     """A piece of the answer for the user, as it streams."""
 
     text: str
+    provisional: bool = False
+    """Nobody knows yet that it is the answer: if a call follows, it was a thought, and `AnswerRetracted` says so."""
+
+
+class AnswerRetracted(EventBase, frozen=True, tag="answer_retracted"):
+    """What streamed as the answer since the last start is not the answer: it was said before a call, or before
+    something that made the run go on. `text` is all of it; it belongs where thoughts are shown."""
+
+    text: str
+
+
+class OutputPartial(EventBase, frozen=True, tag="output_partial"):
+    """The typed answer as far as it is written, of an agent with an `output_type`. What `data` has fits the schema;
+    only its last text may still grow."""
+
+    data: dict[str, Any]
+    complete: bool = False
+    """Nothing that is required is missing."""
 
 
 class Reset(EventBase, frozen=True, tag="reset"):
@@ -318,10 +338,10 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
+    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
-TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)
+TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)
 """The events that are shown and never stored."""
 
 
@@ -334,6 +354,8 @@ class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     event: Event
     parent: str = ""
     offset: int = 0
+    depth: int = 0
+    """0 for a run that was started by a caller, 1 for one inside it, and so on."""
 
     @property
     def id(self) -> str:

@@ -17,7 +17,7 @@ from treadle._types.usage import NO_USAGE, Usage
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
-ANSWERING = ("synthesis", "complete", "final")
+ANSWERING = ("synthesis", "complete", "final", "salvage")
 """Components whose streamed text is the answer."""
 
 
@@ -242,7 +242,7 @@ class RunState:
         self.provenance.words.extend(event.texts)
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
-        self.candidate, self.problem, self.final_call = None, "", None
+        self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
         text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
         entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
         if self.open:

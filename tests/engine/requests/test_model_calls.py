@@ -98,7 +98,7 @@ def test_what_was_shown_of_a_failed_attempt_is_void():
         run.log.subscribe(lambda record: seen.append(record.event))
         await call_model(run, REQUEST, 1)
         shown = [event for event in seen if not isinstance(event, ev.ThinkFailed)]
-        assert shown == [ev.TextStreamed("loop", 1, "half"), ev.Reset("loop", 2), ev.TextStreamed("loop", 1, "all")]
+        assert shown == [ev.AnswerDelta("half", True), ev.Reset("loop", 2), ev.AnswerDelta("all", True)]
 
     go_virtual(main())
 
@@ -144,12 +144,12 @@ def test_a_stream_is_closed_when_it_breaks_or_the_run_is_stopped():
 def test_text_and_reasoning_are_shown_only_to_those_who_watch():
     async def main() -> None:
         parts = [ReasoningDelta("hm"), TextDelta(""), TextDelta("x"), Reply("x")]
-        run = await started(Streaming(parts, parts))
+        run = await started(Streaming(parts, parts), stream_thoughts=True)
         await call_model(run, REQUEST, 1)
         seen: list[Any] = []
         run.log.subscribe(lambda record: seen.append(record.event))
         await call_model(run, REQUEST, 1)
-        assert seen == [ev.TextStreamed("loop", 1, "hm", reasoning=True), ev.TextStreamed("loop", 1, "x")]
+        assert seen == [ev.TextStreamed("loop", 1, "hm", reasoning=True), ev.AnswerDelta("x", provisional=True)]
 
     go(main())
 

@@ -12,7 +12,6 @@ being written; it is recorded when the reply is complete and asks for it, and le
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +23,7 @@ from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._safety.logs import get_logger
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
 from treadle._types.errors import BudgetExhaustedError
@@ -31,7 +31,7 @@ from treadle._types.events import Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 _ONE_CALL = Usage(tool_calls=1)
 _NO_EXTRAS: Mapping[str, Any] = {}
@@ -88,7 +88,7 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
 async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
-    if decision is None and any(call.name in _always_allowed(around, why) for around in run.around()):
+    if decision is None and allowed_for_run(run, call, why):
         return call
     if decision is None:
         run.asked[call.id] = why
@@ -107,9 +107,11 @@ async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | Tool
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
-def _always_allowed(run: Execution, why: str) -> set[str]:
-    """What was allowed for the whole run before anything was read from outside does not hold for what comes of it."""
-    return run.state.provenance.always if why else run.state.always_allowed
+def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
+    """Whether a person has allowed every call of this tool, in this run or one around it. What was allowed before
+    anything was read from outside does not hold for what comes of it (`why`)."""
+    states = (around.state for around in run.around())
+    return any(call.name in (state.provenance.always if why else state.always_allowed) for state in states)
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
@@ -120,6 +122,9 @@ async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
             if answer is not None:
                 decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
                 await run.emit(decision)
+                if decision.allow and decision.always and around is not run:
+                    # "Always" is said to whoever asked: it holds in that run and in all that are inside it.
+                    await around.emit(msgspec.structs.replace(decision, call_id=f"{run.id}:{call.id}"))
                 return decision
     return None
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-
 from treadle._engine.answering.progress import trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ModelError
-from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, Reset
+from treadle._types.events import AnswerStarted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.state_values import Step
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 SYNTHESIS = (
     "You write the reply a user reads. You are given the question and the record of the tools that were run for it. "
@@ -50,8 +49,11 @@ def synthesis_messages(
     return [SystemMessage(prompt), UserMessage(facts)]
 
 
-async def write_answer(run: Execution, brief: str) -> str:
-    """The second phase: a streamed call that turns the work into an answer. If it fails, the brief answer stands in."""
+async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
+    """The second phase: a streamed call that turns the work into an answer. If it fails, the brief answer stands in.
+
+    Returns the answer and its source.
+    """
     settings, state = run.settings, run.state
     if settings.answer == "synthesize":
         source = "synthesis"
@@ -73,15 +75,7 @@ async def write_answer(run: Execution, brief: str) -> str:
         text = ""
     if not text:
         source, text = "fallback", brief
-        run.show(Reset(source, 1))
-        run.show(AnswerDelta(text))
-    better = await polished(run, text)
-    if better != text:
-        text = better
-        run.show(Reset(source, 1))
-        run.show(AnswerDelta(text))
-    await run.emit(AnswerDone(text, source))
-    return text
+    return await polished(run, text), source
 
 
 async def polished(run: Execution, answer: str) -> str:
@@ -104,8 +98,9 @@ async def force_answer(run: Execution, why: str) -> str:
     messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
-        run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
-    )
+        run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format,
+        stream=run.log.watched,
+    )  # fmt: skip
     decision = run.dialect.decode(reply, ())
     return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()
 
@@ -113,5 +108,6 @@ async def force_answer(run: Execution, why: str) -> str:
 async def salvage(run: Execution) -> str:
     steps = trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
     facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{steps}"
-    reply = await ask(run, "salvage", [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)])
+    messages = [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)]
+    reply = await ask(run, "salvage", messages, stream=run.log.watched)
     return reply.text.strip()

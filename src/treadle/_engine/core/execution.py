@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from treadle._dialects.base import Dialect, Prompts
 from treadle._dialects.registry import choose_dialect, dialect_for
+from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
 from treadle._engine.core.hooks import Hooks
@@ -80,9 +81,12 @@ class Execution:
         self.parent = parent
         self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
-        self.log = Log(self.id, parent=parent_id, journal=journal, redact=blueprint.redact, records=records)
+        self.log = Log(
+            self.id, parent=parent_id, depth=self.depth, journal=journal, redact=blueprint.redact, records=records
+        )
         self.state = self.log.state
         self.emit, self.defer, self.show = self.log.emit, self.log.defer, self.log.show
+        self.answer = AnswerStream(self.log)
         self.inbox = Inbox(self.id, journal)
         self.life = Lifecycle(parent.life if parent is not None else None)
         self.budget = BudgetTracker(
@@ -199,8 +203,23 @@ class Execution:
         items = self.inbox.drain()
         if not items:
             return False
+        self.answer.retract()
         await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
         return True
+
+    async def last_drain(self) -> bool:
+        """Drain it and, if there was nothing, take no more messages: whoever sends one later is told."""
+        self.inbox.close()
+        if await self.drain(at_once=True):
+            self.inbox.reopen()
+            return True
+        return False
+
+    async def close_inbox(self) -> None:
+        """Take no more messages; what has arrived and was not read is left in the inbox."""
+        if not self.inbox.closed:
+            self.inbox.close()
+            await self.inbox.fetch(at_once=True)
 
     async def apply_swap(self) -> None:
         if self.tools.swap is not None:

@@ -20,6 +20,8 @@ class Lifecycle:
         self.task: asyncio.Task[Any] | None = None
         self.stopping = ""
         """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
+        self.sealed = False
+        """The last record is being stored: nothing can stop the run any more."""
         self.abandoned = False
         self.children: set[Lifecycle] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -34,19 +36,27 @@ class Lifecycle:
             self.task.add_done_callback(lambda _: parent.children.discard(self))
         return self.task
 
-    def stop(self, why: str) -> None:
-        """Stop model and tools as soon as possible, the children's first. Safe from any thread."""
+    def stop(self, why: str) -> bool:
+        """Stop model and tools as soon as possible, the children's first. Safe from any thread. False if it is too
+        late: the run has ended, or is about to record its end."""
+        if self.sealed or (self.task is not None and self.task.done()):
+            return False
         if self.stopping:
-            return
+            return True
         self.stopping = why
         for child in tuple(self.children):
             child.stop(why)
         if self._loop is None or self.task is None or self._loop.is_closed():
-            return
+            return True
         if threading.get_ident() == self._thread:
             self.task.cancel()
         else:
-            self._loop.call_soon_threadsafe(self.task.cancel)
+            self._loop.call_soon_threadsafe(self._cancel)
+        return True
+
+    def _cancel(self) -> None:
+        if not self.sealed and self.task is not None:
+            self.task.cancel()
 
     async def abandon(self) -> None:
         """Let go without recording an end: the log is left as a crash would leave it, for another driver to resume."""

@@ -7,7 +7,6 @@ run starts, is claimed, stopped, paused and ended is said here.
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -21,10 +20,11 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, run_hooks
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ConfigError, JournalError, LimitError, TreadleError
 from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 
 class Flow(Protocol):
@@ -120,11 +120,11 @@ async def _taint_parent(run: Execution) -> None:
 
 def result_now(run: Execution) -> RunResult:
     """The result the run amounts to at this moment; what nobody read of its inbox is reported with it."""
-    leftovers = tuple(text for _, text in run.inbox.drain())
     ending = run.ending
     return result_of(
-        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output, leftovers=leftovers
-    )
+        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
+        unread=run.inbox.unread(),
+    )  # fmt: skip
 
 
 async def _work(run: Execution, flow: Flow) -> None:

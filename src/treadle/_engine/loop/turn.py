@@ -6,7 +6,6 @@ Each turn looks only at the state, so a resumed run continues exactly where its 
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import msgspec
 
@@ -17,12 +16,13 @@ from treadle._engine.answering.ends import conclude, fail, finish, limit_reached
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.requests.model_calls import call_model
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Reply
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 UNREADABLE = "(could not parse LLM output as JSON)"
 
@@ -59,7 +59,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if component == "loop" and not state.thinking and run.hooks.before_round:
         await run_hooks(run.hooks.before_round, run.context)
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
-    stream = run.settings.stream_thoughts
+    # Its words may be the answer: whoever watches sees them as they are written.
+    stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
     rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
     request = rendered.request
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
@@ -78,6 +79,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     decision = read(run, reply, iteration)
     if not decision.calls or reply.finish == "length":
         run.early.discard()
+    if decision.calls or decision.problem:
+        run.answer.retract()
     message = AssistantMessage(
         # A call that was read from plain text becomes a real one; its text would only repeat it.
         text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from treadle._dialects.watching.base import Everything, Piece, Watcher
 from treadle._engine.core.budget import price
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.render import digest_of
 from treadle._models.base import Model
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
-from treadle._types.events import AnswerDelta, Reset, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.events import Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
 from treadle._types.request import (
     CallDelta,
@@ -42,9 +43,9 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
             if run.budget.bounded
             else None
         )
-        shown = _Shown()
+        shown = _Show(run, request.component, iteration)
         try:
-            reply = _priced(await _receive(run, run.model, request, iteration, shown), run.model)
+            reply = _priced(await _receive(run, run.model, request, shown), run.model)
         except ModelError as error:
             if reservation is not None:
                 reservation.settle(error.usage)
@@ -57,12 +58,12 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
                     request.component, iteration, attempt, str(error)[:500], wait, _priced_usage(error.usage, run.model)
                 )
             )
+            if shown.any:
+                run.answer.void(request.component, attempt + 1)
             if wait is None:
                 raise
             attempt += 1
             run.early.discard()
-            if shown.any:
-                run.show(Reset(request.component, attempt))
             await asyncio.sleep(wait)
             continue
         except BaseException:
@@ -142,23 +143,55 @@ def _answer_share(run: Execution, request: Request) -> Usage:
     return worst_case(run, request)
 
 
-def _show(run: Execution, component: str, iteration: int, part: TextDelta | ReasoningDelta) -> None:
-    if component in ANSWERING and isinstance(part, TextDelta):
-        run.show(AnswerDelta(part.text))
-    else:
-        run.show(TextStreamed(component, iteration, part.text, isinstance(part, ReasoningDelta)))
+class _Show:
+    """Shows one attempt at a reply while it is written, to whoever watches the run."""
 
+    __slots__ = ("_component", "_iteration", "_run", "_watcher", "any")
 
-class _Shown:
-    """Whether anything of this attempt has been shown already."""
-
-    __slots__ = ("any",)
-
-    def __init__(self) -> None:
+    def __init__(self, run: Execution, component: str, iteration: int) -> None:
         self.any = False
+        """Whether anything has been shown."""
+        self._run, self._component, self._iteration = run, component, iteration
+        self._watcher: Watcher | None = None
+
+    def part(self, part: TextDelta | ReasoningDelta) -> None:
+        if not part.text or not self._run.log.watched:
+            return
+        if isinstance(part, ReasoningDelta):
+            self._thought(part.text, reasoning=True)
+            return
+        if self._watcher is None:
+            self._watcher = _watcher(self._run, self._component)
+        for piece in self._watcher.feed(part.text):
+            self._piece(piece)
+
+    def _piece(self, piece: Piece) -> None:
+        in_loop = self._component in CONVERSATION
+        if not piece.answer or (in_loop and self._run.settings.answer != "direct"):
+            self._thought(piece.text)
+            return
+        if piece.begins:
+            self._run.answer.retract()
+        if piece.text:
+            self.any = True
+            self._run.answer.add(piece.text, provisional=piece.provisional)
+
+    def _thought(self, text: str, *, reasoning: bool = False) -> None:
+        if text and (self._run.settings.stream_thoughts or self._component not in CONVERSATION):
+            self.any = True
+            self._run.show(TextStreamed(self._component, self._iteration, text, reasoning))
 
 
-async def _receive(run: Execution, model: Model, request: Request, iteration: int, shown: _Shown) -> Reply:
+def _watcher(run: Execution, component: str) -> Watcher:
+    """What reads a component's reply: the words of an answer, those of a thought, or both."""
+    in_loop = component in CONVERSATION
+    if in_loop or component == "final":
+        calls = in_loop and not run.state.answer_only and bool(run.state.tools) and run.blueprint.output_type is None
+        return run.dialect.watch(tools=calls)
+    return Everything(answer=component in ANSWERING)
+
+
+async def _receive(run: Execution, model: Model, request: Request, shown: _Show) -> Reply:
     reply: Reply | None = None
     stream = model.stream(request)
     try:
@@ -170,9 +203,8 @@ async def _receive(run: Execution, model: Model, request: Request, iteration: in
             elif isinstance(part, CallDelta):
                 if request.component in CONVERSATION:
                     run.early.feed(part)
-            elif part.text and run.log.watched:
-                shown.any = True
-                _show(run, request.component, iteration, part)
+            else:
+                shown.part(part)
     except BaseException:
         if (close := getattr(stream, "aclose", None)) is not None:
             await close()

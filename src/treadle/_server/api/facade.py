@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._engine.run import Run
+from treadle._engine.surfaces.answer_pieces import BREAK
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, not_found
 from treadle._server.live.follower import Follower
@@ -179,13 +180,15 @@ def _refuse_unless_answered(run: Run) -> None:
 
 
 async def _chunks(call: Call, run: Run, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """The answer's text as it is written. The protocol cannot retract text: then the stream ends with an error."""
+    """The answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so does
+    an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends with an
+    error."""
     head = {"id": f"chatcmpl-{run.id}", "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return _data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
-    has_text = False
+    has_text, gap = False, ""
     try:
         yield chunk({"role": "assistant", "content": ""})
         async with aclosing(_answer_events(call, run)) as events:
@@ -194,7 +197,10 @@ async def _chunks(call: Call, run: Run, model: str, with_usage: bool) -> AsyncGe
                     yield HEARTBEAT
                 elif name == "answer" and data.get("status") == "delta":
                     has_text = True
-                    yield chunk({"content": data["content"]})
+                    yield chunk({"content": gap + data["content"]})
+                    gap = ""
+                elif has_text and (data.get("status") == "retracted" or data.get("replaced")):
+                    has_text, gap = False, BREAK
                 elif name == "reset" and has_text:
                     yield _data(
                         {
