@@ -111,6 +111,17 @@ def _begun() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(shape.begun for shape in SHAPES)})\Z", re.DOTALL)
 
 
+@cache
+def _suspect() -> re.Pattern[str]:
+    marks = "|".join(re.escape(mark) for shape in SHAPES for mark in shape.marks)
+    return re.compile(rf"{marks}|(?:{'|'.join(shape.begun for shape in SHAPES)})\Z", re.DOTALL)
+
+
+def may_hold_key(text: str) -> bool:
+    """Whether a short text has the mark of a key or the beginning of one: one look instead of many."""
+    return _suspect().search(text) is not None
+
+
 def begins_at(text: str) -> int:
     """Where a key begins that has only begun or may go on when the text ends; the text's length if there is none.
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
-from treadle._safety.key_shapes import SHAPES, begins_at, keys_in
+from treadle._safety.key_shapes import SHAPES, begins_at, keys_in, may_hold_key
 from treadle._safety.secrets import environment_secrets
 from treadle._types.errors import ConfigError
 
@@ -106,14 +107,9 @@ class Redactor:
         if any(mark in blank for shape in SHAPES for mark in shape.marks):
             views.append(_without_keys(blank))
         start = min(map(begins_at, views))
-        if self._beginnings is None:
-            self._beginnings = {
-                value[:size] for value, _ in self._secrets for size in range(1, min(len(value), _WHOLE_PREFIXES + 1))
-            }
-            self._long = [value for value, _ in self._secrets if len(value) > _WHOLE_PREFIXES]
-        if self._beginnings:
+        if beginnings := self._all_beginnings():
             for size in range(min(len(text), _WHOLE_PREFIXES), len(text) - start, -1):
-                if text[-size:] in self._beginnings:
+                if text[-size:] in beginnings:
                     start = len(text) - size
                     break
         for value in self._long:
@@ -124,7 +120,30 @@ class Redactor:
                 found = text.find(value[:_WHOLE_PREFIXES], found + 1)
         return self._before_complete(text, views, start) if start < len(text) else start
 
-    @property
+    def is_plain(self, text: str) -> bool:
+        """Whether a short text neither contains a secret nor ends in the beginning of one."""
+        if self._secrets:
+            for value, _ in self._secrets:
+                if value in text:
+                    return False
+            beginnings = self._all_beginnings()
+            for size in range(1, min(len(text), _WHOLE_PREFIXES) + 1):
+                if text[-size:] in beginnings:
+                    return False
+            for value in self._long:
+                if value[:_WHOLE_PREFIXES] in text:
+                    return False
+        return not may_hold_key(text)
+
+    def _all_beginnings(self) -> set[str]:
+        if self._beginnings is None:
+            self._beginnings = {
+                value[:size] for value, _ in self._secrets for size in range(1, min(len(value), _WHOLE_PREFIXES + 1))
+            }
+            self._long = [value for value, _ in self._secrets if len(value) > _WHOLE_PREFIXES]
+        return self._beginnings
+
+    @cached_property
     def neutral(self) -> str:
         """A letter or digit with which no secret begins."""
         begun = {value[0] for value, _ in self._secrets} | set("srAgxhneBb")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from treadle._safety.key_shapes import LONGEST_OPEN, is_whole_key
 from treadle._safety.redact import Redactor
 
+_SHORT = 200
+"""Nearly every piece of a stream is shorter, and nearly every one is plain: those are looked at once."""
+
 
 class StreamRedactor:
     """One text. What may be the beginning of a secret is held back until more of it shows what it is."""
@@ -25,6 +28,10 @@ class StreamRedactor:
         """What can be shown now."""
         known = len(self._before)
         text = f"{self._before}{self._held}{piece}"
+        if len(text) < _SHORT and self._redactor.is_plain(text):
+            self._held = ""
+            self._before = self._redactor.neutral if text[-1:].isascii() and text[-1:].isalnum() else ""
+            return text[known:]
         start = max(self._redactor.open_from(text), known)
         held = text[start:]
         if len(held) > LONGEST_OPEN and len(held) > self._redactor.longest:
