@@ -15,6 +15,7 @@ from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._plugins.guards.approval import Approval
+from treadle._types.errors import RunEndedError
 from treadle._types.messages import ToolCall
 
 
@@ -33,6 +34,8 @@ class Conductor:
         """What was typed but not sent when the run ended."""
         self.commands: list[str] = []
         """Lines with a slash that were typed while the run worked."""
+        self.unsent: list[str] = []
+        """Lines that came too late for the run that was under way."""
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
@@ -119,8 +122,13 @@ class Conductor:
             self.commands.append(line)
             self._display.say(f"{line}: after this answer")
         else:
-            self._run.send(line)
-            self._display.say(f"sent: {line}")
+            try:
+                self._run.send(line)
+            except RunEndedError:
+                self.unsent.append(line)
+                self._display.say(f"not sent, the answer is ready: {line}")
+            else:
+                self._display.say(f"sent: {line}")
 
     # ---- questions
 

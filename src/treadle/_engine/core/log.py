@@ -26,12 +26,14 @@ class Log:
         run_id: str,
         *,
         parent: str = "",
+        depth: int = 0,
         journal: Journal | None = None,
         redact: EventRedactor | None = None,
         records: Sequence[Record] = (),
     ) -> None:
         self.run_id = run_id
         self.parent = parent
+        self.depth = depth
         self.journal = journal
         self.records: list[Record] = []
         self.state = RunState()
@@ -100,7 +102,7 @@ class Log:
             event = self._redact(event)
         self._show_ends(event)
         self._offset = 0
-        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent)
+        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent, 0, self.depth)
         self.records.append(record)
         self.state.apply(record)
         if self._sinks:
@@ -132,7 +134,7 @@ class Log:
 
     def _show(self, event: Event) -> None:
         self._offset += 1
-        self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+        self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset, self.depth))
 
     def _show_ends(self, event: Event) -> None:
         """Texts that were being shown end with this record: nothing of them is held back any longer."""
@@ -154,7 +156,7 @@ class Log:
         return len(self._sinks) > len(self._quiet)
 
     def _record(self, event: Event, seq: int) -> Record:
-        return Record(self.run_id, seq, time.time(), event, self.parent)
+        return Record(self.run_id, seq, time.time(), event, self.parent, 0, self.depth)
 
     def _commit(self, records: Sequence[Record]) -> None:
         self._offset = 0

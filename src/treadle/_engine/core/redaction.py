@@ -68,6 +68,9 @@ class LiveRedaction:
                 yield from self._piece(("answer", ""), event, text)
             case ev.ToolOutput(call_id=call_id, text=text):
                 yield from self._piece(("output", call_id), event, text)
+            case ev.AnswerRetracted():
+                self._open.pop(("answer", ""), None)  # the event has all of it
+                yield self._redact(event)
             case ev.Reset(component=component):
                 self._drop(component)
                 yield event
