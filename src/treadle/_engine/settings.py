@@ -12,6 +12,8 @@ from treadle._models.transport.retry import RetryPolicy
 from treadle._tools.base import Limits
 from treadle._types.errors import ConfigError
 
+_ALL = 1_000_000
+
 
 class RepairPolicy(Struct, frozen=True, kw_only=True):
     """What to do about replies that cannot be read and calls that fail."""
@@ -56,7 +58,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Stream what the model writes inside the loop."""
     markers: bool = False
     """Put `<__final_answer__>` markers around the answer in the text view."""
-    max_parallel: int = 5
+    max_parallel: int | None = 5
+    """How many calls of one reply run at the same time; None: all of them."""
     one_tool_per_step: bool | Literal["text"] = False
     """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
     tool_timeout: float | None = None
@@ -115,9 +118,14 @@ class Settings(Struct, frozen=True, kw_only=True):
             settings = msgspec.convert(plain, Settings, from_attributes=True)
         except msgspec.ValidationError as error:
             raise ConfigError(f"a setting has a wrong value: {error}") from None
-        if settings.max_iterations < 1 or settings.max_parallel < 1 or settings.max_observation_chars < 1:
+        if settings.max_iterations < 1 or settings.parallel < 1 or settings.max_observation_chars < 1:
             raise ConfigError("max_iterations, max_parallel and max_observation_chars must be at least 1")
         return settings
+
+    @property
+    def parallel(self) -> int:
+        """`max_parallel` as a number."""
+        return _ALL if self.max_parallel is None else self.max_parallel
 
     def asks_about(self, tool: str) -> bool:
         """Whether `ask` names this tool."""
