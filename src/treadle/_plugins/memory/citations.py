@@ -21,6 +21,7 @@ from treadle._plugins.state_queries import last_note
 from treadle._safety.logs import get_logger
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
+from treadle._types.bounds import Count, bounded
 from treadle._types.events import MessageAdded, Noted, ToolDone
 from treadle._types.messages import Message, SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.state import RunState
@@ -68,7 +69,8 @@ class Citations(Plugin):
 
     name = "citations"
 
-    def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: int = 4) -> None:
+    @bounded
+    def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: Count = 4) -> None:
         self.mode = mode
         self.most = most
         self._locks: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()

@@ -10,6 +10,7 @@ from treadle._tools.base import Tool
 from treadle._tools.builtin import numbers
 from treadle._tools.builtin.common import object_schema
 from treadle._tools.builtin.numbers import Number
+from treadle._types.bounds import Seconds, bounded
 from treadle._types.errors import ToolError
 
 MAX_LENGTH = 1_000
@@ -32,7 +33,8 @@ _TOKEN = re.compile(
 )
 
 
-def calculator(*, timeout: float = 5.0) -> Tool:
+@bounded
+def calculator(*, timeout: Seconds = 5.0) -> Tool:
     """Works out an expression; the result is the number as text."""
     return Tool(
         name="calculator",

@@ -11,6 +11,7 @@ from treadle._tools.builtin.common import object_schema
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox, Language
 from treadle._tools.sandbox.monty import MontySession
+from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ConfigError
 
 _DESCRIPTIONS = {
@@ -23,14 +24,15 @@ _DESCRIPTIONS = {
 _MAX_CHARS = 100_000
 
 
+@bounded
 def code_exec(
     *,
     languages: Sequence[Language] = ("python", "javascript"),
     sandbox: Literal["monty", "bwrap"] = "monty",
     folder: str = "",
     write: bool = False,
-    seconds: float = 10.0,
-    memory: int = 256 * 1024 * 1024,
+    seconds: Seconds = 10.0,
+    memory: Count = 256 * 1024 * 1024,
 ) -> Tool:
     """The code sees `folder` as /work, in the sandbox `monty` read-only unless `write` is true.
 

@@ -25,6 +25,7 @@ from treadle._tools.mcp.content import to_response
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
 from treadle._tools.mcp.transport import Elicitation, Endpoint, Sampling, Transport, open_client
 from treadle._tools.validation import check_schema
+from treadle._types.bounds import Seconds, bounded
 from treadle._types.errors import MissingExtraError, SchemaError, ToolError
 from treadle._types.messages import Message
 from treadle._types.request import Request
@@ -53,6 +54,7 @@ class _LoopState:
 class McpConnection:
     """One MCP server. It is connected when first used, and again when used after the connection was lost."""
 
+    @bounded
     def __init__(
         self,
         name: str,
@@ -64,7 +66,7 @@ class McpConnection:
         url: str = "",
         headers: Mapping[str, str] | None = None,
         transport: Transport = "http",
-        timeout: float | None = 30.0,
+        timeout: Seconds | None = 30.0,
         elicitation: Elicitation | None = None,
         sampling: Sampling | None = None,
     ) -> None:

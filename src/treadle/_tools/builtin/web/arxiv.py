@@ -11,6 +11,7 @@ from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 _ID = re.compile(r"(?:arxiv:)?(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)", re.I)
@@ -33,12 +34,13 @@ class ArxivResult(Struct, frozen=True):
     papers: tuple[Paper, ...]
 
 
+@bounded
 def arxiv(
     *,
     base_url: str = "https://export.arxiv.org/api/query",
-    limit: int = 3,
-    max_chars: int = 1_500,
-    timeout: float = 20.0,
+    limit: Count = 3,
+    max_chars: Count = 1_500,
+    timeout: Seconds = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """`max_chars` limits the length of each abstract."""

@@ -16,6 +16,7 @@ from treadle._tools.builtin.common import (
     required_setting,
 )
 from treadle._tools.builtin.http.client import GuardedClient
+from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 MAX_QUERY = 72
@@ -35,12 +36,13 @@ class _Response(Struct):
     message: str = ""
 
 
+@bounded
 def baidu(
     *,
     key: str | None = None,
     base_url: str = "https://qianfan.baidubce.com",
-    limit: int = 5,
-    timeout: float = 20.0,
+    limit: Count = 5,
+    timeout: Seconds = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     web = client_for(client, base_url, timeout, key=key)
