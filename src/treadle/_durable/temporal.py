@@ -83,7 +83,7 @@ class TemporalSubmitter:
 
     async def resume(self, run_id: str) -> None:
         """Continue a run that is parked: each of these is one more attempt."""
-        await self._wake(run_id)
+        await self.wake(run_id)
 
     async def _put(self, run_id: str, kind: str, payload: dict[str, object]) -> None:
         await self.journal.put(InboxItem(fresh_id(), run_id, kind, payload))
