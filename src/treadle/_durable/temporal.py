@@ -15,7 +15,7 @@ from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
-from treadle._types.bounds import Count, bounded
+from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, RunNotFoundError
 from treadle._types.events import RunStarted
 from treadle._types.ids import fresh_id

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._models.transport.retry import RetryPolicy
-from treadle._tools.base import Limits
-from treadle._types.bounds import (
+from treadle._safety.bounds import (
     Amount,
     Count,
     NotNegative,
@@ -20,6 +19,7 @@ from treadle._types.bounds import (
     Whole,
     check_fields,
 )
+from treadle._tools.base import Limits
 from treadle._types.errors import ConfigError
 
 

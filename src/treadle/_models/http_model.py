@@ -13,7 +13,7 @@ from treadle._models.catalog.providers import Provider, connect, provider_named
 from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
-from treadle._types.bounds import Count, bounded
+from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Reply, Request, StreamPart

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from treadle._types.bounds import Count, Pause, Positive, Seconds, check_fields
+from treadle._safety.bounds import Count, Pause, Positive, Seconds, check_fields
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, cast
 import msgspec
 from msgspec import Struct
 
-from treadle._types.bounds import Seconds, check_fields
+from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.events import Artifact
 from treadle._types.messages import Content, ToolCall
 from treadle._types.request import ToolSchema

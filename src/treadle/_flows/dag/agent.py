@@ -18,7 +18,7 @@ from treadle._flows.dag.plan import DagStep, Plan
 from treadle._flows.flow import FlowAgent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import ModelRegistry
-from treadle._types.bounds import Count, Seconds, Share, bounded
+from treadle._safety.bounds import Count, Seconds, Share, bounded
 from treadle._types.errors import TreadleError
 from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
 from treadle._types.messages import UserMessage, text_of

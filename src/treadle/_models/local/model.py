@@ -25,7 +25,7 @@ from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encode, encoded_messages
-from treadle._types.bounds import Count, NotNegative, Whole, bounded
+from treadle._safety.bounds import Count, NotNegative, Whole, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart

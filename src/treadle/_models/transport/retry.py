@@ -6,7 +6,7 @@ from random import Random
 
 from msgspec import Struct
 
-from treadle._types.bounds import Count, Pause, check_fields
+from treadle._safety.bounds import Count, Pause, check_fields
 from treadle._types.errors import TransientModelError
 
 _random = Random()

@@ -11,8 +11,8 @@ from treadle._engine.plugin import Plugin
 from treadle._engine.requests.estimate import size_of
 from treadle._plugins.guards.compaction import chars_for, is_summary, omission_note, summarise, transcript_of
 from treadle._plugins.state_queries import last_note
+from treadle._safety.bounds import Amount, Share, bounded
 from treadle._tools.results import cut
-from treadle._types.bounds import Amount, Share, bounded
 from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted
 from treadle._types.messages import AssistantMessage, Content, SystemMessage, TextPart, UserMessage, text_of

@@ -8,9 +8,9 @@ from itertools import groupby
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
+from treadle._safety.bounds import Count, bounded
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
-from treadle._types.bounds import Count, bounded
 from treadle._types.events import AnswerOnly, Event, MessageAdded, Noted, ReplyConstrained, ToolsChanged
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.state_values import Step

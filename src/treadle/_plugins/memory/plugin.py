@@ -14,7 +14,7 @@ from treadle._plugins.memory.store import Memo, MemoryStore
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
-from treadle._types.bounds import Amount, bounded
+from treadle._safety.bounds import Amount, bounded
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.request import Reply

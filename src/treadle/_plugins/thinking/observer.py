@@ -11,7 +11,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.thread import Thread
-from treadle._types.bounds import Count, bounded
+from treadle._safety.bounds import Count, bounded
 from treadle._types.events import MessageAdded, Observed
 from treadle._types.messages import UserMessage
 

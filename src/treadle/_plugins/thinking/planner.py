@@ -11,7 +11,7 @@ from treadle._engine.result import RunResult
 from treadle._plugins.guards.tool_selection import catalogue_line
 from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
-from treadle._types.bounds import Count, bounded
+from treadle._safety.bounds import Count, bounded
 from treadle._types.events import Event, MessageAdded, PlanChanged, PlanStep
 from treadle._types.messages import UserMessage
 

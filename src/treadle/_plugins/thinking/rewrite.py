@@ -8,8 +8,8 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
 from treadle._plugins.state_queries import last_note
+from treadle._safety.bounds import Amount, bounded
 from treadle._tools.results import cut
-from treadle._types.bounds import Amount, bounded
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
 from treadle._types.state import RunState

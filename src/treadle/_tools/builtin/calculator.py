@@ -6,11 +6,11 @@ import re
 from decimal import DecimalException, DivisionByZero, InvalidOperation, localcontext
 from fractions import Fraction
 
+from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin import numbers
 from treadle._tools.builtin.common import object_schema
 from treadle._tools.builtin.numbers import Number
-from treadle._types.bounds import Seconds, bounded
 from treadle._types.errors import ToolError
 
 MAX_LENGTH = 1_000

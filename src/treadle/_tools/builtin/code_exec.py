@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import object_schema
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox, Language
 from treadle._tools.sandbox.monty import MontySession
-from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ConfigError
 
 _DESCRIPTIONS = {

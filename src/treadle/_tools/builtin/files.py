@@ -11,11 +11,11 @@ from fnmatch import fnmatch
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import clip, object_schema
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._tools.builtin.workfolder import Entry, NoSuchFileError, WorkFolder, split_path
-from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 from treadle._types.events import Artifact
 

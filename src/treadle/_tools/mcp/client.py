@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from treadle._models.base import Model, complete
+from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
@@ -25,7 +26,6 @@ from treadle._tools.mcp.content import to_response
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
 from treadle._tools.mcp.transport import Elicitation, Endpoint, Sampling, Transport, open_client
 from treadle._tools.validation import check_schema
-from treadle._types.bounds import Seconds, bounded
 from treadle._types.errors import MissingExtraError, SchemaError, ToolError
 from treadle._types.messages import Message
 from treadle._types.request import Request

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, check_fields
 from treadle._tools.results import cut, to_text
-from treadle._types.bounds import Count, Seconds, check_fields
 
 
 class SandboxLimits(Struct, frozen=True):

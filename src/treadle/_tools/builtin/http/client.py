@@ -17,9 +17,9 @@ from weakref import WeakMethod
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url
 from treadle._tools.builtin.reading.charset import decode_text
-from treadle._types.bounds import Amount, Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Amount, Count, bounded
 from treadle._tools.builtin.knowledge.documents import SUFFIXES, Text, load, split
-from treadle._types.bounds import Amount, Count, bounded
 from treadle._types.errors import MissingExtraError, ToolError
 
 Vectors = Sequence[Sequence[float]]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA
 from treadle._tools.builtin.knowledge.base import Chunk, Document, Embedder, KnowledgeBase, embedded
-from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 __all__ = ["Chunk", "Document", "Embedder", "KnowledgeBase", "Retrieved", "retrieval"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import (
     QUERY_SCHEMA,
@@ -16,7 +17,6 @@ from treadle._tools.builtin.common import (
     required_setting,
 )
 from treadle._tools.builtin.http.client import GuardedClient
-from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 MAX_QUERY = 72

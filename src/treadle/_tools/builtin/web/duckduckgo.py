@@ -6,11 +6,11 @@ from contextlib import suppress
 from html.parser import HTMLParser
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.reading.html import MAX_HTML
-from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
-from treadle._types.bounds import Count, Seconds, bounded
 
 
 class _Item(Struct):

@@ -11,12 +11,12 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import check_status, object_schema
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
 from treadle._tools.builtin.reading.html import Link, read_html
 from treadle._tools.builtin.reading.pdf import pdf_pages
-from treadle._types.bounds import Amount, Count, Seconds, bounded
 from treadle._types.errors import MissingExtraError, ToolError
 from treadle._types.events import Artifact
 

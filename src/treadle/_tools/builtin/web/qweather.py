@@ -7,10 +7,10 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
-from treadle._types.bounds import Seconds, bounded
 from treadle._types.errors import ToolError
 
 

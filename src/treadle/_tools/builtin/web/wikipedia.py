@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
 from treadle._tools.builtin.http.client import GuardedClient
-from treadle._types.bounds import Count, Seconds, bounded
 from treadle._types.errors import ToolError
 
 

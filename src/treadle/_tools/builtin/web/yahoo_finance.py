@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
-from treadle._types.bounds import Seconds, bounded
 from treadle._types.errors import ToolError
 
 _SYMBOL = re.compile(r"[A-Za-z0-9.^=\-]{1,20}")

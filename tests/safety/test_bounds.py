@@ -26,8 +26,8 @@ from treadle._engine.settings import Settings
 from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.loop_guard import LoopGuard
 from treadle._plugins.thinking.observer import Observer
+from treadle._safety.bounds import Amount, Count, Seconds, Share, _bounded_fields, bounded  # pyright: ignore[reportPrivateUsage]
 from treadle._tools.sandbox.base import SandboxLimits
-from treadle._types.bounds import Amount, Count, Seconds, Share, _bounded_fields, bounded  # pyright: ignore[reportPrivateUsage]
 
 NEVER: list[Any] = [-1, math.nan, math.inf, True, "3"]
 STRUCTS = [Settings, Budget, RepairPolicy, RetryPolicy, ServerSettings, SandboxLimits]
