@@ -176,7 +176,7 @@ async def fail(run: Execution, error: TreadleError) -> None:
     partial = run.partial_answer(run)
     await finish(
         run,
-        f"The model could not be used any further ({type(error).__name__}). {partial}",
+        f"The model could not be used any further ({type(error).__name__}). {partial}".strip(),
         "error",
         success=False,
         error=error,
