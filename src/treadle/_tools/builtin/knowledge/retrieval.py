@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA
 from treadle._tools.builtin.knowledge.base import Chunk, Document, Embedder, KnowledgeBase, embedded
@@ -20,14 +21,15 @@ class Retrieved(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
 
+@bounded
 def retrieval(
     path: str | Path,
     *,
-    k: int = 5,
+    k: Count = 5,
     embed: Embedder | str | None = None,
     name: str = "retrieval",
     about: str = "",
-    timeout: float = 30.0,
+    timeout: Seconds = 30.0,
 ) -> Tool:
     """A tool that searches the knowledge base at `path`; `about` tells the model what it contains.
 
