@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
 
+from named_tests import NAMED, ROOT, check_row, names_of_tests, rows_of
 from treadle import presets
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "behaviours.md"
-ROWS = [
-    line
-    for line in PAGE.read_text("utf-8").splitlines()
-    if line.startswith("| ") and not line.startswith(("| asked for", "| what"))
-]
-NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
-
-
-@cache
-def names_of_tests(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text("utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+ROWS = rows_of(PAGE, "asked for", "what")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])
 def test_every_behaviour_is_shown_by_a_test(row: str):
-    named = NAMED.findall(row)
-    assert named, f"no test is named for: {row}"
-    for path, name in named:
-        assert (ROOT / path).exists(), f"{path} does not exist"
-        assert name in names_of_tests(ROOT / path), f"{path} has no test {name}"
+    check_row(row)
 
 
 def test_every_test_of_a_behaviour_stands_on_the_page():

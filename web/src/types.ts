@@ -1,7 +1,7 @@
 // The shapes of the server's API, as its OpenAPI document describes them.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-export type Status = "running" | "paused" | "finished";
+export type Status = "running" | "paused" | "parked" | "finished";
 
 export interface Usage {
   input_tokens: number;
@@ -48,6 +48,15 @@ export interface WaitingCall {
   call_id: string;
   tool_name: string;
   tool_args: Record<string, Json>;
+  why: string;
+}
+
+export interface Decision {
+  call_id: string;
+  allow: boolean;
+  note?: string;
+  always?: boolean;
+  args?: Record<string, Json>;
 }
 
 export interface Component {

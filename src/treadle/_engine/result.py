@@ -51,10 +51,17 @@ class RunResult(Struct, frozen=True):
     run_id: str
     error: BaseException | None = None
     artifacts: tuple[Artifact, ...] = ()
-    leftovers: tuple[str, ...] = ()
-    """Messages that arrived too late to be read."""
+    unread: tuple[str, ...] = ()
+    """Messages that arrived too late to be read, or wait in a paused run."""
     pending: tuple[PendingCall, ...] = ()
     """Calls that wait for a person's decision."""
+    sources: tuple[str, ...] = ()
+    """What was read from outside (results of `untrusted` tools), first source first."""
+
+    @property
+    def leftovers(self) -> tuple[str, ...]:
+        """The old name of `unread`."""
+        return self.unread
 
     def __repr__(self) -> str:
         answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
@@ -77,7 +84,8 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
     if state.paused is None:
         return ()
     undecided = (call for call in state.paused.calls if call.id not in state.approvals)
-    return tuple(PendingCall(call.id, call.name, call.args, state.paused.reason) for call in undecided)
+    why, reason = state.paused.why, state.paused.reason
+    return tuple(PendingCall(call.id, call.name, call.args, why.get(call.id, reason)) for call in undecided)
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:
@@ -113,7 +121,7 @@ def result_of(
     system: str = "",
     error: BaseException | None = None,
     output: Any = None,
-    leftovers: tuple[str, ...] = (),
+    unread: tuple[str, ...] = (),
     finished: RunFinished | None = None,
 ) -> RunResult:
     """The result a state amounts to, finished or not; `finished` stands in for an end that is not recorded yet."""
@@ -141,6 +149,7 @@ def result_of(
         run_id=run_id,
         error=error,
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),
-        leftovers=leftovers,
+        unread=finished.unread + unread if finished else unread,
         pending=pending_calls(state),
+        sources=tuple(state.provenance.sources),
     )

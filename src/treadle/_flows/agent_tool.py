@@ -78,12 +78,13 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
     question = f"{order}\n\nWhy: {reasoning}\n\nBackground: {background}".strip()
     child = await child_of(agent, parent, child_id, question)
     result = await agent.launch(child)
+    # A child without a word has failed, and the parent is told so: it must not take silence for a result.
     return ToolResponse(
-        result.answer,
+        result.answer or f"The agent gave no answer ({result.error or result.stop_reason}).",
         error=not result.success,
         artifacts=result.artifacts,
-        usage=result.usage,
         waiting=waiting_calls(child),
+        why=why_waiting(child),
     )
 
 
@@ -92,6 +93,12 @@ def waiting_calls(child: Run) -> tuple[ToolCall, ...]:
     if child.state.paused is None:
         return ()
     return tuple(msgspec.structs.replace(call, id=f"{child.id}:{call.id}") for call in child.state.paused.calls)
+
+
+def why_waiting(child: Run) -> dict[str, str]:
+    """Why each of them waits, under the same ids."""
+    paused = child.state.paused
+    return {} if paused is None else {f"{child.id}:{c.id}": paused.why.get(c.id, paused.reason) for c in paused.calls}
 
 
 async def child_of(agent: Delegate, parent: RunContext, child_id: str, question: Any) -> Run:

@@ -11,7 +11,7 @@ from treadle._engine.core.hooks import Pause
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._flows.agent_tool import child_of, waiting_calls
+from treadle._flows.agent_tool import child_of, waiting_calls, why_waiting
 
 
 class FlowAgent(Agent, ABC):
@@ -39,5 +39,5 @@ async def run_child(
     async with asyncio.timeout(timeout):
         result = await agent.launch(child)
     if waiting := waiting_calls(child):
-        raise Pause(f"{agent.name} waits for a person", waiting)
+        raise Pause(f"{agent.name} waits for a person", waiting, why_waiting(child))
     return result

@@ -10,16 +10,21 @@ from typing import Any, Literal, Union
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from treadle._types.artifact_names import safe_artifact_name
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import Approved as Approved
+from treadle._types.control_events import ChildSpent as ChildSpent
 from treadle._types.control_events import Forked as Forked
 from treadle._types.control_events import LoopStarted as LoopStarted
 from treadle._types.control_events import MessageRetracted as MessageRetracted
 from treadle._types.control_events import Paused as Paused
 from treadle._types.control_events import PhaseChanged as PhaseChanged
+from treadle._types.control_events import ReplyCapped as ReplyCapped
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
+from treadle._types.control_events import Tainted as Tainted
 from treadle._types.control_events import ToolSelectionStarted as ToolSelectionStarted
 from treadle._types.dag_events import DagJudged as DagJudged
 from treadle._types.dag_events import DagModeChosen as DagModeChosen
@@ -36,19 +41,25 @@ from treadle._types.usage import NO_USAGE, Usage
 
 SCHEMA = 2
 
-StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
-"""Why a run ended."""
+StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
+"""Why a run ended. `empty`: the model gave no answer, however often it was asked."""
 
 
 class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
     """Rich content a tool made. The model sees its name and summary only."""
 
     name: str
+    """A relative path, safe to write a file under: what would lead elsewhere is left out."""
     content: str
     """Text, or base64 when `base64` is set."""
     mime: str = "text/plain"
     base64: bool = False
     summary: str = ""
+
+    def __post_init__(self) -> None:
+        name = safe_artifact_name(self.name)
+        if name is not self.name:
+            force_setattr(self, "name", name)
 
 
 class RunStarted(EventBase, frozen=True, tag="run_started"):
@@ -69,6 +80,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     profile: Profile | None = None
     """What was known of the model: a request depends on it."""
     schema: int = SCHEMA
+    sources: tuple[str, ...] = ()
+    """What was read from outside before it started: in the conversation so far, or by a run around it."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -154,6 +167,8 @@ class ToolDone(EventBase, frozen=True, tag="tool_done"):
     had_extras: bool = False
     usage: Usage = NO_USAGE
     executed: bool = True
+    source: str = ""
+    """Where the content comes from, if from outside ("example.org"): from here on the run is tainted."""
 
 
 class Injected(EventBase, frozen=True, tag="injected"):
@@ -265,6 +280,8 @@ class RunFinished(EventBase, frozen=True, tag="run_finished"):
     task_successful: bool | None = None
     output: Any = None
     """The typed answer as plain JSON, when the agent has an `output_type`."""
+    unread: tuple[str, ...] = ()
+    """Messages that arrived too late to be read."""
 
 
 # Transient: shown, never stored.
@@ -291,6 +308,24 @@ class AnswerDelta(EventBase, frozen=True, tag="answer_delta"):
     """A piece of the answer for the user, as it streams."""
 
     text: str
+    provisional: bool = False
+    """Nobody knows yet that it is the answer: if a call follows, it was a thought, and `AnswerRetracted` says so."""
+
+
+class AnswerRetracted(EventBase, frozen=True, tag="answer_retracted"):
+    """What streamed as the answer since the last start is not the answer: it was said before a call, or before
+    something that made the run go on. `text` is all of it; it belongs where thoughts are shown."""
+
+    text: str
+
+
+class OutputPartial(EventBase, frozen=True, tag="output_partial"):
+    """The typed answer as far as it is written, of an agent with an `output_type`. What `data` has fits the schema;
+    only its last text may still grow."""
+
+    data: dict[str, Any]
+    complete: bool = False
+    """Nothing that is required is missing."""
 
 
 class Reset(EventBase, frozen=True, tag="reset"):
@@ -304,11 +339,12 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
-    AnswerDone, Paused, Resumed, Approved, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
+    AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
+    StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput, AnswerDelta,
+    AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
-TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)
+TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)
 """The events that are shown and never stored."""
 
 
@@ -321,6 +357,8 @@ class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     event: Event
     parent: str = ""
     offset: int = 0
+    depth: int = 0
+    """0 for a run that was started by a caller, 1 for one inside it, and so on."""
 
     @property
     def id(self) -> str:

@@ -40,6 +40,11 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     args: dict[str, Any] = {}
     raw: str = ""
     problem: str = ""
+    repaired: str = ""
+    """Why the arguments may not be what the model meant: what was put right to read them, or where in the text they
+    stood. Only a tool without effects runs with such arguments; for any other the model is asked again."""
+    from_text: bool = False
+    """A model that is offered native calls wrote this one into its text."""
 
 
 class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):
@@ -69,6 +74,8 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
     """The dialect `text` is written in: another dialect rewrites the message instead of sending it as it is."""
     opaque: dict[str, Any] | None = None
     """What a provider wants to see again unchanged (thinking signatures and the like)."""
+    source: str = ""
+    """What had been read from outside when it was written, if anything: "example.org"."""
 
 
 class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
@@ -78,6 +85,8 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
     name: str
     content: Content
     error: bool = False
+    source: str = ""
+    """Where it comes from, if from outside: "example.org"."""
 
 
 Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time

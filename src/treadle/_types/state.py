@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import msgspec
 
 from treadle._types import events as ev
-from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
+from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
+from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
+from treadle._types.state_values import (
+    UNCONSTRAINED,
+    Counters,
+    DagState,
+    Entry,
+    OpenCall,
+    ReplyConstraint,
+    Spent,
+    Step,
+    compacted,
+)
 from treadle._types.usage import NO_USAGE, Usage
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
-ANSWERING = ("synthesis", "complete", "final")
+ANSWERING = ("synthesis", "complete", "final", "salvage")
 """Components whose streamed text is the answer."""
 
 
@@ -56,6 +67,8 @@ class RunState:
         """An answer the loop has proposed and nobody has objected to yet."""
         self.problem = ""
         self.parse_failures = 0
+        self.native_calls = False
+        """The model has made a native call in this run: what its text holds is no call."""
         self.tool_failures = 0
         self.round_failed = False
         self.round_due = False
@@ -80,11 +93,15 @@ class RunState:
         self.notes: dict[str, list[dict[str, Any]]] = {}
         self.dag = DagState()
         self.usage = NO_USAGE
+        """What this run and the runs inside it have spent."""
+        self.children: dict[str, Usage] = {}
+        """What each run inside this one has spent."""
         self.spent: dict[str, Spent] = {}
         self.counters = Counters()
         self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
         """Advisers' replies of the current round, so that a resumed round does not ask for them again."""
         self.read_ids: set[str] = set()
+        self.provenance = Provenance()
 
     # ---- questions about the state
 
@@ -126,6 +143,7 @@ class RunState:
         for index, message in enumerate(event.history):
             # History has no records of its own: negative numbers keep each message addressable.
             self._add(message, index - len(event.history) - 1, "history")
+        self.provenance.start(event.sources, event.history, event.question, event.depth)
         self._add(UserMessage(event.question, pinned=True), record.seq, "question")
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
@@ -172,9 +190,12 @@ class RunState:
         if event.task_successful is not None:
             self.task_successful = event.task_successful
         calls = event.message.calls
+        self.native_calls = self.native_calls or (
+            event.message.dialect == "native" and any(not call.from_text for call in calls)
+        )
         self.candidate = event.answer if not calls and not event.problem else None
         self.round_failed = False
-        self._add(event.message, record.seq, event.component)
+        self._add(self.provenance.marked(event.message), record.seq, event.component)
         self.open = {call.id: OpenCall(call) for call in calls}
 
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
@@ -193,6 +214,7 @@ class RunState:
             self.open[event.call.id].effect = event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
+        self.provenance.read((event.source,))
         call = self.open.get(event.call_id)
         if call is None or call.done is not None:
             return
@@ -216,7 +238,7 @@ class RunState:
         for call in self.open.values():
             done = call.done
             assert done is not None
-            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error))
+            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
             observation = done.content if isinstance(done.content, str) else _flat(done.content)
             self.steps.append(
@@ -235,9 +257,10 @@ class RunState:
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
         self.counters.interrupts += 1
         self.read_ids.update(event.ids)
+        self.provenance.words.extend(event.texts)
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
-        self.candidate, self.problem, self.final_call = None, "", None
+        self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
         text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
         entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
         if self.open:
@@ -250,26 +273,7 @@ class RunState:
         self._break(record.seq, f"tools changed: {event.reason}")
 
     def on_context_compacted(self, event: ev.ContextCompacted, record: ev.Record) -> None:
-        covers, unpinned = set(event.covers), set(event.unpinned)
-        window: list[Entry] = []
-        summary_placed = not event.summary
-        for entry in self.window:
-            if entry.seq in covers and entry.component != "question":
-                if not summary_placed:
-                    window.append(Entry(UserMessage(event.summary, kind="summary"), record.seq, "summary"))
-                    summary_placed = True
-                continue
-            message = entry.message
-            if (
-                entry.seq in event.replaced
-                and not isinstance(message, AssistantMessage)
-                and hasattr(message, "content")
-            ):
-                message = msgspec.structs.replace(message, content=event.replaced[entry.seq])
-            if entry.seq in unpinned and isinstance(message, UserMessage) and entry.component != "question":
-                message = msgspec.structs.replace(message, pinned=False)
-            window.append(entry if message is entry.message else Entry(message, entry.seq, entry.component))
-        self.window = window
+        self.window = compacted(self.window, event, record.seq)
         if event.reason == "trim":
             self.counters.trims += 1
         else:
@@ -281,6 +285,7 @@ class RunState:
 
     def on_model_switched(self, event: ev.ModelSwitched, record: ev.Record) -> None:
         self.model = event.model
+        self.native_calls = False
         self.profile = event.profile or self.profile
         self._break(record.seq, f"model switched to {event.model}")
 
@@ -301,10 +306,15 @@ class RunState:
         self.approvals[event.call_id] = event
         if event.always and event.allow and event.tool:
             self.always_allowed.add(event.tool)
+            self.provenance.allow_always(event.tool)
+
+    def on_tainted(self, event: ev.Tainted, record: ev.Record) -> None:
+        self.provenance.read(event.sources)
 
     def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
         self.approvals.clear()
         self.always_allowed.clear()
+        self.provenance.always.clear()
 
     def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
         self.notes.setdefault(event.component, []).append(event.data)
@@ -325,9 +335,18 @@ class RunState:
         self.dag.judged = True
         self.replies.clear()  # the same question about another round is a new one
 
+    def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> None:
+        self.dag.runs[event.step] = event.run
+
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event
-        self.usage += event.usage
+        run = self.dag.runs.get(event.step, "")
+        if not any(run.endswith(f".{child}") for child in self.children):  # else the record of its run has counted it
+            self.usage += event.usage
+
+    def on_child_spent(self, event: ev.ChildSpent, record: ev.Record) -> None:
+        self.usage += event.usage - self.children.get(event.child, NO_USAGE)
+        self.children[event.child] = event.usage
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event
@@ -374,17 +393,3 @@ def fold(records: Iterable[ev.Record]) -> RunState:
     for record in records:
         state.apply(record)
     return state
-
-
-def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The window as units that must stay together: a reply with calls and its results, or a single message."""
-    group: list[Entry] = []
-    for entry in window:
-        if isinstance(entry.message, ToolMessage) and group:
-            group.append(entry)
-            continue
-        if group:
-            yield group
-        group = [entry]
-    if group:
-        yield group

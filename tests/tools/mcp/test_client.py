@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from kit import go, until
+from tools.builtin.loopback import serving
 from treadle import Toolkit
 from treadle._tools.base import Limits, ToolOutcome
 from treadle._tools.mcp.client import McpConnection, safe_name
@@ -64,6 +66,8 @@ def test_content_progress_policy_and_names():
         kit = Toolkit(await server.tools())
         effects = {tool.name: tool.effect for tool in kit}
         assert (effects["custom_tool"], effects["pid"], effects["slow"]) == ("pure", "idempotent", "unsafe")
+        assert not any(tool.marked_unsafe for tool in kit), "the server has not said so"
+        assert {tool.untrusted for tool in kit} == {f"the MCP server {server.name}"}
         assert (await do(server, "odd_name_with_signs", value=1)).content == "2"
         assert (await do(server, "bad")).error == "exception"
         assert "expected integer" in str((await do(server, "odd_name_with_signs", value="x")).content)
@@ -209,6 +213,24 @@ def test_http_servers_that_die_and_come_back(transport: Any):
             assert outcome.content == "cba"
 
     go(main(), 500)
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+@pytest.mark.parametrize("status", [302, 307, 308])
+def test_a_redirect_to_another_server_gets_neither_keys_nor_calls(transport: Any, status: int):
+    async def main() -> None:
+        async with serving({"*": "ok"}) as other:
+            away = {"*": lambda _: web.Response(status=status, headers={"Location": f"{other.url}/mcp"})}
+            async with serving(away) as first:
+                server = McpConnection(
+                    "web", url=f"{first.url}/mcp", transport=transport, headers={"X-Key": "k"}, timeout=PATIENT
+                )
+                with pytest.raises(ToolError, match="cannot be reached"):
+                    await server.tools()
+                assert first.requests
+                assert not other.requests
+
+    go(main(), 100)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ RUN_HELP = "the id of a run or its first characters; 'last' for the newest"
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "runs",
-        description="Recorded runs: list, show, resume, replay, fork, export and delete them.",
+        description="Recorded runs: list, show, decide about, resume, replay, fork, export and delete them.",
         epilog=exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -24,6 +24,7 @@ def register(commands: Any) -> None:
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION")
     _register_reading(actions)
     _register_resuming(actions)
+    _register_deciding(actions)
     _register_storing(actions)
     for action in actions.choices.values():
         # Allowed after the action too; its default there must not replace a value given before the action.
@@ -33,7 +34,9 @@ def register(commands: Any) -> None:
 def _register_reading(actions: Any) -> None:
     action = _action(actions, "list", "show:list_runs", "list the newest runs")
     action.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="how many (20)")
-    action.add_argument("--status", choices=("running", "paused", "finished"), help="only runs with this status")
+    action.add_argument(
+        "--status", choices=("running", "paused", "parked", "finished"), help="only runs with this status"
+    )
     action.add_argument("--all", action="store_true", help="also runs of sub-agents")
     action.add_argument("--ids", action="store_true", help="only their ids")
     action.add_argument("--json", action="store_true", help="as JSON lines")
@@ -60,7 +63,9 @@ def _register_reading(actions: Any) -> None:
 
 
 def _register_resuming(actions: Any) -> None:
-    action = _action(actions, "resume", "resume:resume_run", "resume a run that was paused, interrupted or killed")
+    action = _action(
+        actions, "resume", "resume:resume_run", "resume a run that was paused, parked, interrupted or killed"
+    )
     action.add_argument("run", help=RUN_HELP)
     action.add_argument(
         "--approve", action="append", metavar="CALL", help="allow this waiting call ('all' for every call)"
@@ -102,6 +107,28 @@ def _register_resuming(actions: Any) -> None:
     add_output_options(action)
 
 
+def _register_deciding(actions: Any) -> None:
+    for name, line in (
+        ("approve", "allow calls that wait for approval, and have the run go on"),
+        ("deny", "refuse calls that wait for approval, and have the run go on"),
+    ):
+        action = _action(actions, name, "decide:decide", line)
+        action.set_defaults(allow=name == "approve", approve=None, deny=None, say=None, args=None, always=False)
+        action.add_argument("run", help=RUN_HELP)
+        action.add_argument("calls", nargs="*", metavar="CALL", help="which calls (when one waits: that one)")
+        action.add_argument("--all", action="store_true", help="every call that waits")
+        action.add_argument("--note", default="", metavar="TEXT", help="why; a refusal's is shown to the model")
+        if name == "approve":
+            action.add_argument("--args", metavar="JSON", help="make the call with these arguments instead")
+            action.add_argument("--always", action="store_true", help="allow later calls of this tool in this run, too")
+        action.add_argument(
+            "--leave", action="store_true", help="only leave the decision for whoever resumes the run; do not resume it"
+        )
+        action.add_argument("--temporal", metavar="HOST:PORT", help="the Temporal server whose workers drive the run")
+        add_agent_options(action)
+        add_output_options(action)
+
+
 def _register_storing(actions: Any) -> None:
     action = _action(actions, "export", "storage:export_to_file", "write a run to a file, or as a regression test")
     action.add_argument("run", help=RUN_HELP)
@@ -120,7 +147,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument(
         "--status",
         action="append",
-        choices=("finished", "paused", "running"),
+        choices=("finished", "paused", "parked", "running"),
         help="which runs (finished); may be repeated",
     )
 

@@ -35,6 +35,8 @@ class NestedCalls:
         self.usage = NO_USAGE
         self.waiting: tuple[ToolCall, ...] = ()
         """Calls for which a person is waited for."""
+        self.why: dict[str, str] = {}
+        """Why each of them waits."""
 
     async def call(self, name: str, args: dict[str, Any], tool: Tool | None = None) -> ToolOutcome:
         """`tool` is given where the name is not one that is offered to the model."""
@@ -54,6 +56,7 @@ class NestedCalls:
         started, done = self._started.get(call.id), self._done.get(call.id)
         same = started is not None and (started.call.name, started.call.args) == (call.name, call.args)
         if done is not None and (started is None or same):
+            self.usage += done.usage + Usage(tool_calls=int(done.executed))  # spent by a process before this one
             return ToolOutcome(done.content, done.error, full=done.full, artifacts=done.artifacts, executed=False)
         # The code may have gone another way this time; what is unsafe is not risked for it.
         if self._replay_only or (started is not None and started.call.name == call.name and started.effect == "unsafe"):
@@ -65,6 +68,7 @@ class NestedCalls:
             outcome = await execute_call(self._run, call, tool=tool)
         except Pause as pause:
             self.waiting += pause.calls
+            self.why |= pause.reasons()
             raise
         self.usage += outcome.usage + Usage(tool_calls=int(outcome.executed))
         return outcome

@@ -7,13 +7,16 @@ what drives runs (flows, documents) see it. Inside the engine, `run` is an `Exec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from treadle._dialects.base import Dialect, Prompts
 from treadle._dialects.registry import choose_dialect, dialect_for
+from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
 from treadle._engine.core.hooks import Hooks
@@ -23,13 +26,15 @@ from treadle._engine.core.log import Log
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.render import Renderer
+from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.errors import BudgetExhaustedError
-from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, ThinkDone, ToolsChanged
+from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 
+_STRICTNESS = ("off", "ask", "deny")
 MAX_EXTRA_ITERATIONS = 10
 """How many iterations interrupts may add to a run that was about to answer or at its limit."""
 
@@ -54,6 +59,12 @@ class Ending(Struct):
     """A budget that ran out while calls were open: the run ends when they are closed."""
 
 
+def active_seconds(records: Sequence[Record]) -> float:
+    """How long processes have worked on a run, without the time between them and the time it waited for a person."""
+    gaps = pairwise(records)
+    return sum(max(0.0, after.time - before.time) for before, after in gaps if not isinstance(after.event, Resumed))
+
+
 class Execution:
     """The log and everything around it that does not survive the process."""
 
@@ -75,17 +86,27 @@ class Execution:
     ) -> None:
         self.blueprint, self.origin, self.id = blueprint, origin, origin.run_id
         self.parent = parent
-        self.settings = blueprint.settings
+        self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
-        self.log = Log(self.id, parent=parent_id, journal=journal, redact=blueprint.redact, records=records)
+        self.log = Log(
+            self.id, parent=parent_id, depth=self.depth, journal=journal, redact=blueprint.redact, records=records
+        )
         self.state = self.log.state
         self.emit, self.defer, self.show = self.log.emit, self.log.defer, self.log.show
+        self.answer = AnswerStream(self.log)
         self.inbox = Inbox(self.id, journal)
         self.life = Lifecycle(parent.life if parent is not None else None)
         self.budget = BudgetTracker(
-            self.settings.budget, parent=parent.budget if parent is not None else None, spent=self.state.usage
+            self.settings.budget,
+            parent=parent.budget if parent is not None else None,
+            spent=self.state.usage,
+            seconds=active_seconds(records),
         )
         self.hooks = Hooks(blueprint.plugins)
+        self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())
+        """Tools that need approval whatever they say themselves, in this run and in those inside it."""
+        self.asked: dict[str, str] = {}
+        """Why a person is asked about a call, by its id, where its tool does not always ask."""
         self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins)
         self.limits = self.settings.limits
         self.prompts = Prompts(dict(blueprint.prompts))
@@ -118,6 +139,13 @@ class Execution:
     @property
     def depth(self) -> int:
         return 0 if self.parent is None else self.parent.depth + 1
+
+    def around(self) -> Iterator[Execution]:
+        """This run and those it is inside of."""
+        now: Execution | None = self
+        while now is not None:
+            yield now
+            now = now.parent
 
     # ---- the model in use
 
@@ -185,8 +213,23 @@ class Execution:
         items = self.inbox.drain()
         if not items:
             return False
+        self.answer.retract()
         await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
         return True
+
+    async def last_drain(self) -> bool:
+        """Drain it and, if there was nothing, take no more messages: whoever sends one later is told."""
+        self.inbox.close()
+        if await self.drain(at_once=True):
+            self.inbox.reopen()
+            return True
+        return False
+
+    async def close_inbox(self) -> None:
+        """Take no more messages; what has arrived and was not read is left in the inbox."""
+        if not self.inbox.closed:
+            self.inbox.close()
+            await self.inbox.fetch(at_once=True)
 
     async def apply_swap(self) -> None:
         if self.tools.swap is not None:
@@ -196,3 +239,11 @@ class Execution:
         """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
         schemas = tuple(tool.schema for name in names if (tool := self.tools.get(name)) is not None)
         await self.emit(ToolsChanged(schemas, reason))
+
+
+def _as_careful_as(parent: Execution | None, settings: Settings) -> Settings:
+    """A run inside another obeys the stricter policy of the two; its own log says so."""
+    outer = parent.settings.provenance if parent is not None else "off"
+    if _STRICTNESS.index(outer) <= _STRICTNESS.index(settings.provenance):
+        return settings
+    return msgspec.structs.replace(settings, provenance=outer)

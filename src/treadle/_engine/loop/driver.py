@@ -7,23 +7,26 @@ run starts, is claimed, stopped, paused and ended is said here.
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
 from treadle._engine.acting.execute import close_calls
+from treadle._engine.acting.provenance import sources_before
 from treadle._engine.answering.ends import end, fail, out_of_budget
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, run_hooks
+from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
+from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ConfigError, JournalError, LimitError, TreadleError
-from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted
+from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 
 class Flow(Protocol):
@@ -76,7 +79,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
         await journal.claim(run.id, run.life.owner)
     try:
         await _start(run)
-        if run.state.finished is None:
+        if run.state.finished is None and run.state.paused is None:
             await _work(run, flow)
     except asyncio.CancelledError:
         if run.life.abandoned:
@@ -91,6 +94,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
     except Exception as error:
         await _unexpected(run, error)
     finally:
+        await _taint_parent(run)
         run.early.discard()
         run.release_caches()
         if alarm is not None:
@@ -98,6 +102,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
         if journal is not None:
             with suppress(JournalError):
                 await journal.release(run.id, run.life.owner)
+        await settle_with_parent(run)
         if run.life.stopping:
             with suppress(asyncio.CancelledError):  # asked for after the last moment it could be obeyed
                 await asyncio.sleep(0)
@@ -108,20 +113,30 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
     return msgspec.structs.replace(result, metadata={**result.metadata, **metadata}) if metadata else result
 
 
+async def _taint_parent(run: Execution) -> None:
+    """Whatever way a run inside another ends: what it has read, the one around it has read."""
+    if (parent := run.parent) is not None and parent.state.started is not None:
+        sources = run.state.provenance.sources
+        if any(source not in parent.state.provenance.sources for source in sources):
+            await parent.emit(Tainted(tuple(sources), run.id))
+
+
 def result_now(run: Execution) -> RunResult:
     """The result the run amounts to at this moment; what nobody read of its inbox is reported with it."""
-    leftovers = tuple(text for _, text in run.inbox.drain())
     ending = run.ending
     return result_of(
-        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output, leftovers=leftovers
-    )
+        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
+        unread=run.inbox.unread(),
+    )  # fmt: skip
 
 
 async def _work(run: Execution, flow: Flow) -> None:
     try:
         await flow.work(run)
     except Pause as pause:
-        await run.emit(Paused(str(pause), pause.calls))
+        reason = str(pause)
+        why = {call_id: text for call_id, text in pause.reasons().items() if text != reason}
+        await run.emit(Paused(reason, pause.calls, why))
 
 
 async def _start(run: Execution) -> None:
@@ -133,12 +148,20 @@ async def _start(run: Execution) -> None:
             RunStarted(
                 origin.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system,
                 tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
-                origin.conversation, origin.user, run.depth, run.model.profile,
+                origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
             )
         )  # fmt: skip
     elif state.finished is None:
+        await settle_children(run)
         waiting = state.paused
-        await run.emit(Resumed("paused" if waiting is not None else "restarted"))
+        attempts = attempts_without_progress(run.log.records)
+        if waiting is None and run.origin.unattended and attempts >= MAX_ATTEMPTS:
+            await run.emit(parked(run.id, attempts))
+            return
+        if waiting is not None and not waiting.parked:
+            await run.emit(Resumed("paused"))
+        else:
+            await run.emit(Resumed("restarted" if waiting is None else "unparked", attempts + 1))
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
         for decision in run.inbox.decisions:

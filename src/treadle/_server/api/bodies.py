@@ -66,8 +66,17 @@ class NewMessage(_In, frozen=True):
 
 
 class Decision(_In, frozen=True):
-    call_id: Name
-    allow: bool
+    """About one call (`call_id` and `allow`), or with `all` about every call that waits."""
+
+    call_id: Annotated[str, Meta(max_length=200)] = ""
+    allow: bool | None = None
+    """Only `true` allows the call."""
+    all: bool | None = None
+    """Instead of `call_id` and `allow`: allow (`true`) or refuse (`false`) every call that waits."""
+    args: dict[str, Any] | None = None
+    """Arguments that take the place of the model's. They are validated like those; the log has both."""
+    always: bool = False
+    """Allow every later call of this tool in this run, too."""
     note: Annotated[str, Meta(max_length=2000)] = ""
     """Shown to the model when the call is refused."""
 
@@ -85,7 +94,7 @@ class Login(_In, frozen=True):
 
 class ListQuery(_In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
-    status: Literal["", "running", "paused", "finished"] = ""
+    status: Literal["", "running", "paused", "parked", "finished"] = ""
     conversation: Annotated[str, Meta(max_length=64)] = ""
     parent: Annotated[str, Meta(max_length=200)] = ""
 
@@ -135,6 +144,8 @@ class UsageBody(Struct, frozen=True):
     requests: int
     tool_calls: int
     cost: float | None
+    estimated_tokens: int
+    """The part of the tokens that the provider did not report."""
 
 
 class ComponentBody(Struct, frozen=True):
@@ -152,9 +163,15 @@ class ArtifactBody(Struct, frozen=True):
 
 
 class WaitingCall(Struct, frozen=True):
+    """A call that waits for a person's decision."""
+
     call_id: str
     tool_name: str
     tool_args: dict[str, Any]
+    why: str
+    """Why it is not simply made."""
+    how: str
+    """How to decide: the request to send."""
 
 
 class RunLine(Struct, frozen=True):
@@ -168,7 +185,7 @@ class RunLine(Struct, frozen=True):
     conversation: str
     user: str
     status: str
-    """running | paused | finished"""
+    """running | paused | parked | finished"""
     stop_reason: str
     created: float
     updated: float
@@ -189,7 +206,8 @@ class RunBody(Struct, frozen=True):
     dialect: str
     conversation: str
     question: str
-    status: Literal["running", "paused", "finished"]
+    status: Literal["running", "paused", "parked", "finished"]
+    """parked: it was resumed several times without progress; `POST /api/runs/{run_id}/resume` continues it"""
     live: bool
     """Whether this server drives it now."""
     stop_reason: str
@@ -224,7 +242,7 @@ class Conversation(Struct, frozen=True):
     runs: int
     last_run: str
     status: str
-    """Of its newest run: running | paused | finished"""
+    """Of its newest run: running | paused | parked | finished"""
     created: float
     updated: float
 

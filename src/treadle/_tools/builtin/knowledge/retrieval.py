@@ -61,4 +61,5 @@ def retrieval(
         execute=execute,
         timeout=timeout,
         effect="pure",
+        untrusted="the knowledge base",
     )

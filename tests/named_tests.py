@@ -1,0 +1,38 @@
+"""Pages of the documentation that name tests: what they name, and whether it exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+
+
+@cache
+def names_of_tests(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_")
+    }
+
+
+def rows_of(page: Path, *headings: str) -> list[str]:
+    """The rows of the page's tables whose first heading is none of `headings`."""
+    skipped = tuple(f"| {heading}" for heading in headings)
+    return [
+        line for line in page.read_text("utf-8").splitlines() if line.startswith("| ") and not line.startswith(skipped)
+    ]
+
+
+def check_row(row: str) -> None:
+    """The row names at least one test, and each test it names exists."""
+    named = NAMED.findall(row)
+    assert named, f"no test is named for: {row}"
+    for path, name in named:
+        assert (ROOT / path).exists(), f"{path} does not exist"
+        assert name in names_of_tests(ROOT / path), f"{path} has no test {name}"
