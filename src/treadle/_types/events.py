@@ -33,22 +33,12 @@ from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.work import Artifact as Artifact
 
 SCHEMA = 2
 
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
 """Why a run ended."""
-
-
-class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Rich content a tool made. The model sees its name and summary only."""
-
-    name: str
-    content: str
-    """Text, or base64 when `base64` is set."""
-    mime: str = "text/plain"
-    base64: bool = False
-    summary: str = ""
 
 
 class RunStarted(EventBase, frozen=True, tag="run_started"):

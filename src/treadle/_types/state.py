@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import msgspec
@@ -12,7 +12,9 @@ from treadle._types.messages import AssistantMessage, Message, ToolMessage, User
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
+from treadle._types.state_values import groups as groups
 from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.work import Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
@@ -328,6 +330,18 @@ class RunState:
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event
         self.usage += event.usage
+        if event.work is not None:
+            self._take_up(event.work)
+
+    def _take_up(self, work: Work) -> None:
+        """What a run inside this one has done counts here too; what it cost is in `usage` already."""
+        self.iteration += work.iterations
+        self.steps.extend(work.calls)
+        for name, count in work.counters.items():
+            if hasattr(self.counters, name):
+                setattr(self.counters, name, getattr(self.counters, name) + count)
+        for component, spent in work.components.items():
+            self._count(component, spent.usage, spent.elapsed, spent.calls)
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event
@@ -347,13 +361,16 @@ class RunState:
         self.breaks.append((seq, why))
 
     def _spend(self, component: str, usage: Usage, elapsed: float, calls: int = 0) -> None:
+        self._count(component, usage, elapsed, calls)
+        self.usage += usage
+
+    def _count(self, component: str, usage: Usage, elapsed: float, calls: int) -> None:
         spent = self.spent.get(component)
         if spent is None:
             spent = self.spent[component] = Spent()
         spent.calls += calls
         spent.usage += usage
         spent.elapsed += elapsed
-        self.usage += usage
 
 
 def _flat(parts: Iterable[Any]) -> str:
@@ -374,17 +391,3 @@ def fold(records: Iterable[ev.Record]) -> RunState:
     for record in records:
         state.apply(record)
     return state
-
-
-def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The window as units that must stay together: a reply with calls and its results, or a single message."""
-    group: list[Entry] = []
-    for entry in window:
-        if isinstance(entry.message, ToolMessage) and group:
-            group.append(entry)
-            continue
-        if group:
-            yield group
-        group = [entry]
-    if group:
-        yield group

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.messages import Message, ToolCall
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.messages import Message, ToolCall, ToolMessage
+from treadle._types.work import Counters as Counters
+from treadle._types.work import Spent as Spent
+from treadle._types.work import Step as Step
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -17,28 +19,6 @@ class Entry(Struct, frozen=True, gc=False):
     message: Message
     seq: int
     component: str
-
-
-class Step(Struct, frozen=True, gc=False):
-    """One tool call and what came of it."""
-
-    iteration: int
-    tool: str
-    args: dict[str, Any]
-    observation: str
-    error: str
-    elapsed: float
-    call_id: str
-    thought: str = ""
-    artifacts: tuple[ev.Artifact, ...] = ()
-
-
-class Spent(Struct, gc=False):
-    """What one component has cost so far."""
-
-    calls: int = 0
-    usage: Usage = NO_USAGE
-    elapsed: float = 0.0
 
 
 class OpenCall(Struct, gc=False):
@@ -51,17 +31,6 @@ class OpenCall(Struct, gc=False):
     done: ev.ToolDone | None = None
     seq: int = -1
     """The record of `done`."""
-
-
-class Counters(Struct, gc=False):
-    tool_calls: int = 0
-    failed_calls: int = 0
-    truncated_responses: int = 0
-    truncated_observations: int = 0
-    trims: int = 0
-    compactions: int = 0
-    interrupts: int = 0
-    attempts_failed: int = 0
 
 
 class ReplyConstraint(Struct, frozen=True, gc=False):
@@ -86,3 +55,17 @@ class DagState(Struct, gc=False):
     """Whether a new plan is being made."""
     judged: bool = False
     """Whether the current plan's round has its verdict already."""
+
+
+def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """The window as units that must stay together: a reply with calls and its results, or a single message."""
+    group: list[Entry] = []
+    for entry in window:
+        if isinstance(entry.message, ToolMessage) and group:
+            group.append(entry)
+            continue
+        if group:
+            yield group
+        group = [entry]
+    if group:
+        yield group

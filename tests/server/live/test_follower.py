@@ -120,7 +120,7 @@ def test_dag_mode():
             *step("5", "a", "find it"),
             *step("7", "b", "tell it"),
             ("11", "phase", {"phase": "verdict", "round": 1, **verdict}),
-            *answered(12, "All told.", 13, 0),
+            *answered(12, "All told.", 13, 2),
         ]
         assert client.events(f"{run}.1.a")[-1]["data"]["answer"] == "done"
 

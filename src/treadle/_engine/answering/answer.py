@@ -44,10 +44,26 @@ def trace_chars(run: Execution) -> int | None:
 
 
 def synthesis_messages(
-    prompt: str, question: str, steps: list[Step], brief: str, limit: int, max_chars: int | None = None
+    prompt: str,
+    question: str,
+    steps: list[Step],
+    brief: str,
+    limit: int,
+    max_chars: int | None = None,
+    findings: str = "",
 ) -> list[Message]:
-    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit, max_chars)}\n\nDraft answer:\n{brief}"
+    """`findings` of runs inside this one take the place of their tool calls, which they rest on."""
+    record = findings or trace(steps, limit, max_chars)
+    facts = f"Question:\n{question}\n\nRecord of the work:\n{record}\n\nDraft answer:\n{brief}"
     return [SystemMessage(prompt), UserMessage(facts)]
+
+
+def known(run: Execution) -> list[Message]:
+    """Everything an answer may rest on: the conversation, and what runs inside this one have found."""
+    messages = [*run.renderer.prepare(run.state)]
+    if found := run.findings(run):
+        messages.append(UserMessage(f"What the work on this has found:\n\n{found}", kind="note"))
+    return messages
 
 
 async def write_answer(run: Execution, brief: str) -> str:
@@ -57,11 +73,11 @@ async def write_answer(run: Execution, brief: str) -> str:
         source = "synthesis"
         prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
-            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run)
+            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run), run.findings(run)
         )
     else:
         source = "complete"
-        messages = [*run.renderer.prepare(state), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
+        messages = [*known(run), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
     await run.emit(AnswerStarted(source))
     try:
         reply = await ask(run, source, messages, stream=run.log.watched)
@@ -101,7 +117,7 @@ async def polished(run: Execution, answer: str) -> str:
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
     prompt = run.prompts.get(f"forced_{why}", FORCED[why])
-    messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
+    messages = [*known(run), UserMessage(prompt, kind="note")]
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format
@@ -111,7 +127,7 @@ async def force_answer(run: Execution, why: str) -> str:
 
 
 async def salvage(run: Execution) -> str:
-    steps = trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
+    steps = run.findings(run) or trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
     facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{steps}"
     reply = await ask(run, "salvage", [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)])
     return reply.text.strip()

@@ -52,9 +52,15 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
 
 
 async def finish(
-    run: Execution, brief: str, reason: StopReason, *, success: bool = True, error: BaseException | None = None
+    run: Execution,
+    brief: str,
+    reason: StopReason,
+    *,
+    success: bool = True,
+    error: BaseException | None = None,
+    written: bool = False,
 ) -> None:
-    """Write the answer the user gets, and record the end."""
+    """Write the answer the user gets, unless it is `written` already, and record the end."""
     state = run.state
     failing = reason == "error" or run.ending.raises is not None
     answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
@@ -65,7 +71,7 @@ async def finish(
             success, error = False, failure
     if state.answered is not None:
         answer = state.answered.text
-    elif reason == "answer" and success and run.settings.answer != "direct":
+    elif reason == "answer" and success and run.settings.answer != "direct" and not written:
         answer = await write_answer(run, brief)
     else:
         if reason != "error":
@@ -125,13 +131,13 @@ async def out_of_budget(run: Execution, error: BudgetExhaustedError) -> None:
 
 
 async def fail(run: Execution, error: TreadleError) -> None:
-    """The model failed for good: say so, with what was found so far."""
+    """The run cannot go on: say why, with what was found so far."""
     if run.settings.raise_errors:
         run.ending.raises = error
-    partial = run.partial_answer(run)
+    what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
     await finish(
         run,
-        f"The model could not be used any further ({type(error).__name__}). {partial}",
+        f"{what} ({type(error).__name__}). {run.partial_answer(run)}",
         "error",
         success=False,
         error=error,

@@ -54,6 +54,10 @@ class Ending(Struct):
     """A budget that ran out while calls were open: the run ends when they are closed."""
 
 
+def _nothing(run: Execution) -> str:
+    return ""
+
+
 class Execution:
     """The log and everything around it that does not survive the process."""
 
@@ -109,6 +113,8 @@ class Execution:
         self.rounds_reviewed = -1
         """The number of steps when `after_round` was called last."""
         self.ending = Ending()
+        self.findings: Callable[[Execution], str] = _nothing
+        """What runs inside this one have found, for the model that writes its answer; set by the driver."""
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {
             key: list(replies) for key, replies in self.state.replies.items()
         }

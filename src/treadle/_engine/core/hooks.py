@@ -102,3 +102,8 @@ def plugin_name(hook: Any) -> str:
     """Whose hook this is."""
     plugin = getattr(hook, "__self__", None)
     return getattr(plugin, "name", "") or type(plugin).__name__
+
+
+def concerns_loop(hook: Any) -> bool:
+    """Whether the plug-in has nothing to do in a run that is made of other runs."""
+    return bool(getattr(getattr(hook, "__self__", None), "loop_only", False))

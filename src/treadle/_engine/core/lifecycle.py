@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from treadle._types.ids import fresh_id
@@ -21,6 +22,7 @@ class Lifecycle:
         self.stopping = ""
         """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
         self.abandoned = False
+        self._work: Coroutine[Any, Any, Any] | None = None
         self.children: set[Lifecycle] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -28,6 +30,7 @@ class Lifecycle:
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._work = work
         self.task = self._loop.create_task(work, name=name)
         if (parent := self.parent) is not None:
             parent.children.add(self)
@@ -43,10 +46,13 @@ class Lifecycle:
             child.stop(why)
         if self._loop is None or self.task is None or self._loop.is_closed():
             return
-        if threading.get_ident() == self._thread:
-            self.task.cancel()
-        else:
+        if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self.task.cancel)
+        elif self._work is not None and getcoroutinestate(self._work) == CORO_CREATED:
+            # A task that is cancelled before its first step never takes it, and its run would have no end.
+            self._loop.call_soon(self.task.cancel)
+        else:
+            self.task.cancel()
 
     async def abandon(self) -> None:
         """Let go without recording an end: the log is left as a crash would leave it, for another driver to resume."""

@@ -42,6 +42,7 @@ class Planner(Plugin):
     """The plan is updated after each iteration, and once more after the final answer."""
 
     name = "planner"
+    loop_only = True
 
     def __init__(self, *, observation_chars: int = 1_500) -> None:
         self.observation_chars = observation_chars
