@@ -21,6 +21,7 @@ PUBLIC_MODULES = ["", "events", "messages", "plugins", "testing"]
 LAYERS = [
     ["_version", "_lazy"],
     ["_types"],
+    ["_safety"],
     ["_journal", "_models"],
     ["_dialects"],
     ["_tools"],
@@ -97,7 +98,7 @@ def test_folders_stay_small():
     assert not full, f"more than {MAX_FILES_PER_FOLDER} modules side by side: {full}"
 
 
-MIRRORED = ["_types", "_dialects", "_engine", "_plugins", "_flows"]
+MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_flows"]
 """Here each module has a test file of its own; elsewhere each folder of the source has its folder of tests."""
 WITHOUT_LOGIC: dict[str, str] = {"_engine/core/blueprint.py": "two frozen values without a method"}
 """Modules that need no test file, and why."""

@@ -162,7 +162,13 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        os.close(self._master)
+        self.close()
+
+    def close(self) -> None:
+        """The window is closed."""
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
 
     @property
     def text(self) -> str:

@@ -36,7 +36,7 @@ def document(params: dict[str, Any], short: bool) -> dict[str, Any]:
             "unknown tool 'calculater'; did you mean 'calculator'?",
             "calculater",
         ),
-        ({"tools": [{"component_name": "files", "params": {"foldr": "."}}]}, "foldr", "files"),
+        ({"tools": [{"component_name": "calculator", "params": {"foldr": "."}}]}, "'foldr'; it takes: ", "calculator"),
         (
             {"settings": {"max_iterationz": 3}},
             "unknown setting 'max_iterationz'; did you mean 'max_iterations'?",

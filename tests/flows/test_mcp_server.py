@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kit import add, go
+from kit import add, call, go
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
 from treadle._cli.commands.mcp import question_tool
+from treadle._flows.direct_calls import DirectCalls
 from treadle._flows.mcp_server import serve_http
 from treadle._tools.base import ToolContext
 from treadle._tools.mcp.client import McpConnection
@@ -98,3 +99,12 @@ def test_all_content_over_http_and_what_needs_approval_is_not_offered():
         await asyncio.wait([serving])
 
     go(main(), 60)
+
+
+def test_an_agent_that_waits_for_a_person_is_an_error_with_words_and_no_empty_answer():
+    waits = Agent(ScriptedModel([call("add", a=1, b=2), "three"]), [add.replace(approval="ask")], name="sums")
+    outcome = go(DirectCalls(Toolkit([question_tool(waits)])).call("sums", {"question": "1+2?"}))
+    assert outcome.error
+    assert outcome.content == (
+        "There is no answer: it waits for a person's approval, which cannot be given over MCP: add (approval of add)."
+    )

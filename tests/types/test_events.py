@@ -17,7 +17,7 @@ STORED_TAGS = set(
     run_started loop_started phase reply_constrained answer_only message_retracted
     tool_selection_started think_started think_failed think_done message_added tool_started
     tool_done injected tools_changed context_compacted plan_changed observed reflected
-    model_switched dialect_demoted answer_started answer_done paused resumed approved forked noted
+    model_switched dialect_demoted answer_started answer_done paused resumed approved tainted forked noted
     dag_mode_chosen dag_planning dag_planned dag_judged step_started step_done run_finished
     """.split()
 )

@@ -11,8 +11,8 @@ from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
-from treadle._types.state import RunState, fold, groups
-from treadle._types.state_values import UNCONSTRAINED, Entry, ReplyConstraint
+from treadle._types.state import RunState, fold
+from treadle._types.state_values import UNCONSTRAINED, Entry, ReplyConstraint, groups
 from treadle._types.usage import Usage
 
 ADD = ToolCall("c1", "add", {"a": 1})

@@ -12,7 +12,8 @@ from kit import assert_paired
 from strategies import values_of
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, Message, ToolCall, UserMessage
-from treadle._types.state import RunState, fold, groups
+from treadle._types.state import RunState, fold
+from treadle._types.state_values import groups
 from treadle._types.usage import Usage
 
 spent = st.builds(Usage, input_tokens=st.integers(0, 9), requests=st.integers(0, 2))

@@ -164,6 +164,13 @@ def play(request: Request) -> Any:
             if not has_results
             else "Ann has her mail."
         )
+    if "letters" in asked:
+        to = ["ann@example.com", "bob@example.com"][results(request) :][:1]
+        letter = {"subject": "Thursday", "text": "It suits me."}
+        return calls("", *(("send_mail", {"to": name, **letter}) for name in to)) if to else "Both have theirs."
+    if "side by side" in asked:
+        both = ("search", {"query": "x"}), ("build", {"target": "y"})
+        return calls("", *both) if not has_results else "Done."
     if "Atlantis" in asked:
         return (
             calls("", ("encyclopedia", {"title": "Atlantis"}))

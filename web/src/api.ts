@@ -1,6 +1,6 @@
 // Calls to the server. Paths are relative to the page, so it works behind any prefix.
 
-import type { AgentLine, ConversationLine, LogRecord, Run, RunLine, SentRequest } from "./types";
+import type { AgentLine, ConversationLine, Decision, LogRecord, Run, RunLine, SentRequest } from "./types";
 
 export class ApiError extends Error {
   constructor(
@@ -58,8 +58,7 @@ export const api = {
     call<{ recalled: boolean }>("DELETE", `/api/runs/${part(run)}/messages/${part(message)}`).then((answer) => answer.recalled),
   cancel: (run: string) => call("POST", `/api/runs/${part(run)}/cancel`),
   resume: (run: string) => call("POST", `/api/runs/${part(run)}/resume`),
-  decide: (run: string, call_id: string, allow: boolean, note: string) =>
-    call("POST", `/api/runs/${part(run)}/approvals`, { call_id, allow, note }),
+  decide: (run: string, decision: Decision) => call("POST", `/api/runs/${part(run)}/approvals`, decision),
   fork: (run: string, at: number, message: string) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { at, message }),
   records: (run: string, after: number) =>
     call<{ records: LogRecord[]; more: boolean }>("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),

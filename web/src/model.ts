@@ -3,8 +3,8 @@
 import { api, ApiError } from "./api";
 import { follow, type Connection } from "./follow";
 import { createStore } from "./store";
-import type { AgentLine, ConversationLine, ServerEvent } from "./types";
-import { EMPTY, reduce, type RunView } from "./view";
+import type { AgentLine, ConversationLine, Decision, ServerEvent } from "./types";
+import { decided, EMPTY, reduce, type RunView } from "./view";
 
 export interface Turn {
   run: string;
@@ -285,11 +285,21 @@ export const stop = () =>
     if (run) await api.cancel(run);
   });
 
-export const decide = (run: string, call: string, allow: boolean, note: string) =>
-  attempt(async () => {
-    await api.decide(run, call, allow, note);
-    update(run, (one) => ({ view: { ...one.view, waiting: one.view.waiting.filter((waiting) => waiting.call_id !== call) } }));
+/** What is wrong with the decision, in the server's words; empty when it was taken. */
+export async function decide(run: string, decision: Decision): Promise<string> {
+  let problem = "";
+  await attempt(async () => {
+    try {
+      await api.decide(run, decision);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 422) throw error;
+      problem = error.message;
+      return;
+    }
+    update(run, (one) => ({ view: decided(one.view, decision.call_id) }));
   });
+  return problem;
+}
 
 export const fork = (run: string, at: number, message: string) =>
   attempt(async () => {

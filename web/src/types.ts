@@ -48,6 +48,15 @@ export interface WaitingCall {
   call_id: string;
   tool_name: string;
   tool_args: Record<string, Json>;
+  why: string;
+}
+
+export interface Decision {
+  call_id: string;
+  allow: boolean;
+  note?: string;
+  always?: boolean;
+  args?: Record<string, Json>;
 }
 
 export interface Component {

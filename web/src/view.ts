@@ -194,7 +194,14 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
     truncated: false,
   };
   // A call that is run again after a restart is the same card.
-  return { items: [...view.items.filter((item) => item.key !== use.key), use], activity: `Using ${name}`, waiting: [] };
+  const items = [...view.items.filter((item) => item.key !== use.key), use];
+  return { items, activity: using(items), waiting: [] };
+}
+
+/** Which tools run now. */
+function using(items: Item[]): string {
+  const names = items.flatMap((item) => (item.kind === "tool" && item.state === "running" ? [item.name] : []));
+  return names.length ? `Using ${[...new Set(names)].join(", ")}` : "Working";
 }
 
 function change(view: RunView, call: string, make: (use: ToolUse) => Partial<ToolUse>): Item[] {
@@ -211,7 +218,7 @@ function finished(view: RunView, data: Data): Partial<RunView> {
     artifacts: list<Artifact>(data.artifacts),
     truncated: data.truncated === true,
   }));
-  return { items };
+  return { items, activity: using(items) };
 }
 
 function output(view: RunView, data: Data): Partial<RunView> {
@@ -249,7 +256,8 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "resumed":
       return { activity: "Resuming", ...(data.reason === "restarted" ? note("Resumed after a restart", "") : {}) };
     case "approved":
-      return { waiting: view.waiting.filter((call) => call.call_id !== text(data.call_id)) };
+    case "refused":
+      return decided(view, text(data.call_id));
     case "checklist":
       return { checklist: list(data.steps) };
     case "plan":
@@ -269,6 +277,12 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     default:
       return { activity: PHASES[name] ?? doing(name) };
   }
+}
+
+/** The view once somebody has decided about a call. */
+export function decided(view: RunView, call: string): RunView {
+  const waiting = view.waiting.filter((one) => one.call_id !== call);
+  return { ...view, waiting, activity: waiting.length ? view.activity : "Resuming" };
 }
 
 function planned(data: Data): DagStep[] {

@@ -17,6 +17,7 @@ from treadle._config.references import reference_problems
 from treadle._engine.settings import Settings
 from treadle._flows import presets
 from treadle._models.catalog.registry import check_model_name
+from treadle._safety.data import read_text
 from treadle._types.errors import ConfigError, MissingExtraError, MissingKeyError
 
 _AT = re.compile(r"at `\$([^`]*)`")
@@ -40,7 +41,7 @@ def check_file(path: str | FilePath) -> Checked:
     except ConfigError as error:
         return Checked([], [str(error)], [])
     found = list(_Checker(document, file.resolve().parent).problems(order))
-    where = lines_of(file.read_text("utf-8"), file.suffix.lower())
+    where = lines_of(read_text(file), file.suffix.lower())
     problems = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in found if fatal]
     notes = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in found if not fatal]
     return Checked([_described(document, name) for name in order], problems, notes)

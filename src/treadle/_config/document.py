@@ -12,7 +12,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from treadle._types.errors import ConfigError, MissingExtraError
+from treadle._safety.data import DataError, decode_json, decode_yaml, read_text
+from treadle._types.errors import ConfigError
 
 VERSION = 1
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -117,8 +118,8 @@ def read_document(path: str | FilePath) -> Document:
     """A document from a JSON or YAML file."""
     file = FilePath(path)
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(file)
+    except (OSError, DataError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
     return parse_document(_plain(text, file.suffix.lower(), str(file)), where=str(file))
 
@@ -162,19 +163,11 @@ def json_schema() -> dict[str, Any]:
 
 
 def _plain(text: str, suffix: str, where: str) -> Any:
-    if suffix in (".yaml", ".yml"):
-        try:
-            import yaml
-        except ImportError:
-            raise MissingExtraError("reading YAML", "yaml") from None
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{where} is not YAML: {error}") from None
+    yaml = suffix in (".yaml", ".yml")
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise ConfigError(f"{where} is not JSON: {error}") from None
+        return decode_yaml(text) if yaml else decode_json(text)
+    except DataError as error:
+        raise ConfigError(f"{where} cannot be read as {'YAML' if yaml else 'JSON'}: {error}") from None
 
 
 def _expand(value: Any, env: Mapping[str, str], path: str, where: str) -> Any:

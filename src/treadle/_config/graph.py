@@ -12,6 +12,7 @@ from treadle._config.references import has_references, reference_problems, rende
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import overrides
 from treadle._flows.agent import Agent
 from treadle._flows.flow import FlowAgent, history_of_flow, run_child
 from treadle._models.base import Model
@@ -20,7 +21,7 @@ from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, TreadleError
 from treadle._types.events import StepDone, StepStarted, StopReason
 from treadle._types.messages import AssistantMessage, Content, Message, SystemMessage, TextPart, UserMessage, text_of
-from treadle._types.work import Step, Work
+from treadle._types.usage import Step, Work
 
 _DELIVERED = ("answer", "final_tool", "limit", "budget", "stuck")
 """Ends of an agent with something to say: an answer that a limit forced is one, though not a success."""
@@ -159,7 +160,8 @@ class GraphAgent(FlowAgent):
         """The agent with the settings of this run, the plug-ins of the document, and its policy about tools."""
         agent = copy.copy(agent)
         agent.settings = agent.settings.with_changes(run.settings.asdict())
-        agent.plugins = (*agent.plugins, *self.plugins)
+        # Who can ask a person is asked for runs inside this one anyway.
+        agent.plugins = (*agent.plugins, *(plugin for plugin in self.plugins if not overrides(plugin, "on_approval")))
         agent.toolkit = Toolkit(self._with_policy(tool) for tool in agent.toolkit)
         return agent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect
 from typing import Any, cast
 
 from treadle._config.document import Path
@@ -31,7 +31,10 @@ def _as_one_agent(path: Path) -> Path:
 
 
 def lines_of(text: str, suffix: str) -> Lines:
-    """The line of each key and item, counted from 1; empty for a text that cannot be read."""
+    """The line of each key and item, counted from 1; empty for a text that cannot be read.
+
+    For texts that were read as a document before: sizes, depths and repetitions are in bounds.
+    """
     try:
         return _yaml_lines(text) if suffix in (".yaml", ".yml") else _json_lines(text)
     except (ValueError, RecursionError):
@@ -39,25 +42,21 @@ def lines_of(text: str, suffix: str) -> Lines:
 
 
 def _yaml_lines(text: str) -> Lines:
-    import yaml
+    from treadle._safety.yaml_loader import nodes
 
     lines: Lines = {}
 
     def walk(node: Any, path: Path) -> None:
-        if isinstance(node, yaml.MappingNode):
+        if node.id == "mapping":
             for key, value in cast(list[tuple[Any, Any]], node.value):
                 lines[(*path, str(key.value))] = key.start_mark.line + 1
                 walk(value, (*path, str(key.value)))
-        elif isinstance(node, yaml.SequenceNode):
+        elif node.id == "sequence":
             for number, item in enumerate(cast(list[Any], node.value)):
                 lines[(*path, number)] = item.start_mark.line + 1
                 walk(item, (*path, number))
 
-    try:
-        compose = cast(Callable[[str], Any], yaml.compose)
-        walk(compose(text), ())
-    except yaml.YAMLError:
-        return {}
+    walk(nodes(text), ())
     return lines
 
 
@@ -66,6 +65,7 @@ def _json_lines(text: str) -> Lines:
     import json
 
     lines: Lines = {}
+    ends = [match.start() for match in re.finditer("\n", text)]
 
     def skip(at: int) -> int:
         match = _SPACE.match(text, at)
@@ -82,7 +82,7 @@ def _json_lines(text: str) -> Lines:
         number, at = 0, skip(at + 1)
         while text[at : at + 1] not in ("}", "]"):
             key: str | int = number
-            line = text.count("\n", 0, at) + 1
+            line = bisect(ends, at) + 1
             if opening == "{":
                 match = _STRING.match(text, at)
                 if match is None:

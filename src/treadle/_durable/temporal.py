@@ -13,10 +13,12 @@ from typing import Any
 
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
+from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
 from treadle._types.errors import ConfigError, MissingExtraError, RunNotFoundError
 from treadle._types.events import RunStarted
 from treadle._types.ids import fresh_id
+from treadle._types.state import fold
 
 try:
     from temporalio import activity
@@ -57,14 +59,33 @@ class TemporalSubmitter:
     async def send(self, run_id: str, text: str) -> None:
         await self._put(run_id, "message", {"text": text})
 
-    async def approve(self, run_id: str, call_id: str, allow: bool = True, *, by: str = "", note: str = "") -> None:
-        await self._put(run_id, "approve", {"call_id": call_id, "allow": allow, "by": by, "note": note})
+    async def approve(
+        self,
+        run_id: str,
+        call_id: str,
+        allow: bool = True,
+        *,
+        args: dict[str, Any] | None = None,
+        always: bool = False,
+        by: str = "",
+        note: str = "",
+    ) -> None:
+        """Decide about a call that waits, or with "all" about every one. `args` take the place of the model's and are
+        validated here; `always` allows every later call of the tool in this run."""
+        answer = {"allow": allow, "args": args, "always": always, "by": by, "note": note}
+        state = fold(await self.journal.load(run_id))
+        await leave_decisions(self.journal, run_id, await decided(self.journal, run_id, state, {call_id: answer}))
+        await self.wake(run_id)
 
     async def cancel(self, run_id: str) -> None:
         await self._put(run_id, "cancel", {})
 
     async def _put(self, run_id: str, kind: str, payload: dict[str, object]) -> None:
         await self.journal.put(InboxItem(fresh_id(), run_id, kind, payload))
+        await self.wake(run_id)
+
+    async def wake(self, run_id: str) -> None:
+        """Tell a paused run that there is something in its inbox."""
         with suppress(RPCError):  # the workflow may have ended
             await self.client.get_workflow_handle_for(RunWorkflow.run, _workflow_id(run_id)).signal(RunWorkflow.wake)
 

@@ -120,6 +120,10 @@ class RunContext:
         encoding = run.renderer.encoding(run.state)
         return run.estimator.tokens(Request(messages=run.renderer.prepare(run.state), tools=encoding.tools))
 
+    def why_asked(self, call_id: str) -> str:
+        """Why a person is asked about a call whose tool does not always ask: "after reading example.org"."""
+        return self._execution.asked.get(call_id, "")
+
     # ---- acting
 
     async def emit(self, *events: Event) -> None:

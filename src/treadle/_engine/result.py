@@ -55,6 +55,8 @@ class RunResult(Struct, frozen=True):
     """Messages that arrived too late to be read."""
     pending: tuple[PendingCall, ...] = ()
     """Calls that wait for a person's decision."""
+    sources: tuple[str, ...] = ()
+    """What was read from outside (results of `untrusted` tools), first source first."""
 
     def __repr__(self) -> str:
         answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
@@ -77,7 +79,8 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
     if state.paused is None:
         return ()
     undecided = (call for call in state.paused.calls if call.id not in state.approvals)
-    return tuple(PendingCall(call.id, call.name, call.args, state.paused.reason) for call in undecided)
+    why, reason = state.paused.why, state.paused.reason
+    return tuple(PendingCall(call.id, call.name, call.args, why.get(call.id, reason)) for call in undecided)
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:
@@ -143,4 +146,5 @@ def result_of(
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),
         leftovers=leftovers,
         pending=pending_calls(state),
+        sources=tuple(state.provenance.sources),
     )

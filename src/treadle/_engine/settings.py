@@ -66,6 +66,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     unknown_args: Literal["prune", "reject", "schema"] = "reject"
     """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
     the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
+    ask: tuple[str, ...] = ()
+    """Tools that need a person's approval besides those that say so themselves, wherever they come from (a swap, a
+    plug-in, MCP, an agent inside this one): their names, or `all`."""
+    provenance: Literal["off", "ask", "deny"] = "off"
+    """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
+    the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
     repair: RepairPolicy = RepairPolicy()
     retry: RetryPolicy = RetryPolicy()
     raise_errors: bool = False
@@ -112,6 +118,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         if settings.max_iterations < 1 or settings.max_parallel < 1 or settings.max_observation_chars < 1:
             raise ConfigError("max_iterations, max_parallel and max_observation_chars must be at least 1")
         return settings
+
+    def asks_about(self, tool: str) -> bool:
+        """Whether `ask` names this tool."""
+        return tool in self.ask or "all" in self.ask
 
     @property
     def limits(self) -> Limits:

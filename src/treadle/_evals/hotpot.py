@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from treadle._evals.checks import Check
 from treadle._evals.tasks import Task, TaskSet
+from treadle._safety.data import DataError, decode_json, read_text
 from treadle._tools.base import Tool
 from treadle._tools.function import tool
 from treadle._types.errors import ConfigError, ToolError
 
+MAX_FILE = 1024 * 1024 * 1024
 T = TypeVar("T")
 SHOWN = 5
 """Sentences that `search` shows, and titles that it proposes."""
@@ -69,12 +70,12 @@ def load_hotpot(folder: Path) -> TaskSet:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return decode_json(read_text(path, MAX_FILE), kind)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read ({error.strerror}): a folder with questions needs tasks.json and wiki.json"
         ) from None
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except DataError as error:
         raise ConfigError(f"{path} cannot be used: {error}") from None
 
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import msgspec
 from msgspec import Struct
 
 from treadle._evals.checks import Check, patterns_of, tools_of
+from treadle._safety.data import DataError, decode_json, read_text
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError
 
 Split = Literal["dev", "held"]
+MAX_TASK_FILE = 256 * 1024 * 1024
 GIVE_TOOLS = (
     "give it with --tools (module:name, file.py:name or the name of a built-in tool), "
     "or in Python with load_tasks(path, tools=[...])"
@@ -76,16 +77,16 @@ def task_set(name: str, tasks: Sequence[Task], tools: Iterable[object] = (), *, 
 def read_task_file(path: Path) -> list[Task]:
     """The tasks of a file. An error names the line."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
+        lines = read_text(path, MAX_TASK_FILE).split("\n")
+    except (OSError, DataError) as error:
         raise ConfigError(f"the task file {path} cannot be read: {error}") from None
     tasks: dict[str, Task] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            task = msgspec.json.decode(line, type=Task)
-        except (msgspec.MsgspecError, RecursionError) as error:
+            task = decode_json(line, Task)
+        except DataError as error:
             raise ConfigError(f"{path.name}, line {number}: {_explained(str(error))}") from None
         if task.id in tasks:
             raise ConfigError(f"{path.name}, line {number}: there is already a task with the id {task.id!r}")

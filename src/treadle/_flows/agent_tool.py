@@ -93,6 +93,7 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
         artifacts=result.artifacts,
         usage=result.usage,
         waiting=waiting_calls(child),
+        why=why_waiting(child),
     )
 
 
@@ -101,6 +102,12 @@ def waiting_calls(child: Run) -> tuple[ToolCall, ...]:
     if child.state.paused is None:
         return ()
     return tuple(msgspec.structs.replace(call, id=f"{child.id}:{call.id}") for call in child.state.paused.calls)
+
+
+def why_waiting(child: Run) -> dict[str, str]:
+    """Why each of them waits, under the same ids."""
+    paused = child.state.paused
+    return {} if paused is None else {f"{child.id}:{c.id}": paused.why.get(c.id, paused.reason) for c in paused.calls}
 
 
 async def child_of(

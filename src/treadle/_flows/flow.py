@@ -16,11 +16,11 @@ from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
 from treadle._flows.agent import Agent
-from treadle._flows.agent_tool import child_of, waiting_calls
+from treadle._flows.agent_tool import child_of, waiting_calls, why_waiting
 from treadle._types.errors import JournalError, TreadleError
 from treadle._types.messages import Message
 from treadle._types.state import RunState
-from treadle._types.work import Work
+from treadle._types.usage import Work
 
 
 class FlowAgent(Agent, ABC):
@@ -86,7 +86,7 @@ async def run_child(
             raise
         result = msgspec.structs.replace(child.result(), error=error)
     if not timed_out and (waiting := waiting_calls(child)):
-        raise Pause(f"{agent.name} waits for a person", waiting)
+        raise Pause(f"{agent.name} waits for a person", waiting, why_waiting(child))
     return ChildOutcome(result, work_of(child.state, child.id), timed_out)
 
 

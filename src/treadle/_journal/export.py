@@ -74,7 +74,7 @@ def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
     header_line, *lines = data.splitlines() or [b""]
     try:
         header = msgspec.json.decode(header_line, type=_Header)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise JournalError(f"this is not an exported run: {error}") from error
     if header.format != FORMAT:
         raise JournalError(f"this is not an exported run: its format is {header.format!r}, expected {FORMAT!r}")
@@ -85,7 +85,7 @@ def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
         try:
             line = msgspec.json.decode(text, type=_Line)
             event = decode_stored(bytes(line.event), header.schema)
-        except (msgspec.DecodeError, KeyError) as error:
+        except (msgspec.DecodeError, KeyError, UnicodeDecodeError, RecursionError) as error:
             raise JournalError(f"line {number} of the exported run cannot be read: {error}") from error
         logs.setdefault(line.run, []).append(Record(line.run, line.seq, line.time, event, line.parent))
     if header.run not in logs:

@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._models.scripted import ScriptedModel
+from treadle._safety.data import decode_json, read_text
 from treadle._types.errors import ConfigError, ModelError, RequestRefusedError, TransientModelError
 from treadle._types.request import RawCall, Reply, Request, StreamPart
 
@@ -63,7 +64,7 @@ def scripted_model(path: str, *, skip: int = 0) -> PacedModel:
     """The model that a script file describes; `skip` entries have been used before."""
     file = Path(path).expanduser()
     try:
-        data = msgspec.json.decode(file.read_bytes())
+        data = decode_json(read_text(file))
         script = msgspec.convert({"script": data} if isinstance(data, list) else data, Script)
         return PacedModel(script, f"scripted:{file.stem}", skip)
     except OSError as error:

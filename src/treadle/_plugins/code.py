@@ -74,11 +74,15 @@ class CodeMode(Plugin):
         try:
             result = await session.run(code, self._functions(run, calls, answers, artifacts))
         except Pause:
-            return ToolResponse("", waiting=calls.waiting)
+            return ToolResponse("", waiting=calls.waiting, why=calls.why)
         if answers:
-            return ToolResponse(to_text(answers[0]), final_answer=True, artifacts=tuple(artifacts), usage=calls.usage)
-        text = result.text(run.limits.max_chars)
-        return ToolResponse(text, error=bool(result.error), artifacts=tuple(artifacts), usage=calls.usage)
+            text, error = to_text(answers[0]), False
+        else:
+            text, error = result.text(run.limits.max_chars), bool(result.error)
+        # Variables stay: whatever the run has read so far may be in what the code says now.
+        source = run.state.provenance.first
+        final = bool(answers)
+        return ToolResponse(text, final, artifacts=tuple(artifacts), error=error, usage=calls.usage, source=source)
 
     def _functions(
         self, run: RunContext, calls: NestedCalls, answers: list[Any], artifacts: list[Artifact]

@@ -29,6 +29,10 @@ def conflict(message: str) -> ApiError:
     return ApiError(409, "conflict", message)
 
 
+def unprocessable(message: str) -> ApiError:
+    return ApiError(422, "unprocessable", message)
+
+
 def too_many(message: str, retry_after: float = 1.0) -> ApiError:
     return ApiError(429, "too_many_requests", message, retry_after=retry_after)
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.data import decode_json
 from treadle._types.errors import ConfigError
 
 KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id")
@@ -51,7 +52,7 @@ def encode_exchange(exchange: Exchange) -> bytes:
 
 def _exchange(line: str, where: str) -> Exchange:
     try:
-        row: dict[str, Any] = json.loads(line)
+        row = decode_json(line, dict[str, Any])
         path = str(row["path"]) if "path" in row else urlsplit(str(row["url"])).path
         headers = {
             name.lower(): value for name, value in row.get("headers", {}).items() if name.lower() in KEPT_HEADERS

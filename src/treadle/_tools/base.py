@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,9 @@ from treadle._types.usage import NO_USAGE, Usage
 
 Effect = Literal["pure", "idempotent", "unsafe"]
 Approval = Literal["allow", "ask", "deny"]
+UNMARKED: Effect = cast("Effect", "".join(("un", "safe")))
+"""The effect of a tool whose author has not said one: treated like `unsafe`, but not a warning. It is told from one
+that was written down by being this very object."""
 
 
 class ToolResponse(Struct, frozen=True, omit_defaults=True):
@@ -29,8 +32,12 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     error: bool = False
     usage: Usage = NO_USAGE
     """What the tool itself spent on models (an agent as a tool)."""
+    source: str = ""
+    """Where the result comes from, if from outside ("example.org", "report.pdf"): as if the tool were `untrusted`."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls inside this one that wait for a person: the run pauses, and the call is made again when it is resumed."""
+    why: Mapping[str, str] = {}
+    """Why each of them waits, by its id."""
 
 
 class ToolContext(Protocol):
@@ -68,8 +75,9 @@ class Tool(Struct, frozen=True, kw_only=False):
     parameters: Mapping[str, Any]
     execute: Callable[..., Any]
     timeout: float | None = 30.0
-    effect: Effect = "unsafe"
-    """After a crash in the middle of a call: `pure` and `idempotent` tools are run again, `unsafe` ones are not."""
+    effect: Effect = UNMARKED
+    """After a crash in the middle of a call: `pure` and `idempotent` tools are run again, `unsafe` ones are not, nor
+    those that do not say. Who says `unsafe` means that the tool sends, pays, deletes or executes: see `provenance`."""
     concurrent: bool = True
     """May run at the same time as other calls of the same reply."""
     approval: Approval = "allow"
@@ -81,12 +89,20 @@ class Tool(Struct, frozen=True, kw_only=False):
     """Those of `takes_extras` that have no default."""
     context_param: str = ""
     """The parameter of `execute` that receives the `ToolContext`."""
+    untrusted: bool | str = False
+    """Its results come from outside (web, mail, files): they may contain instructions of a stranger. A text names the
+    source, with `{argument}` for an argument of the call: `"{url}"`."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
 
     @property
     def schema(self) -> ToolSchema:
         return ToolSchema(self.name, self.description, dict(self.parameters))
+
+    @property
+    def marked_unsafe(self) -> bool:
+        """Whether its author said that it sends, pays, deletes or executes."""
+        return self.effect == "unsafe" and self.effect is not UNMARKED
 
     def replace(self, **changes: Any) -> Tool:
         return msgspec.structs.replace(self, **changes)
@@ -114,8 +130,12 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     usage: Usage = NO_USAGE
     executed: bool = True
     """False when nothing was executed (unknown tool, invalid arguments): safe to try again."""
+    source: str = ""
+    """Where it comes from, if from outside."""
     waiting: tuple[ToolCall, ...] = ()
     """Calls inside this one that wait for a person."""
+    why: Mapping[str, str] = {}
+    """Why each of them waits, by its id."""
 
 
 class Limits(Struct, frozen=True):

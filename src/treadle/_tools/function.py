@@ -22,6 +22,7 @@ def tool(
     concurrent: bool = True,
     approval: Approval = "allow",
     pinned: bool = False,
+    untrusted: bool | str = False,
 ) -> Tool: ...
 @overload
 def tool(
@@ -35,6 +36,7 @@ def tool(
     concurrent: bool = True,
     approval: Approval = "allow",
     pinned: bool = False,
+    untrusted: bool | str = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -54,9 +56,11 @@ def tool(
                 city: name of the city
             '''
 
-    Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. The function may be sync
-    (it runs in a thread), async, or a generator of text. A parameter annotated `ToolContext` gets the run's context,
-    one annotated `Annotated[T, Extra]` is filled by the extras of the previous tool; `**kwargs` takes all of them.
+    Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. With `effect="unsafe"`
+    you say that it sends, pays, deletes or executes, with `untrusted=True` that its results come from outside. The
+    function may be sync (it runs in a thread), async, or a generator of text. A parameter annotated `ToolContext` gets
+    the run's context, one annotated `Annotated[T, Extra]` is filled by the extras of the previous tool; `**kwargs`
+    takes all of them.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

@@ -128,11 +128,10 @@ def _label(artifact: Artifact) -> str:
 
 
 def _clean_artifact(artifact: Artifact) -> Artifact:
-    name = " ".join(clean(artifact.name).split()) or "unnamed"
     content: Any = artifact.content
     if isinstance(content, (bytes, bytearray)):  # tools that draw pictures return these
-        return Artifact(name, b64encode(content).decode(), clean(artifact.mime), True, clean(artifact.summary))
-    return Artifact(name, clean(content), clean(artifact.mime), artifact.base64, clean(artifact.summary))
+        return Artifact(artifact.name, b64encode(content).decode(), clean(artifact.mime), True, clean(artifact.summary))
+    return Artifact(artifact.name, clean(content), clean(artifact.mime), artifact.base64, clean(artifact.summary))
 
 
 def _without_contents(text: str, artifacts: list[Artifact]) -> str:

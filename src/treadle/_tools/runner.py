@@ -220,6 +220,8 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         extras=dict(response.extras or {}),
         usage=response.usage,
         waiting=response.waiting,
+        source=response.source,
+        why=response.why,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._tools.base import Approval, Effect, Tool
+from treadle._tools.base import UNMARKED, Approval, Effect, Tool
 from treadle._tools.results import to_builtin
 from treadle._tools.schemas import Described, Parameter, describe
 from treadle._tools.signature import context_parameter
@@ -167,10 +167,11 @@ class BaseTool:
     description: str = ""
     spec: ToolSpec
     timeout: float | None = 30.0
-    effect: Effect = "unsafe"
+    effect: Effect = UNMARKED
     concurrent: bool = True
     approval: Approval = "allow"
     pinned: bool = False
+    untrusted: bool | str = False
 
     def __call__(self, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} needs a `__call__` method")
@@ -197,6 +198,7 @@ class BaseTool:
             concurrent=self.concurrent,
             approval=self.approval,
             pinned=self.pinned,
+            untrusted=self.untrusted,
             required_extras=frozenset(param.name for param in hidden if param.needed),
             context_param=context_parameter(self),
             convert=spec.described.convert,

@@ -140,6 +140,9 @@ def _check_policy(tool: Tool) -> None:
         raise ConfigError(
             f"tool {tool.name!r}: effect must be one of {', '.join(get_args(Effect))}, not {tool.effect!r}"
         )
+    untrusted: Any = tool.untrusted
+    if not isinstance(untrusted, bool | str):
+        raise ConfigError(f"tool {tool.name!r}: untrusted must be True, False or the name of the source")
     if tool.approval not in get_args(Approval):
         raise ConfigError(
             f"tool {tool.name!r}: approval must be one of {', '.join(get_args(Approval))}, not {tool.approval!r}"

@@ -138,6 +138,16 @@ def unknown_arguments(check: Checker, args: Mapping[str, Any]) -> list[str]:
     return [] if names is None or args.keys() <= names else [name for name in args if name not in names]
 
 
+def problems_with(parameters: Mapping[str, Any], args: dict[str, Any]) -> list[str]:
+    """What is wrong with arguments that a person has written, one text for each problem."""
+    check = checker(parameters)
+    if unknown := unknown_arguments(check, args):
+        takes = ", ".join(sorted(check.names or ())) or "no arguments"
+        names = ", ".join(f"'{cut_middle(name)}'" for name in unknown[:5])
+        return [f"unknown argument {names}; it takes: {takes}"]
+    return check.validate(args)
+
+
 def _argument_names(parameters: Mapping[str, Any]) -> frozenset[str] | None:
     if "properties" not in parameters or parameters.get("additionalProperties", False) is not False:
         return None

@@ -53,6 +53,8 @@ class Paused(EventBase, frozen=True, tag="paused"):
 
     reason: str
     calls: tuple[ToolCall, ...] = ()
+    why: dict[str, str] = {}
+    """Why a call waits, by its id, where that is another reason than the pause's own."""
 
 
 class Resumed(EventBase, frozen=True, tag="resumed"):
@@ -73,6 +75,13 @@ class Approved(EventBase, frozen=True, tag="approved"):
     always: bool = False
     """Allow every later call of this tool in this run, too."""
     tool: str = ""
+
+
+class Tainted(EventBase, frozen=True, tag="tainted"):
+    """A run inside this one has read something from outside: what it comes back with may be a stranger's words."""
+
+    sources: tuple[str, ...]
+    run: str = ""
 
 
 class Forked(EventBase, frozen=True, tag="forked"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._types.event_base import EventBase
-from treadle._types.usage import NO_USAGE, Usage
-from treadle._types.work import Work
+from treadle._types.usage import NO_USAGE, Usage, Work
 
 
 class DagModeChosen(EventBase, frozen=True, tag="dag_mode_chosen"):

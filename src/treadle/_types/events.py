@@ -20,6 +20,7 @@ from treadle._types.control_events import Paused as Paused
 from treadle._types.control_events import PhaseChanged as PhaseChanged
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
+from treadle._types.control_events import Tainted as Tainted
 from treadle._types.control_events import ToolSelectionStarted as ToolSelectionStarted
 from treadle._types.dag_events import DagJudged as DagJudged
 from treadle._types.dag_events import DagModeChosen as DagModeChosen
@@ -33,7 +34,7 @@ from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
-from treadle._types.work import Artifact as Artifact
+from treadle._types.usage import Artifact as Artifact
 
 SCHEMA = 2
 
@@ -59,6 +60,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     profile: Profile | None = None
     """What was known of the model: a request depends on it."""
     schema: int = SCHEMA
+    sources: tuple[str, ...] = ()
+    """What was read from outside before it started: in the conversation so far, or by a run around it."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -144,6 +147,8 @@ class ToolDone(EventBase, frozen=True, tag="tool_done"):
     had_extras: bool = False
     usage: Usage = NO_USAGE
     executed: bool = True
+    source: str = ""
+    """Where the content comes from, if from outside ("example.org"): from here on the run is tainted."""
 
 
 class Injected(EventBase, frozen=True, tag="injected"):
@@ -294,7 +299,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
-    AnswerDone, Paused, Resumed, Approved, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
+    AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
     StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""

@@ -69,6 +69,8 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
     """The dialect `text` is written in: another dialect rewrites the message instead of sending it as it is."""
     opaque: dict[str, Any] | None = None
     """What a provider wants to see again unchanged (thinking signatures and the like)."""
+    source: str = ""
+    """What had been read from outside when it was written, if anything: "example.org"."""
 
 
 class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
@@ -78,6 +80,8 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
     name: str
     content: Content
     error: bool = False
+    source: str = ""
+    """Where it comes from, if from outside: "example.org"."""
 
 
 Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time

@@ -10,11 +10,11 @@ import msgspec
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
+from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
 from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
 from treadle._types.state_values import groups as groups
-from treadle._types.usage import NO_USAGE, Usage
-from treadle._types.work import Work
+from treadle._types.usage import NO_USAGE, Usage, Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
@@ -87,6 +87,7 @@ class RunState:
         self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
         """Advisers' replies of the current round, so that a resumed round does not ask for them again."""
         self.read_ids: set[str] = set()
+        self.provenance = Provenance()
 
     # ---- questions about the state
 
@@ -128,6 +129,7 @@ class RunState:
         for index, message in enumerate(event.history):
             # History has no records of its own: negative numbers keep each message addressable.
             self._add(message, index - len(event.history) - 1, "history")
+        self.provenance.start(event.sources, event.history, event.question, event.depth)
         self._add(UserMessage(event.question, pinned=True), record.seq, "question")
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
@@ -176,7 +178,7 @@ class RunState:
         calls = event.message.calls
         self.candidate = event.answer if not calls and not event.problem else None
         self.round_failed = False
-        self._add(event.message, record.seq, event.component)
+        self._add(self.provenance.marked(event.message), record.seq, event.component)
         self.open = {call.id: OpenCall(call) for call in calls}
 
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
@@ -195,6 +197,7 @@ class RunState:
             self.open[event.call.id].effect = event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
+        self.provenance.read((event.source,))
         call = self.open.get(event.call_id)
         if call is None or call.done is not None:
             return
@@ -218,7 +221,7 @@ class RunState:
         for call in self.open.values():
             done = call.done
             assert done is not None
-            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error))
+            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
             observation = done.content if isinstance(done.content, str) else _flat(done.content)
             self.steps.append(
@@ -237,6 +240,7 @@ class RunState:
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
         self.counters.interrupts += 1
         self.read_ids.update(event.ids)
+        self.provenance.words.extend(event.texts)
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
         self.candidate, self.problem, self.final_call = None, "", None
@@ -303,10 +307,15 @@ class RunState:
         self.approvals[event.call_id] = event
         if event.always and event.allow and event.tool:
             self.always_allowed.add(event.tool)
+            self.provenance.allow_always(event.tool)
+
+    def on_tainted(self, event: ev.Tainted, record: ev.Record) -> None:
+        self.provenance.read(event.sources)
 
     def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
         self.approvals.clear()
         self.always_allowed.clear()
+        self.provenance.always.clear()
 
     def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
         self.notes.setdefault(event.component, []).append(event.data)
@@ -337,11 +346,9 @@ class RunState:
         """What a run inside this one has done counts here too; what it cost is in `usage` already."""
         self.iteration += work.iterations
         self.steps.extend(work.calls)
-        for name, count in work.counters.items():
-            if hasattr(self.counters, name):
-                setattr(self.counters, name, getattr(self.counters, name) + count)
+        self.counters.add(work.counters)
         for component, spent in work.components.items():
-            self._count(component, spent.usage, spent.elapsed, spent.calls)
+            self.spent.setdefault(component, Spent()).add(spent.usage, spent.elapsed, spent.calls)
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event
@@ -361,16 +368,11 @@ class RunState:
         self.breaks.append((seq, why))
 
     def _spend(self, component: str, usage: Usage, elapsed: float, calls: int = 0) -> None:
-        self._count(component, usage, elapsed, calls)
-        self.usage += usage
-
-    def _count(self, component: str, usage: Usage, elapsed: float, calls: int) -> None:
         spent = self.spent.get(component)
         if spent is None:
             spent = self.spent[component] = Spent()
-        spent.calls += calls
-        spent.usage += usage
-        spent.elapsed += elapsed
+        spent.add(usage, elapsed, calls)
+        self.usage += usage
 
 
 def _flat(parts: Iterable[Any]) -> str:

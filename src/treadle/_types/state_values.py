@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from treadle._types import events as ev
 from treadle._types.messages import Message, ToolCall, ToolMessage
-from treadle._types.work import Counters as Counters
-from treadle._types.work import Spent as Spent
-from treadle._types.work import Step as Step
+from treadle._types.usage import Counters as Counters
+from treadle._types.usage import Spent as Spent
+from treadle._types.usage import Step as Step
 
 
 class Entry(Struct, frozen=True, gc=False):

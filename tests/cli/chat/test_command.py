@@ -10,6 +10,7 @@ import pytest
 
 from cli.terminal import Terminal, call, open_gate, script, treadle
 from processes import interruptible, uninterruptible
+from waiting import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 pytest.importorskip("rich")
@@ -87,6 +88,59 @@ def test_chat_what_was_typed_but_not_sent_is_still_there(home: Path):
         screen.type("\x04")
         assert screen.end() == 0
     assert "half a question" in treadle(home, "runs", "show", "last").out
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+@pytest.mark.parametrize("begun", ["pleas", "y", "a", "always"])
+def test_a_line_begun_before_the_question_is_a_message_and_no_answer(home: Path, begun: str, term: str):
+    model = script(home, call("gate", name="g"), call("erase", path="a"), "done")
+    tools = ("-t", "mytools:gate", "-t", "mytools:erase")
+    with Terminal(home, "chat", "-m", model, *tools, TERM=term) as screen:
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.forget()
+        if term == "dumb":
+            eventually(lambda: "tool_started" in treadle(home, "runs", "show", "last", "--records").out, "the call")
+        else:
+            screen.wait_for("waiting at g")
+        screen.type(begun)
+        screen.wait_for(begun if term == "dumb" else f"> {begun}▏")
+        open_gate(home, "g")
+        screen.wait_for("allow this call?")
+        screen.wait_for("the line you have begun is sent as a message first")
+        screen.forget()
+        screen.type(" use b\n")
+        screen.wait_for(f"sent: {begun} use b")
+        screen.type("yes please\n")
+        screen.wait_for("not an answer, nothing was decided")
+        assert not (home / "erased.txt").exists()
+        screen.type("no\n")
+        screen.wait_for("done")
+        screen.wait_for_prompt()
+        screen.type("/quit\n")
+        assert screen.end() == 0
+    records = treadle(home, "runs", "show", "last", "--json").records
+    assert [r["event"]["texts"] for r in records if r["event"]["type"] == "injected"] == [[f"{begun} use b"]]
+    assert [r["event"]["allow"] for r in records if r["event"]["type"] == "approved"] == [False]
+    assert not (home / "erased.txt").exists()
+
+
+def test_a_begun_line_that_is_deleted_again_makes_room_for_the_answer(home: Path):
+    model = script(home, call("gate", name="g"), call("erase", path="a"), "done")
+    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate", "-t", "mytools:erase") as screen:
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.wait_for("waiting at g")
+        screen.type("hm")
+        screen.wait_for("> hm▏")
+        open_gate(home, "g")
+        screen.wait_for("allow this call?")
+        screen.type("\x7f\x7fyes\nand thanks")
+        screen.wait_for("✓")
+        screen.wait_for_prompt("and thanks")
+        assert screen.ctrl_c_until_end() == 130
+    assert (home / "erased.txt").read_text() == "a\n"
+    assert "injected" not in treadle(home, "runs", "show", "last", "--records").out
 
 
 def test_chat_leaves_on_ctrl_d(home: Path):

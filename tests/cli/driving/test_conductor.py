@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cli.terminal import Terminal, call, interrupt, script, start, treadle, until
+from cli.terminal import Terminal, call, interrupt, open_gate, script, start, treadle, until
 from waiting import GUARD_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -16,22 +17,140 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-
 pytest.importorskip("rich")
 
 
-@pytest.mark.parametrize(
-    ("key", "code", "erased"), [("y", 0, "a\nb\n"), ("n", 0, ""), ("a", 0, "a\nb\n"), ("l", 4, "")]
-)
-def test_approval_is_asked_for(home: Path, key: str, code: int, erased: str):
+DISPLAYS = pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+"""The one that draws, and the plain one."""
+
+
+def erased(home: Path) -> str:
+    return (home / "erased.txt").read_text() if (home / "erased.txt").exists() else ""
+
+
+def events(home: Path, kind: str) -> list[dict[str, Any]]:
+    records = treadle(home, "runs", "show", "last", "--json").records
+    return [record["event"] for record in records if record["event"]["type"] == kind]
+
+
+def asking(home: Path, *arguments: str, term: str = "xterm-256color") -> Terminal:
     model = script(home, call("erase", path="a"), call("erase", path="b"), "done")
-    with Terminal(home, "run", "q", "-m", model, "-t", "mytools:erase") as screen:
+    return Terminal(home, "run", "q", "-m", model, "-t", "mytools:erase", *arguments, TERM=term)
+
+
+@DISPLAYS
+@pytest.mark.parametrize(
+    ("line", "code", "files"), [("y", 0, "a\nb\n"), ("no", 0, ""), ("always", 0, "a\nb\n"), ("later", 4, "")]
+)
+def test_approval_is_asked_for(home: Path, line: str, code: int, files: str, term: str):
+    with asking(home, term=term) as screen:
         screen.wait_for('? erase {"path":"a"}')
         screen.wait_for("allow this call?")
-        screen.type("x")  # not an answer
-        screen.type(key)
-        if key in "yn":
+        screen.type(line + "\n")
+        if line in ("y", "no"):
             screen.wait_for('? erase {"path":"b"}')
-            screen.type(key)
+            screen.type(line + "\n")
         assert screen.end() == code, screen.text
-    assert ((home / "erased.txt").read_text() if erased else "") == erased
-    assert (home / "erased.txt").exists() == bool(erased)
+    assert erased(home) == files
+
+
+@DISPLAYS
+def test_only_a_whole_answer_and_enter_decide(home: Path, term: str):
+    with asking(home, term=term) as screen:
+        screen.wait_for("allow this call?")
+        for line in ("please", "a different file", "yes but not that one", ""):
+            screen.forget()
+            screen.type(line + "\n")
+            screen.wait_for("not an answer, nothing was decided; type one of: yes, no, always")
+        screen.forget()
+        screen.type("a")  # without Enter
+        screen.type("\x7f")
+        screen.type("no the wrong one\n")
+        screen.wait_for('? erase {"path":"b"}')
+        screen.type("l\n")
+        assert screen.end() == 4
+    assert erased(home) == ""
+    assert [event["note"] for event in events(home, "approved")] == ["the wrong one"]
+
+
+@DISPLAYS
+def test_what_was_typed_before_the_question_does_not_answer_it(home: Path, term: str):
+    model = script(home, call("gate", name="g"), call("erase", path="a"), "done")
+    with Terminal(home, "run", "q", "-m", model, "-t", "mytools:gate", "-t", "mytools:erase", TERM=term) as screen:
+        if term != "dumb":
+            screen.wait_for("waiting at g")
+        screen.type("y\nalways\ny")
+        screen.wait_for("y\r\nalways\r\ny")  # the terminal itself has echoed it: it is in its buffer
+        open_gate(home, "g")
+        screen.wait_for("allow this call?")
+        screen.type("\n")
+        screen.wait_for("not an answer")
+        screen.type("l\n")
+        assert screen.end() == 4
+    assert erased(home) == ""
+
+
+@DISPLAYS
+@pytest.mark.parametrize("way_out", ["ctrl-c", "ctrl-d", "closed"])
+def test_who_leaves_has_not_approved(home: Path, way_out: str, term: str):
+    with asking(home, term=term) as screen:
+        screen.wait_for("allow this call?")
+        screen.type("ye")
+        if way_out == "closed":
+            screen.close()
+            screen.process.wait(GUARD_SECONDS)
+        else:
+            screen.type("\x03" if way_out == "ctrl-c" else "\x7f\x7f\x04")
+            assert screen.end() == (130 if way_out == "ctrl-c" else 4), screen.text
+    assert erased(home) == ""
+    assert not any(event["allow"] for event in events(home, "approved"))
+
+
+@DISPLAYS
+def test_arguments_can_be_edited(home: Path, term: str):
+    with asking(home, term=term) as screen:
+        screen.wait_for("allow this call?")
+        screen.type("e\n")
+        screen.wait_for("change the arguments")
+        screen.type('\x15{"file":"c"}\n')
+        screen.wait_for("unknown argument 'file'; it takes: path")
+        screen.type('\x15{"path":"c"}\n')
+        screen.wait_for('? erase {"path":"c"}')
+        assert erased(home) == ""
+        screen.type("a\n")
+        assert screen.end() == 0
+    assert erased(home) == "c\nb\n"
+    decided = events(home, "approved")
+    assert [(event["args"], event["always"]) for event in decided] == [({"path": "c"}, True)]
+    assert [event["call"]["args"]["path"] for event in events(home, "tool_started")] == ["c", "b"]
+    assert events(home, "think_done")[0]["message"]["calls"][0]["args"] == {"path": "a"}
+
+
+@pytest.mark.parametrize("stdin", ["", "y\ny\n", "always\n"])
+def test_without_a_terminal_nobody_can_decide(home: Path, stdin: str):
+    model = script(home, call("erase", path="a"), "done")
+    done = treadle(home, "run", "q", "-m", model, "-t", "mytools:erase", stdin=stdin)
+    assert done.code == 4
+    assert "waiting for approval: erase" in done.err
+    assert "treadle runs approve" in done.err
+    assert erased(home) == ""
+
+
+def test_calls_of_agents_inside_are_asked_about_one_after_the_other(home: Path):
+    (home / "team.py").write_text(
+        "from treadle import Agent, ScriptedModel\nimport mytools\n"
+        "def clerk(name):\n"
+        "    script = [{'name': 'erase', 'args': {'path': name}}, 'done']\n"
+        "    model = ScriptedModel([[{'name': 'erase', 'args': {'path': name}}], 'done'])\n"
+        "    return Agent(model, [mytools.erase], name=name).as_tool()\n"
+        "tools = [clerk('ann'), clerk('bob')]\n"
+    )
+    order = {"user_prompt": "erase it", "reasoning": "", "context": ""}
+    model = script(home, [call("ann", **order), call("bob", **order)], "done")
+    with Terminal(home, "run", "q", "-m", model, "-t", "team:tools") as screen:
+        screen.wait_for("asked for by the agent ann")
+        screen.type("y\n")
+        screen.wait_for("asked for by the agent bob")
+        screen.type("n\n")
+        assert screen.end() == 0, screen.text
+    assert erased(home) == "ann\n"
 
 
 def test_ctrl_c_in_a_terminal(home: Path):

@@ -50,7 +50,7 @@ def test_approval_pauses_and_resume_continues(home: Path, inside: Inside):
     assert not (home / "erased.txt").exists()
     assert inside("runs", "resume", "last").code == 4, "nobody has decided yet"
     done = inside("runs", "resume", "last", "--approve", "nothing")
-    assert (done.code, "waiting calls: call_1_0" in done.err) == (2, True)
+    assert (done.code, "waiting: call_1_0 (erase)" in done.err) == (2, True)
     assert inside("runs", "resume", "last", "--approve", "call_1_0").code == 4, "the second call waits, too"
     assert (home / "erased.txt").read_text() == "a\n"
     done = inside("runs", "resume", "last", "--deny")

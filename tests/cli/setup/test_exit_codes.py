@@ -26,7 +26,7 @@ Inside = Callable[..., Any]
         ),
         pytest.param([call("calculator", expression="1")], ("--set", "budget.requests=1"), 3, "budget", id="budget"),
         pytest.param(
-            [call("erase", path="x"), "gone"], ("--tools", "mytools:erase"), 4, "treadle runs resume", id="paused"
+            [call("erase", path="x"), "gone"], ("--tools", "mytools:erase"), 4, "treadle runs approve", id="paused"
         ),
         pytest.param(["hi"], ("--set", "colour=red"), 2, "unknown setting 'colour'", id="unknown-setting"),
         pytest.param(["hi"], ("--set", "temperature"), 2, "name=value", id="bad-set"),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli.terminal import call, script
 from treadle._cli.setup.launch import Launch, launch_note, launch_of
 from treadle._types.events import Noted, Record, RunStarted
 
@@ -41,3 +46,89 @@ def test_a_note_that_was_changed_or_copied_is_not_believed():
     assert launch_of(log("another", note)) is None
     assert launch_of(log("r", Noted(note.component, {"launch": 5}))) is None
     assert launch_of(log("r")) is None
+
+
+# ---- who is asked about which tools
+
+SERVER = str(Path(__file__).resolve().parents[2] / "tools" / "mcp" / "server.py")
+ORDER = {"user_prompt": "work it out", "reasoning": "", "context": ""}
+
+
+def document(home: Path, params: dict[str, Any], **more: Any) -> str:
+    path = home / "agent.json"
+    main = {"obj": {"component_name": "Agent", "params": params}}
+    path.write_text(json.dumps({"components": {"Agent:Main": main}, **more}))
+    return str(path)
+
+
+def of_mcp(home: Path) -> str:
+    pytest.importorskip("mcp")
+    server = {"command": sys.executable, "args": [SERVER], "timeout": 120}
+    return document(home, {"mcp": [{"mcp_id": "test"}]}, mcp_servers={"test": server})
+
+
+def of_agents(home: Path) -> str:
+    worker = {"component_name": "Agent", "id": "worker", "params": {"tools": [{"component_name": "calculator"}]}}
+    return document(home, {"tools": [worker]})
+
+
+def executed(run: Any) -> list[str]:
+    """The tools that ran, in all runs of the journal."""
+    records = [
+        json.loads(line)
+        for run_id in run("runs", "list", "--all", "--ids").out.split()
+        for line in run("runs", "show", run_id, "--json").out.splitlines()
+    ]
+    return [r["event"]["name"] for r in records if r["event"]["type"] == "tool_done" and r["event"].get("executed", 1)]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("ask", ["all", "custom_tool"])
+def test_ask_covers_the_tools_of_mcp_servers(home: Path, inside: Callable[..., Any], ask: str):
+    model = script(home, call("custom_tool", text="abc"), "done")
+    ran = inside("run", "q", "-m", model, "-f", of_mcp(home), "--ask", ask)
+    assert (ran.code, executed(inside)) == (4, [])
+    assert "waiting for approval: custom_tool" in ran.err
+    ran = inside("runs", "resume", "last", "--approve", "all")
+    assert (ran.code, ran.out) == (0, "done\n")
+    assert executed(inside) == ["custom_tool"]
+
+
+def test_ask_covers_the_tools_of_agents_inside_an_agent(home: Path, inside: Callable[..., Any]):
+    boss = script(home, call("worker", **ORDER), call("calculator", expression="1+1"), "two", "done", name="boss")
+    file = of_agents(home)
+    ran = inside("run", "q", "-m", boss, "-f", file, "--ask", "calculator")
+    assert ran.code == 2, "a name that no tool has"
+    ran = inside("run", "q", "-m", boss, "-f", file, "--ask", "all")
+    assert (ran.code, executed(inside)) == (4, [])
+    assert "waiting for approval: worker" in ran.err
+    ran = inside("runs", "resume", "last", "--approve", "all")
+    assert (ran.code, executed(inside)) == (4, [])
+    assert "waiting for approval: calculator" in ran.err
+    ran = inside("runs", "resume", "last", "--approve", "all")
+    assert (ran.code, ran.out) == (0, "done\n"), ran.err
+
+
+def test_a_document_can_say_the_same_itself(home: Path, inside: Callable[..., Any]):
+    file = document(home, {"tools": [{"component_name": "calculator"}], "settings": {"ask": ["all"]}})
+    model = script(home, call("calculator", expression="1+1"), "done")
+    ran = inside("run", "q", "-m", model, "-f", file)
+    assert (ran.code, executed(inside)) == (4, [])
+
+
+def test_yes_answers_for_everything_inside_and_is_on_record(home: Path, inside: Callable[..., Any]):
+    boss = script(home, call("worker", **ORDER), call("calculator", expression="1+1"), "two", "done", name="boss")
+    ran = inside("run", "q", "-m", boss, "-f", of_agents(home), "--ask", "all", "--yes")
+    assert (ran.code, ran.out) == (0, "done\n"), ran.err
+    ids = inside("runs", "list", "--all", "--ids").out.split()
+    approved = [
+        line for run in ids for line in inside("runs", "show", run, "--json").out.splitlines() if '"by"' in line
+    ]
+    assert len(approved) == 2
+    assert all('"--yes"' in line for line in approved)
+
+
+def test_a_name_that_no_tool_has_protects_nothing_and_is_an_error(home: Path, inside: Callable[..., Any]):
+    ran = inside("run", "q", "-m", script(home, "x"), "-t", "calculator", "--ask", "calculater")
+    assert ran.code == 2
+    assert "did you mean: calculator?" in ran.err

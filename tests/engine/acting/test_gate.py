@@ -14,6 +14,7 @@ from treadle._engine.acting.execute import Admitted, admit, close_calls, execute
 from treadle._engine.plugin import Pause, Plugin
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.base import ToolOutcome
+from treadle._tools.toolkit import Toolkit
 from treadle._types import events as ev
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError
 from treadle._types.messages import ToolCall
@@ -200,6 +201,84 @@ def test_who_asks_a_person_sees_what_has_been_deferred():
         await execute_call(run, PAY)
         kinds = [type(record.event).__name__ for record in await journal.load("run")]
         assert kinds == ["RunStarted", "Noted", "Approved", "ToolStarted", "ToolDone"]
+
+    go(main())
+
+
+@pytest.mark.parametrize(("ask", "asked"), [(("all",), True), (("pay",), True), (("other",), False), ((), False)])
+def test_a_run_can_ask_about_tools_that_do_not_say_so_themselves(ask: tuple[str, ...], asked: bool):
+    async def main() -> None:
+        run = await started(tools=[pay], ask=ask)
+        assert may_start_early(run, pay.replace(effect="pure")) is not asked
+        if asked:
+            with pytest.raises(Pause):
+                await execute_call(run, PAY)
+        else:
+            await execute_call(run, PAY)
+        assert (RAN == []) is asked
+
+    go(main())
+
+
+def test_what_a_run_asks_about_is_asked_about_in_the_runs_inside_it_too():
+    async def main() -> None:
+        outer = await started(tools=[add], ask=("all",))
+        inner = await started(tools=[pay], parent=outer.context, run_id="inner")
+        with pytest.raises(Pause):
+            await execute_call(inner, PAY)
+        assert RAN == []
+
+    go(main())
+
+
+def test_a_tool_that_is_denied_is_not_made_askable():
+    async def main() -> None:
+        run = await started(tools=[never], ask=("all",), plugins=[Person(True)])
+        assert (await execute_call(run, PAY)).error == "denied"
+        assert RAN == []
+
+    go(main())
+
+
+def test_a_swapped_in_toolkit_and_a_tool_of_a_plugin_are_asked_about():
+    class Brings(Plugin):
+        name = "brings"
+        tools = (pay,)
+
+    async def main() -> None:
+        run = await started(tools=[add], ask=("all",))
+        run.tools.swap_later(Toolkit([pay]))
+        await run.apply_swap()
+        with pytest.raises(Pause):
+            await execute_call(run, PAY)
+        run = await started(tools=[add], plugins=[Brings()], ask=("all",))
+        await run.offer(["add", "pay"], "brought")
+        with pytest.raises(Pause):
+            await execute_call(run, PAY)
+        assert RAN == []
+
+    go(main())
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_the_person_at_the_outer_run_is_asked_about_the_calls_of_the_inner_one(answer: bool):
+    async def main() -> None:
+        outer = await started(tools=[add], plugins=[Person(answer)])
+        inner = await started(tools=[ask_first], plugins=[Person(None)], parent=outer.context, run_id="inner")
+        await execute_call(inner, PAY)
+        assert (["paid 5"] if answer else []) == RAN
+        assert recorded(inner, ev.Approved) == [ev.Approved("c1", answer, tool="pay")]
+
+    go(main())
+
+
+def test_always_in_the_outer_run_holds_in_the_inner_one():
+    async def main() -> None:
+        outer = await started(tools=[add])
+        await outer.emit(ev.Approved("c0", True, always=True, tool="pay"))
+        inner = await started(tools=[ask_first], parent=outer.context, run_id="inner")
+        await execute_call(inner, PAY)
+        assert RAN == ["paid 5"]
 
     go(main())
 

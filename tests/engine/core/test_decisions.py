@@ -53,6 +53,7 @@ def test_one_answer_for_all_or_one_by_id(approve: Any, allowed: dict[str, bool])
     [
         ({"c9": True}, r"no call 'c9' waits for a decision; waiting: c1 \(pay\), c2 \(send\)"),
         ({"c1": "yes"}, "must be True, False or a mapping with 'allow', not str"),
+        ({"c1": {"allow": True, "args": "a lot"}}, "must be a mapping of argument names"),
         ({"c1": {"args": {}}}, "must be True, False or a mapping with 'allow'"),
         ({"c1": {"allow": True, "arguments": {}}}, "has 'arguments'; expected one of: allow, args, always, by, note"),
     ],
@@ -62,7 +63,14 @@ def test_what_cannot_be_meant_is_refused_with_words(approve: Any, message: str):
         decisions_about(WAITING, approve)
 
 
-@pytest.mark.parametrize("answer", ["yes", 1, None, {}, {"allow": "true"}, {"allow": 1}])
+def test_a_call_that_is_named_like_the_word_for_all_is_not_taken_for_it():
+    waiting = (ToolCall("all", "pay", {}), *WAITING)
+    with pytest.raises(ConfigError, match="a call has the id 'all'"):
+        decisions_about(waiting, {"all": True})
+    assert len(decisions_about(waiting, True)) == 3
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, None, {}, {"allow": "true"}, {"allow": 1}, {"allow": True, "args": "x"}])
 def test_only_true_allows(answer: Any):
     assert not decision_of("c1", answer).allow
 
@@ -86,6 +94,22 @@ def test_edited_arguments_are_the_ones_that_run_and_both_versions_are_in_the_log
         assert (asked.message.calls[0].args, started.call.args) == ({"amount": 500}, {"amount": 5})
 
     go(main())
+
+
+def test_each_call_that_waits_says_why_it_waits_also_one_inside_an_agent():
+    @tool(approval="ask")
+    async def send() -> str:
+        """Send."""
+        return "sent"
+
+    clerk = Agent(ScriptedModel([call("send"), "done"]), [send], name="clerk")
+    order = {"user_prompt": "send it", "reasoning": "", "context": ""}
+    both = Agent(ScriptedModel([[call("pay", amount=1), call("pay", amount=2)], "done"]), [payer([])])
+    result = go(both.run("q"))
+    assert [pending.why for pending in result.pending] == ["approval of pay", "approval of pay"]
+    boss = Agent(ScriptedModel([call("clerk", **order), "done"]), [clerk.as_tool()])
+    result = go(boss.run("q"))
+    assert [(pending.tool, pending.why) for pending in result.pending] == [("send", "approval of send")]
 
 
 def test_edited_arguments_are_validated_again():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kit import go
-from treadle._engine.core.hooks import HOOKS, Hooks, Pause, plugin_name, run_hooks
+from treadle._engine.core.hooks import HOOKS, Hooks, Pause, plugin_name, raise_together, run_hooks
 from treadle._engine.plugin import Plugin
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.messages import ToolCall
@@ -96,3 +96,10 @@ def test_a_plug_in_without_a_name_goes_by_its_class():
 def test_a_pause_says_why_and_about_what():
     pause = Pause("approval of pay", [ToolCall("c1", "pay")])
     assert (str(pause), pause.calls) == ("approval of pay", (ToolCall("c1", "pay"),))
+
+
+def test_joined_pauses_keep_the_reason_of_each_call():
+    first, second = ToolCall("c1", "pay"), ToolCall("c2", "send")
+    with pytest.raises(Pause) as caught:
+        raise_together([Pause("approval of pay", [first]), Pause("approval of send", [second])])
+    assert caught.value.reasons() == {"c1": "approval of pay", "c2": "approval of send"}

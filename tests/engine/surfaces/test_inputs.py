@@ -158,6 +158,6 @@ def test_a_history_has_nothing_pinned_no_question_and_no_system_prompt(said: lis
     assert not any(isinstance(message, SystemMessage) for message in history)
     for message in history:
         if isinstance(message, UserMessage):
-            assert message.kind in ("history", "summary")
+            assert message.kind in ("history", "summary", "note")
             assert not message.pinned
     assert as_history(history) == history

@@ -32,6 +32,9 @@ class Hub:
         self.ranged = True
         self.status = 200
         self.pause = 0.0
+        self.location = ""
+        """Where to redirect to."""
+        self.headers: list[dict[str, str]] = []
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,6 +56,13 @@ class Hub:
         wanted = to.headers.get("Range", "")
         self.ranges.append(wanted)
         self.paths.append(to.path)
+        self.headers.append({name.lower(): value for name, value in to.headers.items()})
+        if self.location:
+            to.send_response(302)
+            to.send_header("Location", self.location)
+            to.send_header("Content-Length", "0")
+            to.end_headers()
+            return
         if self.status != 200:
             to.send_error(self.status)
             return

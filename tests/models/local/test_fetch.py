@@ -43,6 +43,17 @@ def test_wrong_sizes_are_refused(hub: Hub, cache: Path, data: bytes):
     assert not (cache / "toy.gguf").exists()
 
 
+def test_a_redirect_does_not_take_the_hubs_password_along(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret-of-the-hub")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with Hub() as store:
+        hub.location = store.url.replace("127.0.0.1", "localhost") + "/cdn"
+        assert weights.fetch(fake()).read_bytes() == DATA
+        assert "authorization" in hub.headers[0]
+        assert all("authorization" not in headers and "cookie" not in headers for headers in store.headers)
+
+
 def test_refusing_hub_is_named(hub: Hub):
     hub.status = 404
     with pytest.raises(ModelError, match=r"returned 404 for someone/toy-GGUF/toy\.gguf"):

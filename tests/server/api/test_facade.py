@@ -84,6 +84,8 @@ def test_what_the_sdk_raises():
             list(api.chat.completions.create(model="failing", stream=True, **ask))
         with pytest.raises(openai.ConflictError, match="/approvals"):
             api.chat.completions.create(model="mailing", **ask)
+        with pytest.raises(openai.APIError, match=r"waits for approval .*/approvals"):
+            list(api.chat.completions.create(model="mailing", stream=True, **ask))
         with pytest.raises(openai.NotFoundError, match="expected one of: failing, mailing"):
             api.chat.completions.create(model="nobody", **ask)
         with pytest.raises(openai.BadRequestError, match="tools"):

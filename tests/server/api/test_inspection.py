@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kit import add, call
 from server.serving import HTML, report, serving
-from treadle import Agent, ScriptedModel
+from treadle import Agent, Artifact, ScriptedModel, tool
 
 
 def test_artifacts_are_shown_in_a_sandbox():
@@ -30,6 +30,20 @@ def test_artifacts_are_shown_in_a_sandbox():
         assert client.ask("GET", f"/api/runs/{run}/artifacts/nothing.html").status == 404
         done = next(e["data"] for e in client.events(run) if e["data"].get("artifacts"))
         assert done["artifacts"][0] == {"name": "report.html", "mime": "text/html", "summary": "", "size": len(HTML)}
+
+
+def test_an_artifact_cannot_be_served_under_a_name_that_climbs():
+    @tool
+    def climb() -> Artifact:
+        return Artifact("..\\../etc/\u202epasswd", "text")
+
+    with serving(Agent(ScriptedModel([call("climb"), "ok"]), tools=[climb])) as client:
+        run = client.start()
+        assert [artifact["name"] for artifact in client.wait(run)["artifacts"]] == ["etc/passwd"]
+        saved = client.ask("GET", f"/api/runs/{run}/artifacts/etc/passwd?download=true")
+        assert saved.headers["content-disposition"] == "attachment; filename*=utf-8''passwd"
+        records = client.get(f"/api/runs/{run}/records")["records"]
+        assert "../" not in str(records)
 
 
 def test_the_exact_request_of_any_step():

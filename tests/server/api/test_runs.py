@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,6 +170,100 @@ def test_decisions_one_by_one(allow: bool):
         assert sorted(results) == sorted(
             ["sent to ann", "sent to bob" if allow else "Tool 'send_mail' was not run: the user refused: not him."]
         )
+
+
+def two_mails() -> Agent:
+    mails = [call("send_mail", to="ann", text="hi"), call("send_mail", to="bob", text="ho")]
+    return Agent(ScriptedModel([mails, call("send_mail", to="cy", text="hm"), "ok"]), tools=[send_mail])
+
+
+def sent(client: Any, run: str) -> list[str]:
+    return [e["data"]["observation"] for e in client.events(run) if "observation" in e["data"]]
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_one_decision_for_all_that_wait(allow: bool):
+    with serving(two_mails()) as client:
+        run = client.start()
+        client.wait(run, "paused")
+        client.post(f"/api/runs/{run}/approvals", {"all": allow, "note": "as you like"}, 202)
+        eventually(lambda: len(client.get(f"/api/runs/{run}")["waiting"]) == 1, "the next call waits")
+        client.post(f"/api/runs/{run}/approvals", {"all": allow}, 202)
+        assert client.wait(run)["answer"] == "ok"
+        assert all(text.startswith("sent") is allow for text in sent(client, run))
+
+
+def test_changed_arguments_are_the_ones_that_run_and_always_holds_for_the_run():
+    with serving(two_mails()) as client:
+        run = client.start()
+        client.wait(run, "paused")
+        client.post(f"/api/runs/{run}/approvals", {"call_id": "call_1_1", "allow": False}, 202)
+        eventually(lambda: len(client.get(f"/api/runs/{run}")["waiting"]) == 1, "one decision is made")
+        client.wait(run, "paused")
+        changed = {"to": "dee", "text": "hi"}
+        body = {"call_id": "call_1_0", "allow": True, "args": changed, "always": True}
+        client.post(f"/api/runs/{run}/approvals", body, 202)
+        assert client.wait(run)["answer"] == "ok", "the third call is not asked about"
+        assert [text[:11] for text in sent(client, run)] == ["sent to dee", "Tool 'send_", "sent to cy"]
+        log = client.get(f"/api/runs/{run}/records")["records"]
+        asked = next(r["event"]["message"]["calls"] for r in log if r["type"] == "think_done")
+        made = next(r["event"]["call"] for r in log if r["type"] == "tool_started")
+        assert (asked[0]["args"]["to"], made["args"]) == ("ann", changed)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"call_id": "call_1_0", "allow": True, "args": {"to": 5, "text": "x"}}, 422, "'to': expected string"),
+        ({"call_id": "call_1_0", "allow": True, "args": {"to": "a"}}, 422, "'text': missing"),
+        ({"call_id": "call_1_0", "allow": True, "args": {"to": "a", "text": "b", "cc": "c"}}, 422, "unknown argument"),
+        ({"call_id": "call_1_0", "allow": True, "args": [1]}, 400, "args"),
+        ({"call_id": "call_1_0", "allow": "yes"}, 400, "allow"),
+        ({"call_id": "call_1_0"}, 422, "say which call and what"),
+        ({"allow": True}, 422, "say which call and what"),
+        ({}, 422, "say which call and what"),
+        ({"all": True, "call_id": "call_1_0"}, 422, "leave out"),
+        ({"all": True, "args": {}}, 422, "leave out"),
+        ({"all": True, "allow": False}, 422, "leave out"),
+        ({"call_id": "call_1_0", "allow": False, "always": True}, 422, "neither"),
+        ({"call_id": "other", "allow": True}, 409, "calls that do: call_1_0, call_1_1"),
+        ({"call_id": "all", "allow": True}, 409, "does not wait"),
+    ],
+    ids=str,
+)
+def test_a_decision_that_cannot_be_meant_is_refused_and_nothing_runs(body: Any, status: int, words: str):
+    with serving(two_mails()) as client:
+        run = client.start()
+        before = client.wait(run, "paused")
+        refused = client.ask("POST", f"/api/runs/{run}/approvals", body)
+        assert (refused.status, words in refused.error) == (status, True), refused.error
+        assert client.get(f"/api/runs/{run}")["records"] == before["records"]
+
+
+def test_nothing_waits_so_there_is_nothing_to_decide():
+    with serving(Agent(ScriptedModel(["done"]), tools=None)) as client:
+        run = client.start()
+        client.wait(run)
+        assert client.ask("POST", f"/api/runs/{run}/approvals", {"all": True}).status == 409
+
+
+def test_calls_of_an_agent_inside_are_decided_about_in_the_outer_run():
+    clerk = Agent(ScriptedModel([call("send_mail", to="ann", text="hi"), "sent"]), tools=[send_mail], name="clerk")
+    order = {"user_prompt": "do it", "reasoning": "r", "context": "c"}
+    boss = Agent(ScriptedModel([call("clerk", **order), "done"]), tools=[clerk.as_tool()])
+    with serving(boss) as client:
+        run = client.start()
+        [waiting] = client.wait(run, "paused")["waiting"]
+        child = f"{run}.call_1_0"
+        assert (waiting["call_id"], waiting["why"]) == (f"{child}:call_1_0", "approval of send_mail")
+        inner = client.ask("POST", f"/api/runs/{child}/approvals", {"all": True})
+        assert (inner.status, f"/api/runs/{run}/approvals" in inner.error) == (409, True)
+        body = {"call_id": waiting["call_id"], "allow": True}
+        wrong = client.ask("POST", f"/api/runs/{run}/approvals", {**body, "args": {"to": 5}})
+        assert (wrong.status, "expected string" in wrong.error) == (422, True)
+        client.post(f"/api/runs/{run}/approvals", {**body, "args": {"to": "bob", "text": "ho"}}, 202)
+        assert client.wait(run)["answer"] == "done"
+        assert sent(client, child) == ["sent to bob"]
 
 
 def test_two_decisions_at_the_same_moment():

@@ -191,7 +191,13 @@ def test_a_run_that_waits_for_approval_says_so_and_is_resumed():
     with serving(Agent(model, tools=[send_mail])) as client:
         run = client.start()
         waiting = client.wait(run, "paused")["waiting"]
-        assert waiting == [{"call_id": "call_1_0", "tool_name": "send_mail", "tool_args": {"to": "ann", "text": "hi"}}]
+        how = f'POST /api/runs/{run}/approvals {{"call_id":"call_1_0","allow":true}}'
+        args = {"to": "ann", "text": "hi"}
+        why = "approval of send_mail"
+        one = {"call_id": "call_1_0", "tool_name": "send_mail", "tool_args": args, "why": why}
+        assert waiting == [{**one, "how": how}]
+        paused = next(event["data"] for event in client.events(run, until="phase") if event["event"] == "phase")
+        assert paused["calls"] == [one]
         got: list[dict[str, Any]] = []
         follower = threading.Thread(target=lambda: got.extend(client.events(run)))
         follower.start()

@@ -277,7 +277,8 @@ def test_full_detail_adds_names_and_never_changes_what_plain_says():
 def test_every_stored_event_is_shown_or_left_out_on_purpose():
     handled = set(re.findall(r"^    ev\.(\w+): Projection", SOURCE.read_text(), re.MULTILINE))
     stored = {event.__name__ for event in ev.Event.__args__ if event not in ev.TRANSIENT}
-    assert stored - handled == {"RunStarted", "LoopStarted", "Forked", "MessageAdded", "Noted", "ReplyConstrained"}
+    quiet = {"RunStarted", "LoopStarted", "Forked", "Tainted", "MessageAdded", "Noted", "ReplyConstrained"}
+    assert stored - handled == quiet
 
 
 @pytest.mark.parametrize(
@@ -337,3 +338,17 @@ def _fresh(records: list[ev.Record], after: Position, cuts: list[int]) -> list[C
                     shown.append(piece)
                 text = text[size:]
     return [rest for event in shown if (rest := event.after(after)) is not None]
+
+
+def test_a_refused_call_is_never_called_approved():
+    records = log(
+        ev.RunStarted("?"),
+        ev.Paused("approval", (CALL, SECOND)),
+        ev.Resumed("paused"),
+        ev.Approved("c1", False, "me", "no"),
+        ev.Approved("c2", True, "me", args={"a": 5}, always=True),
+    )
+    refused, approved = [data for _, _, data in show(records)][-2:]
+    assert (refused["phase"], refused["allow"], refused["note"]) == ("refused", False, "no")
+    assert (approved["phase"], approved["tool_args"], approved["always"]) == ("approved", {"a": 5}, True)
+    assert "tool_args" not in refused

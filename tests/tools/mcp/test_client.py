@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from kit import go, until
+from tools.builtin.loopback import serving
 from treadle import Toolkit
 from treadle._tools.base import Limits, ToolOutcome
 from treadle._tools.mcp.client import McpConnection, safe_name
@@ -209,6 +211,24 @@ def test_http_servers_that_die_and_come_back(transport: Any):
             assert outcome.content == "cba"
 
     go(main(), 500)
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+@pytest.mark.parametrize("status", [302, 307, 308])
+def test_a_redirect_to_another_server_gets_neither_keys_nor_calls(transport: Any, status: int):
+    async def main() -> None:
+        async with serving({"*": "ok"}) as other:
+            away = {"*": lambda _: web.Response(status=status, headers={"Location": f"{other.url}/mcp"})}
+            async with serving(away) as first:
+                server = McpConnection(
+                    "web", url=f"{first.url}/mcp", transport=transport, headers={"X-Key": "k"}, timeout=PATIENT
+                )
+                with pytest.raises(ToolError, match="cannot be reached"):
+                    await server.tools()
+                assert first.requests
+                assert not other.requests
+
+    go(main(), 100)
 
 
 @pytest.mark.slow

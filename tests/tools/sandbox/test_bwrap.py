@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
+import platform
+import shutil
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +49,7 @@ def test_output_last_value_and_errors_with_their_line():
         "import socket\nsocket.create_connection(('127.0.0.1', 22), 1)",
         "open('/usr/x', 'w')",
         "open('/etc/passwd').read()",
-        "import os\nos.kill(1, 9)",
+        "import os\nos.kill(1, 9)\nraise OSError('the first process of the namespace is still here')",
         "import os\nos.setuid(0)",
         "import os\nos.chroot('/')",
         "import subprocess\nsubprocess.run(['mount', '-t', 'tmpfs', 'x', '/work'], check=True)",
@@ -103,12 +106,192 @@ def test_javascript():
     assert "ENOENT" in run("require('fs').readFileSync('/etc/passwd')", "javascript", node=node).error
 
 
-def test_a_given_work_folder():
-    # Not `tmp_path`: pytest keeps that in a folder for its owner only, and as root the code runs as another user.
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)
-        (Path(folder) / "data.txt").write_text("7")
-        assert run("open('/work/data.txt').read()", folder=folder).stdout.strip() == "7"
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A work folder; as root the code runs as another user, so it must be open to all."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+def test_a_given_work_folder(folder: Path):
+    (folder / "data.txt").write_text("7")
+    assert run("open('/work/data.txt').read()", folder=str(folder)).stdout.strip() == "7"
+    run("open('new.txt', 'w').write('x')", folder=str(folder))
+    assert (folder / "new.txt").read_text() == "x"
+
+
+def test_a_relative_folder(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    (folder / "data.txt").write_text("7")
+    monkeypatch.chdir(folder.parent)
+    assert run("open('/work/data.txt').read()", folder="work").stdout.strip() == "7"
+    with pytest.raises(ToolError, match="there is no folder"):
+        run("1", folder="none")
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_the_folder_is_touched_by_the_code_alone(folder: Path, language: str):
+    """Not even by a file of the program's own name; the program comes through a descriptor."""
+    name = {"python": "code.py", "javascript": "code.js"}[language]
+    code = {"python": "print(6 * 7)", "javascript": "console.log(6 * 7)"}[language]
+    node, _ = node_and_npm()
+    (folder / name).write_text("ours")
+    assert run(code, language, folder=str(folder), node=node).stdout == "42\n"
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "ours"}
+
+
+def test_a_link_that_the_code_planted_leads_nowhere(folder: Path, tmp_path: Path):
+    outside = tmp_path / "profile"
+    outside.write_text("ours")
+    outside.chmod(0o666)
+    plant = f"import os\nfor name in ('code.py', 'code.js'):\n    os.symlink({str(outside)!r}, name)"
+    assert run(plant, folder=str(folder)).error == ""
+    assert (folder / "code.py").is_symlink()
+    assert run("print('text for the host')", folder=str(folder)).stdout == "text for the host\n"
+    assert "No such file" in run("open('code.py', 'w')", folder=str(folder)).error
+    assert outside.read_text() == "ours"
+
+
+def test_a_pipe_that_the_code_planted_blocks_nobody(folder: Path):
+    assert run("import os\nos.mkfifo('code.py')", folder=str(folder)).error == ""
+    assert run("print('goes on')", folder=str(folder)).stdout == "goes on\n"
+
+
+def test_nothing_of_the_environment_in_any_process(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "xyz")
+    read = """
+import os
+print(sorted(os.environ))
+for pid in filter(str.isdigit, os.listdir('/proc')):
+    try:
+        print(pid, open(f'/proc/{pid}/environ').read())
+    except PermissionError:
+        print(pid, 'closed')
+"""
+    result = run(read)
+    assert result.error == ""
+    assert "1 " in result.stdout
+    assert "SECRET_OF_OURS" not in result.stdout
+    assert set(eval_list(result.stdout.splitlines()[0])) <= {"HOME", "LANG", "LC_CTYPE", "PATH", "PWD"}
+
+
+def eval_list(text: str) -> list[str]:
+    return msgspec.json.decode(text.replace("'", '"'), type=list[str])
+
+
+def test_every_namespace_is_the_codes_own():
+    kinds = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+    shown = run(f"import os\nfor kind in {kinds}:\n    print(os.readlink('/proc/self/ns/' + kind))").stdout.split()
+    assert len(shown) == len(kinds)
+    for kind, theirs in zip(kinds, shown, strict=True):
+        assert theirs != os.readlink(f"/proc/self/ns/{kind}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "unshare(0x10000000)",  # a new user namespace, in which it would be root
+        "syscall(NUMBERS['clone'], 0x10000011, 0, 0, 0, 0)",
+        "syscall(435, ctypes.create_string_buffer(b'\\0\\0\\0\\x10' + bytes(60)), 64)",
+        "syscall(NUMBERS['keyctl'], 0, -3, 1)",  # the keys of the session it was started from
+        "memfd_create(b'x', 0)",  # memory that no folder and no process has
+        "shmget(0, 4096, 0o1600)",
+        "mount(b'x', b'/work', b'tmpfs', 0, None)",
+    ],
+)
+def test_system_calls_that_lead_out_are_refused(call: str):
+    numbers = {"x86_64": {"clone": 56, "keyctl": 250}, "aarch64": {"clone": 220, "keyctl": 219}}[platform.machine()]
+    result = run(f"import ctypes\nNUMBERS = {numbers}\nctypes.CDLL(None).{call}")
+    assert (result.stdout, result.error) == ("-1\n", "")
+
+
+@pytest.mark.parametrize("place", ["/work/x", "/tmp/x", "/dev/shm/x"])
+def test_the_places_to_write_are_small(place: str):
+    limits = msgspec.structs.replace(SMALL, scratch=4 * 2**20)
+    assert run(f"open({place!r}, 'wb').write(bytes(3 * 2**20))", limits=limits).error == ""
+    assert "No space left" in run(f"open({place!r}, 'wb').write(bytes(5 * 2**20))", limits=limits).error
+
+
+@pytest.mark.parametrize("place", ["/x", "/dev/x", "/usr/x", "/etc/x", "/proc/sys/kernel/hostname"])
+def test_everything_else_is_read_only(place: str):
+    assert any(text in run(f"open({place!r}, 'w')").error for text in ("Read-only", "Permission denied"))
+
+
+EACH_60_MB = """
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        kept = bytearray(os.urandom(1)) * (60 * 2**20)
+        time.sleep(50)
+time.sleep(50)
+"""
+SHARED_60_MB = """
+import os, time
+kept = bytearray(b'x') * (60 * 2**20)
+children = []
+for _ in range(6):
+    children.append(os.fork())
+    if children[-1] == 0:
+        time.sleep(1)
+        os._exit(0)
+for child in children:
+    os.waitpid(child, 0)
+print('done')
+"""
+
+
+def test_memory_is_limited_for_all_processes_together():
+    assert "more than 200 MB of memory" in run(EACH_60_MB).error
+    shared = run(SHARED_60_MB)
+    assert (shared.stdout, shared.error) == ("done\n", "")
+
+
+def test_memory_outside_of_nodes_heap_is_limited():
+    node, _ = node_and_npm()
+    fill = "const kept = []; setInterval(() => kept.push(Buffer.alloc(20 * 2**20, 1)), 5)"
+    assert "more than 200 MB of memory" in run(fill, "javascript", node=node).error
+
+
+def test_what_goes_to_both_outputs_is_limited():
+    assert "more than 5000 characters" in run("import sys\nwhile True: sys.stderr.write('x' * 1000)").error
+    result = run("import os\nwhile True: os.write(1, b'x' * 10**6)")
+    assert "more than 5000 characters" in result.error
+    assert len(result.stdout) == 5_000
+
+
+@pytest.mark.parametrize("kind", ["program", "launcher"])
+def test_a_node_in_the_home_does_not_show_the_home(tmp_path: Path, kind: str):
+    node, _ = node_and_npm()
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "key").write_text("secret")
+    if kind == "program":
+        shutil.copy(node, home / "bin" / "node")
+    else:
+        (home / "bin" / "node").write_text(f'#!/bin/sh\nexec {node} "$@"\n')
+    (home / "bin" / "node").chmod(0o755)
+    list_home = f"try {{ console.log(fs.readdirSync({str(home)!r})) }} catch (error) {{ console.log(error.code) }}"
+    shown = run(f"const fs = require('fs'); {list_home}", "javascript", node=str(home / "bin" / "node")).stdout
+    assert shown == ("[ 'bin' ]\n" if kind == "program" else "ENOENT\n")
+    read = f"require('fs').readFileSync({str(home / 'key')!r})"
+    assert "ENOENT" in run(read, "javascript", node=str(home / "bin" / "node")).error
+
+
+def test_a_python_in_the_home_does_not_show_the_home(tmp_path: Path):
+    home = tmp_path / "home"
+    venv.create(home / ".local", symlinks=True)
+    (home / ".local" / "share").mkdir()
+    (home / ".local" / "share" / "key").write_text("secret")
+    python = str(home / ".local" / "bin" / "python")
+    shown = run("import os, sys\nprint(sys.prefix)\nsorted(os.listdir(sys.prefix))", python=python)
+    assert (shown.stdout.splitlines(), shown.error) == ([str(home / ".local"), "['bin', 'lib', 'pyvenv.cfg']"], "")
+    assert "No such file" in run(f"open({str(home / '.local/share/key')!r})", python=python).error
+
+
+def test_a_given_interpreter_that_does_not_start():
+    with pytest.raises(ToolError, match="/nothing/python cannot be started"):
+        run("1", python="/nothing/python")
 
 
 def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -1,12 +1,19 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { pretty } from "../format";
 import { decide } from "../model";
-import type { WaitingCall } from "../types";
+import type { Json, WaitingCall } from "../types";
 import { Hand } from "./icons";
 
 export function Approvals({ run, calls }: { run: string; calls: WaitingCall[] }) {
+  const place = useRef<HTMLElement>(null);
+  const first = calls[0]?.call_id;
+  // Whoever is writing is not interrupted. The card gets the focus, not a button: a key that was meant for something else decides nothing.
+  useEffect(() => {
+    if (idle()) place.current?.querySelector<HTMLElement>(".approval")?.focus();
+  }, [first]);
+  useEffect(() => () => void window.setTimeout(() => idle() && composer()?.focus()), []);
   return (
-    <section class="approvals" aria-label="Waiting for your decision">
+    <section class="approvals" aria-label="Waiting for your decision" ref={place}>
       {calls.map((call) => (
         <Approval key={call.call_id} run={run} call={call} />
       ))}
@@ -14,33 +21,67 @@ export function Approvals({ run, calls }: { run: string; calls: WaitingCall[] })
   );
 }
 
+const composer = () => document.getElementById("composer") as HTMLTextAreaElement | null;
+
+/** Nothing has the focus, or a message box that is empty. */
+function idle(): boolean {
+  const active = document.activeElement;
+  return !active || active === document.body || (active === composer() && !composer()?.value);
+}
+
 function Approval({ run, call }: { run: string; call: WaitingCall }) {
   const [note, setNote] = useState("");
+  const [edited, setEdited] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
   const [sent, setSent] = useState(false);
-  const answer = async (allow: boolean) => {
+  const changed = edited !== null && edited !== written(call.tool_args);
+
+  const answer = async (allow: boolean, always = false) => {
+    const args = allow && changed ? read(edited) : undefined;
+    if (typeof args === "string") return setProblem(args);
     setSent(true);
-    await decide(run, call.call_id, allow, note);
+    setProblem(await decide(run, { call_id: call.call_id, allow, ...(note ? { note } : {}), ...(always ? { always } : {}), ...(args ? { args } : {}) }));
     setSent(false);
   };
+  const leave = () => {
+    setEdited(null);
+    setProblem("");
+  };
+  const keys = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    if (edited === null) return composer()?.focus();
+    leave();
+    (event.currentTarget as HTMLElement).focus();
+  };
   return (
-    <div class="approval">
+    <div class="approval" role="group" aria-label={`May it use ${call.tool_name}?`} tabIndex={-1} onKeyDown={keys}>
       <header>
         <Hand />
         <span>
           May it use <strong>{call.tool_name}</strong>?
         </span>
+        {edited === null ? (
+          <button type="button" class="link" onClick={() => setEdited(written(call.tool_args))}>
+            Edit
+          </button>
+        ) : (
+          <button type="button" class="link" onClick={leave}>
+            Leave as it was
+          </button>
+        )}
       </header>
-      <dl class="arguments">
-        {Object.entries(call.tool_args).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{pretty(value)}</dd>
-          </div>
-        ))}
-      </dl>
+      {call.why && call.why !== `approval of ${call.tool_name}` && <p class="why quiet">{call.why}</p>}
+      {edited === null ? <Arguments args={call.tool_args} /> : <Editor call={call} text={edited} invalid={!!problem} change={setEdited} />}
+      <p class="problem" role="alert">
+        {problem}
+      </p>
       <div class="decision">
         <button type="button" class="primary" disabled={sent} onClick={() => void answer(true)}>
-          Allow
+          {changed ? "Allow as changed" : "Allow"}
+        </button>
+        <button type="button" disabled={sent} title={`Also every later call of ${call.tool_name} in this run`} onClick={() => void answer(true, true)}>
+          Always for this run
         </button>
         <button type="button" disabled={sent} onClick={() => void answer(false)}>
           Refuse
@@ -52,4 +93,54 @@ function Approval({ run, call }: { run: string; call: WaitingCall }) {
       </div>
     </div>
   );
+}
+
+function Arguments({ args }: { args: Record<string, Json> }) {
+  return (
+    <dl class="arguments">
+      {Object.entries(args).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{pretty(value)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface EditorProps {
+  call: WaitingCall;
+  text: string;
+  invalid: boolean;
+  change: (text: string) => void;
+}
+
+function Editor({ call, text, invalid, change }: EditorProps) {
+  const box = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => box.current?.focus(), []);
+  return (
+    <textarea
+      ref={box}
+      class="edit-arguments"
+      aria-label={`Arguments of ${call.tool_name}, as JSON`}
+      aria-invalid={invalid}
+      rows={Math.min(16, text.split("\n").length + 1)}
+      spellcheck={false}
+      value={text}
+      onInput={(event) => change(event.currentTarget.value)}
+    />
+  );
+}
+
+const written = (args: Record<string, Json>): string => JSON.stringify(args, null, 2);
+
+/** The arguments that a text stands for, or what is wrong with it; the server checks them against the tool. */
+function read(text: string): Record<string, Json> | string {
+  try {
+    const value: Json = JSON.parse(text);
+    if (value && typeof value === "object" && !Array.isArray(value)) return value;
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  return "The arguments are a JSON object: names and values in braces.";
 }

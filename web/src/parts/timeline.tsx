@@ -21,7 +21,7 @@ export function Timeline({ run, records, showRequest }: Props) {
           <div class="record-line">
             <button type="button" class="record-open" aria-expanded={open === record.seq} onClick={() => setOpen(open === record.seq ? -1 : record.seq)}>
               <span class="seq">{record.seq}</span>
-              <span class="record-type">{record.type.replaceAll("_", " ")}</span>
+              <span class="record-type">{label(record)}</span>
               <span class="record-brief">{summary(record)}</span>
               <span class="record-time">+{seconds(Math.max(0, record.time - began))}</span>
             </button>
@@ -65,6 +65,11 @@ function ForkForm({ run, seq }: { run: string; seq: number }) {
   );
 }
 
+function label(record: LogRecord): string {
+  if (record.type === "approved" && record.event.allow !== true) return "refused";
+  return record.type.replaceAll("_", " ");
+}
+
 function family(type: string): string {
   if (type.startsWith("think")) return "of-model";
   if (type.startsWith("tool")) return "of-tool";
@@ -91,6 +96,8 @@ function summary(record: LogRecord): string {
     }
     case "tool_done":
       return `${text("name")}: ${text("error") || pretty(event.content)}`;
+    case "approved":
+      return [text("tool") || text("call_id"), event.always ? "for this run" : "", event.args ? "with changed arguments" : "", text("note")].filter(Boolean).join(", ");
     case "injected":
       return (event.texts as string[]).join(" ");
     case "answer_done":

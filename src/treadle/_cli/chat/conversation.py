@@ -61,7 +61,7 @@ class Chat:
         await load_model(self.agent)
         display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
         result = await self.conductor.drive(self.agent, run, display, say=say)
-        print_outcome(result, run)
+        print_outcome(result)
         self.history, self.last_run = list(result.messages), run.id
         self.turns += 1
         self.usage += result.usage

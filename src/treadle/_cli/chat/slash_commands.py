@@ -34,7 +34,7 @@ async def _help(chat: Chat, rest: str) -> None:
 
 async def _tools(chat: Chat, rest: str) -> None:
     for tool in chat.agent.toolkit:
-        asks = " (asks first)" if tool.approval == "ask" else ""
+        asks = " (asks first)" if tool.approval == "ask" or chat.agent.settings.asks_about(tool.name) else ""
         print(f"  {tool.name}: {one_line(tool.description, 70)}{asks}")
     if not len(chat.agent.toolkit):
         print("  no tools; start with --tools NAME")

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treadle._engine.result import RunResult
     from treadle._flows.agent import Agent
     from treadle._tools.base import Tool
 
@@ -69,12 +70,21 @@ def _agent_tool(file: str, model: str | None) -> Tool:
 
     agent = load_agent(file, model=model_named(model) if model else None)
     for tool in agent.toolkit:
-        if tool.approval == "ask":
+        if tool.approval == "ask" or agent.settings.asks_about(tool.name):
             print(
                 f"treadle: {agent.name} has the tool {tool.name}, which needs approval; an MCP client cannot give it",
                 file=sys.stderr,
             )
     return question_tool(agent)
+
+
+def _unanswered(agent: Agent, result: RunResult) -> str:
+    """What a client is told that cannot decide about the calls a run waits for; empty when none waits."""
+    if result.stop_reason != "paused":
+        return ""
+    waiting = ", ".join(f"{call.tool} ({call.why})" for call in result.pending) or "a person"
+    kept = f"; the run {result.run_id} is kept in the journal" if agent.journal is not None else ""
+    return f"There is no answer: it waits for a person's approval, which cannot be given over MCP: {waiting}{kept}."
 
 
 def question_tool(agent: Agent) -> Tool:
@@ -92,7 +102,7 @@ def question_tool(agent: Agent) -> Tool:
         run.subscribe(show)
         result = await run
         return ToolResponse(
-            result.answer or str(result.error or result.stop_reason),
+            _unanswered(agent, result) or result.answer or str(result.error or result.stop_reason),
             error=not result.success,
             artifacts=result.artifacts,
         )

@@ -61,5 +61,5 @@ async def _answer(args: argparse.Namespace, question: str, agent: Agent, conduct
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
     finally:
         await close(agent, journal)
-    print_outcome(result, run, journaled=journal is not None, file=args.file)
+    print_outcome(result, journaled=journal is not None)
     return exit_codes.code_of(result)

@@ -65,15 +65,21 @@ def _name(agent: Agent) -> str:
 
 def tokens_from(file: str | None) -> dict[str, str]:
     """Users by token, from a file or the environment; on the command line, other users could read them."""
+    from treadle._safety.data import DataError, read_text
     from treadle._types.errors import ConfigError
 
     tokens = {token: "user" for token in [os.environ.get("TREADLE_TOKEN", "").strip()] if token}
-    lines = Path(file).read_text("utf-8").splitlines() if file else []
+    try:
+        lines = read_text(Path(file)).splitlines() if file else []
+    except (OSError, DataError) as error:
+        raise ConfigError(f"the file with tokens {file} cannot be read: {error}") from None
     for number, line in enumerate(lines, 1):
         fields = line.split("#")[0].split()
         if not fields:
             continue
         if len(fields) != 2:
             raise ConfigError(f"{file}, line {number}: expected a user and a token, such as 'ada 3f9c...'")
+        if fields[1] in tokens:
+            raise ConfigError(f"{file}, line {number}: the token of {fields[0]} is already another user's")
         tokens[fields[1]] = fields[0]
     return tokens

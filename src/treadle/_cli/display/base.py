@@ -11,12 +11,13 @@ from treadle._types.messages import ToolCall
 
 RESULT_LINES = 6
 """How many lines of a tool's result are shown."""
-APPROVAL_KEYS = "allow this call? [y]es, [n]o, [a]lways this tool, [l]ater:"
+APPROVAL_WORDS = "allow this call? [y]es, [n]o [why], [a]lways in this run, [e]dit, [l]ater; then Enter:"
+LINE_FIRST = "the line you have begun is sent as a message first; then decide:"
 
 
-def approval_text(call: ToolCall) -> str:
-    """The complete call, however long: a person decides about all of it."""
-    return f"? {clean(call.name)} {clean(plain_json(call.args))}"
+def approval_text(call: ToolCall, why: str = "") -> str:
+    """The complete call, however long: a person decides about all of it. `why` is why this one is asked about."""
+    return f"? {clean(call.name)} {clean(plain_json(call.args))}" + (f"\n  {clean(why)}" if why else "")
 
 
 class Display(Protocol):
@@ -27,12 +28,12 @@ class Display(Protocol):
 
     def feed(self, record: Record) -> None: ...
 
-    def typed(self, text: str) -> None:
-        """The line that is being typed while the run works."""
+    def typed(self, text: str, *, message: bool = True) -> None:
+        """The line that is being typed: a message to the run, or the answer to a question."""
         ...
 
-    def ask(self, call: ToolCall | None) -> None:
-        """Show that `call` waits for a decision; None when the decision was made."""
+    def ask(self, call: ToolCall | None, why: str = "") -> None:
+        """Show that `call` waits for a decision, and why; None when the decision was made."""
         ...
 
     def say(self, text: str) -> None:

@@ -15,7 +15,7 @@ from rich.rule import Rule
 from rich.spinner import Spinner
 from rich.text import Text
 
-from treadle._cli.display.base import APPROVAL_KEYS, RESULT_LINES, approval_text
+from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
 from treadle._cli.display.text import arguments, clean, few_lines, last_lines, seconds, spent
 from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
@@ -49,6 +49,8 @@ class LiveDisplay:
         self._prompt = prompt
         self._typed = ""
         self._asking = False
+        self._message = True
+        """What is typed is a message to the run, not an answer."""
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(
             console=self.console,
@@ -71,13 +73,13 @@ class LiveDisplay:
         for item in self.timeline.feed(record):
             self._show(item)
 
-    def typed(self, text: str) -> None:
-        self._typed = text
+    def typed(self, text: str, *, message: bool = True) -> None:
+        self._typed, self._message = text, message
         self._live.refresh()
 
-    def ask(self, call: ToolCall | None) -> None:
+    def ask(self, call: ToolCall | None, why: str = "") -> None:
         if call is not None:
-            self.console.print(Text(approval_text(call), style="yellow"))
+            self.console.print(Text(approval_text(call, why), style="yellow"))
         self._asking = call is not None
         self._live.refresh()
 
@@ -129,12 +131,15 @@ class LiveDisplay:
                 if line
             ]
         if self._asking:
-            rows.append(Text(APPROVAL_KEYS, style="bold yellow"))
+            rows.append(Text(APPROVAL_WORDS, style="bold yellow"))
+            if self._typed and self._message:
+                rows.append(Text(LINE_FIRST, style="yellow"))
         else:
             self._spinner.update(text=Text(self._status(), style="dim", no_wrap=True))
             rows.append(self._spinner)
-        if self._prompt and not self._asking:
-            rows.append(Text.assemble(("> ", "bold green"), self._typed[-(width - 4) :], ("▏", "blink")))
+        if self._prompt or self._asking:
+            mark = ("? ", "bold yellow") if self._asking and not self._message else ("> ", "bold green")
+            rows.append(Text.assemble(mark, self._typed[-(width - 4) :], ("▏", "blink")))
         return Group(*rows)
 
     def _status(self) -> str:

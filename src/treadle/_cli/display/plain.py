@@ -8,7 +8,7 @@ from typing import TextIO
 
 import msgspec
 
-from treadle._cli.display.base import APPROVAL_KEYS, RESULT_LINES, approval_text
+from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
 from treadle._cli.display.text import arguments, clean, few_lines, seconds, spent
 from treadle._cli.display.timeline import Answer, Card, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
@@ -18,7 +18,35 @@ from treadle._types.messages import ToolCall
 _MARKS = {"thought": "", "note": "- ", "warning": "! ", "you": "you: ", "divider": "-- ", "plan": ""}
 
 
-class PlainDisplay:
+class _Prompt:
+    """Questions to the user, and the echo of what is typed meanwhile, as plain text on whichever stream is seen."""
+
+    _asking = False
+    _shown = ""
+
+    def typed(self, text: str, *, message: bool = True) -> None:
+        if not self._asking:
+            return  # the terminal itself shows what is typed
+        pairs = enumerate(zip(self._shown, text, strict=False))
+        common = next((place for place, (old, new) in pairs if old != new), min(len(self._shown), len(text)))
+        mark = f"\n{LINE_FIRST}\n> " if message and text and not self._shown else ""
+        self._write(mark + "\b \b" * (len(self._shown) - common) + clean(text[common:]))
+        self._shown = text
+
+    def ask(self, call: ToolCall | None, why: str = "") -> None:
+        self._asking, self._shown = call is not None, ""
+        self._write(f"{approval_text(call, why)}\n{APPROVAL_WORDS} " if call is not None else "\n")
+
+    def say(self, text: str) -> None:
+        self._shown = ""
+        self._write(f"\n{text}\n? " if self._asking else f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        stream = sys.stderr if sys.stderr.isatty() or not sys.stdout.isatty() else sys.stdout
+        print(text, end="", file=stream, flush=True)
+
+
+class PlainDisplay(_Prompt):
     """Steps as text to one stream, the answer to another, so that a pipe gets only the answer."""
 
     live = False
@@ -37,16 +65,6 @@ class PlainDisplay:
                     print(clean(item.text), file=self._answer, flush=True)
             elif self._steps is not None:
                 print("\n".join(_lines(item)), file=self._steps, flush=True)
-
-    def typed(self, text: str) -> None:
-        pass  # the terminal itself shows what is typed
-
-    def ask(self, call: ToolCall | None) -> None:
-        if call is not None:
-            print(f"{approval_text(call)}\n{APPROVAL_KEYS} ", end="", file=sys.stderr, flush=True)
-
-    def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
 
     def finish(self, result: RunResult) -> None:
         if self._steps is not None:
@@ -72,7 +90,7 @@ def _lines(item: Line | Card) -> list[str]:
     return lines
 
 
-class JsonDisplay:
+class JsonDisplay(_Prompt):
     """Every record as one line of JSON on stdout, also those that are not stored."""
 
     live = False
@@ -83,16 +101,6 @@ class JsonDisplay:
     def feed(self, record: Record) -> None:
         sys.stdout.buffer.write(self._encoder.encode(record) + b"\n")
         sys.stdout.buffer.flush()
-
-    def typed(self, text: str) -> None:
-        pass
-
-    def ask(self, call: ToolCall | None) -> None:
-        if call is not None:
-            print(f"{approval_text(call)}\n{APPROVAL_KEYS} ", end="", file=sys.stderr, flush=True)
-
-    def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
 
     def finish(self, result: RunResult) -> None:
         pass

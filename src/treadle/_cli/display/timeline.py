@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from treadle._cli.display.text import one_line, plural, seconds
+from treadle._cli.display.text import one_line, plain_json, plural, seconds
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION
@@ -90,12 +90,7 @@ class Timeline:
                 yield from self._acting(event, record, depth)
             case ev.Approved():
                 call = self._calls.get((record.run, event.call_id))
-                decision = "allowed" if event.allow else "refused"
-                yield Line(
-                    "note",
-                    f"{call.name if call else event.call_id} {decision}{f' by {event.by}' if event.by else ''}",
-                    depth,
-                )
+                yield Line("note", _decision(event, call.name if call else event.tool or event.call_id), depth)
             case ev.AnswerStarted():
                 self.activity, self.streamed = "writing the answer", ""
             case ev.AnswerDone() if record.run == self.run_id:
@@ -199,6 +194,14 @@ def _line_of(event: ev.Event, depth: int) -> Iterator[Item]:
             yield Line("divider", f"resumed ({event.reason})" if event.reason else "resumed", depth)
         case _:
             pass
+
+
+def _decision(event: ev.Approved, tool: str) -> str:
+    changed = f" with the arguments {one_line(plain_json(event.args), 200)}" if event.args is not None else ""
+    always = " for this run" if event.always else ""
+    decision = f"allowed{always}{changed}" if event.allow else "refused"
+    by = f" by {event.by}" if event.by else ""
+    return f"{tool} {decision}{by}{f': {one_line(event.note, 200)}' if event.note else ''}"
 
 
 def ending(stop_reason: str, iterations: int, elapsed: float, cost: str, run_id: str) -> str:

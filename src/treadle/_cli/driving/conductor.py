@@ -7,7 +7,10 @@ import sys
 
 from treadle._cli.display.base import Display
 from treadle._cli.driving.interrupts import StopWork
-from treadle._cli.driving.keyboard import Keyboard, LineBuffer
+from treadle._cli.driving.keyboard import Keyboard, LineBuffer, plain_keys
+from treadle._cli.driving.question import Decided, Question
+from treadle._engine.context import RunContext
+from treadle._engine.core.decisions import Answer
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
@@ -33,17 +36,23 @@ class Conductor:
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
+        self._begun = False
+        """The line was begun before the question: it is a message to the run, however it goes on."""
         self._always: set[str] = set()
-        self._decision: asyncio.Future[str] | None = None
+        """Tools the user has allowed for this run and those inside it."""
+        self._question: Question | None = None
+        self._decided: asyncio.Future[Decided] | None = None
+        self._asking = asyncio.Lock()
         self._run: Run | None = None
 
     def approval(self) -> Approval:
         """The plug-in that asks the user, or pauses the run where there is no terminal to ask at."""
-        return Approval(self._ask if self.can_ask else None)
+        return AskUser(self)
 
     async def drive(self, agent: Agent, run: Run, display: Display, *, say: str = "") -> RunResult:
         """Show and drive a run until it ends or pauses. `say` is a message to a stored run before it is resumed."""
         self._display, self._run = display, run
+        self._always.clear()
         run.subscribe(display.feed)
         if say and run.state.finished is None:
             run.send(say)
@@ -51,7 +60,7 @@ class Conductor:
             interrupt.cancel_by(asyncio.get_running_loop(), self._stop)
             try:
                 if self.talk:
-                    self._listen()
+                    self._listen(raw=display.live)
                 result = await agent.launch(run)
             except BaseException:
                 display.close()
@@ -75,9 +84,11 @@ class Conductor:
 
     # ---- the keyboard
 
-    def _listen(self) -> None:
-        self._keyboard = Keyboard(self._on_keys, raw=self._display is not None and self._display.live)
-        self._keyboard.__enter__()
+    def _listen(self, *, raw: bool) -> None:
+        if self._keyboard is not None and self._keyboard.raw == raw:
+            return
+        self._stop_listening()
+        self._keyboard = Keyboard(self._on_keys, self._on_end, raw=raw)
 
     def _stop_listening(self) -> None:
         if self._keyboard is not None:
@@ -85,38 +96,103 @@ class Conductor:
             self._keyboard = None
 
     def _on_keys(self, keys: str) -> None:
-        if self._decision is not None:
-            key = next((key for key in keys.lower() if key in "ynal"), "")
-            if key and not self._decision.done():
-                self._decision.set_result(key)
+        assert self._display is not None
+        for key in plain_keys(keys):  # one by one: each may change what the next one means
+            lines = self._line.lines(key)
+            if self._question is not None and not self._begun:
+                for line in lines:
+                    self._answer(line)
+            else:
+                for line in lines:
+                    self._send(line)
+                self._begun = self._begun and bool(self._line.text)
+        self._display.typed(self._line.text, message=self._question is None or self._begun)
+
+    def _on_end(self) -> None:
+        """The terminal is gone: nobody can decide any more, so what is asked stays open."""
+        self.can_ask = False
+        self._decide(Decided(None))
+
+    def _send(self, line: str) -> None:
+        if not line.strip() or not self.talk:
             return
         assert self._display is not None
         assert self._run is not None
-        for line in self._line.feed(keys):
-            if line.startswith("/"):
-                self.commands.append(line)
-                self._display.say(f"{line}: after this answer")
-            else:
-                self._run.send(line)
-                self._display.say(f"sent: {line}")
-        self._display.typed(self._line.text)
+        if line.startswith("/"):
+            self.commands.append(line)
+            self._display.say(f"{line}: after this answer")
+        else:
+            self._run.send(line)
+            self._display.say(f"sent: {line}")
 
-    async def _ask(self, call: ToolCall) -> bool | None:
-        if call.name in self._always:
-            return True
+    # ---- questions
+
+    async def ask(self, run: RunContext, call: ToolCall) -> Answer | None:
+        """The user's decision about a call; None leaves it open. Questions are asked one after the other."""
+        async with self._asking:
+            if call.name in self._always:
+                return {"allow": True, "note": "always, in this run"}
+            if not self.can_ask:
+                return None
+            why = f"asked for by the agent {run.agent_name}" if run.depth else ""
+            answer = await self._decision(Question(call, run.tool(call.name), why))
+            if isinstance(answer, dict) and answer.get("always"):
+                self._always.add(call.name)
+            return answer
+
+    async def _decision(self, question: Question) -> Answer | None:
         assert self._display is not None
-        self._decision = asyncio.get_running_loop().create_future()
-        listening = self._keyboard is not None
-        if not listening:
-            self._listen()
-        self._display.ask(call)
+        self._decided = asyncio.get_running_loop().create_future()
+        self._listen(raw=True)
+        assert self._keyboard is not None
+        # What was typed until now was not meant for this question: it goes where it would have gone without one.
+        self._on_keys(self._keyboard.drain())
+        if not self.talk:
+            self._line.text = ""
+        self._question, self._begun = question, bool(self._line.text)
+        self._display.ask(question.call, question.why)
+        self._display.typed(self._line.text, message=self._begun)
         try:
-            key = await self._decision
+            return (await self._decided).answer
         finally:
-            self._decision = None
-            self._display.ask(None)
-            if not listening:
-                self._stop_listening()
-        if key == "a":
-            self._always.add(call.name)
-        return True if key in ("y", "a") else None if key == "l" else False
+            self._end_question(self._display)
+
+    def _end_question(self, display: Display) -> None:
+        if self._question is not None and not self._begun:  # interrupted in the middle of an answer
+            self._line.text = ""
+        self._question = self._decided = None
+        display.ask(None)
+        display.typed(self._line.text)
+        if self.talk and self.can_ask:
+            self._listen(raw=display.live)
+        else:
+            self._stop_listening()
+
+    def _answer(self, line: str) -> None:
+        assert self._display is not None
+        assert self._question is not None
+        before = self._question.call
+        reading = self._question.read(line)
+        if isinstance(reading, Decided):
+            self._question = None  # what follows is no answer to it
+            self._decide(reading)
+            return
+        self._line.text = reading.line
+        self._display.say(reading.text)
+        if self._question.call is not before:
+            self._display.ask(self._question.call, self._question.why)
+
+    def _decide(self, decided: Decided) -> None:
+        if self._decided is not None and not self._decided.done():
+            self._decided.set_result(decided)
+
+
+class AskUser(Approval):
+    """Asks the user at this terminal; without one, the run pauses."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        super().__init__()
+        self._conductor = conductor
+
+    async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
+        return await self._conductor.ask(run, call)

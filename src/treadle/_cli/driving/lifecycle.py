@@ -6,7 +6,6 @@ import sys
 
 from treadle._cli.display.text import clean, one_line, plain_json
 from treadle._engine.result import RunResult
-from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._journal import Journal
 
@@ -24,18 +23,25 @@ async def close(agent: Agent, journal: Journal | None) -> None:
         await journal.aclose()
 
 
-def print_outcome(result: RunResult, run: Run, *, journaled: bool = True, file: str | None = None) -> None:
-    """On stderr: why a run ended without an answer, and how to resume it when it waits for approval."""
+def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None = None) -> None:
+    """On stderr: why a run ended without an answer, and how to decide when it waits for approval.
+
+    `file` is the document the run needs again, where the run itself does not say so.
+    """
     short = result.run_id[:8]
     match result.stop_reason:
         case "paused":
-            for call in run.state.paused.calls if run.state.paused else ():
+            for call in result.pending:
                 print(
-                    f"waiting for approval: {clean(call.name)} {one_line(plain_json(call.args), 300)}", file=sys.stderr
+                    f"waiting for approval: {clean(call.tool)} {one_line(plain_json(call.args), 300)}"
+                    f"   ({clean(call.why)}; call {clean(call.call_id)})",
+                    file=sys.stderr,
                 )
-            again = f"treadle runs resume {short}{f' -f {file}' if file else ''}"
+            again = f"{short} --all{f' -f {file}' if file else ''}"
             print(
-                f"to resume it: {again} --yes   (or --deny)" if journaled else "it was not recorded (--journal none)",
+                f"to decide: treadle runs approve {again}   (or: treadle runs deny {again})"
+                if journaled
+                else "it was not recorded (--journal none)",
                 file=sys.stderr,
             )
         case "error" | "limit" | "budget" | "stuck" if result.error is not None:

@@ -15,7 +15,7 @@ RUN_HELP = "the id of a run or its first characters; 'last' for the newest"
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "runs",
-        description="Recorded runs: list, show, resume, replay, fork, export and delete them.",
+        description="Recorded runs: list, show, decide about, resume, replay, fork, export and delete them.",
         epilog=exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -24,6 +24,7 @@ def register(commands: Any) -> None:
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION")
     _register_reading(actions)
     _register_resuming(actions)
+    _register_deciding(actions)
     _register_storing(actions)
     for action in actions.choices.values():
         # Allowed after the action too; its default there must not replace a value given before the action.
@@ -100,6 +101,28 @@ def _register_resuming(actions: Any) -> None:
     action.set_defaults(approve=None, deny=None)
     add_agent_options(action)
     add_output_options(action)
+
+
+def _register_deciding(actions: Any) -> None:
+    for name, line in (
+        ("approve", "allow calls that wait for approval, and have the run go on"),
+        ("deny", "refuse calls that wait for approval, and have the run go on"),
+    ):
+        action = _action(actions, name, "decide:decide", line)
+        action.set_defaults(allow=name == "approve", approve=None, deny=None, say=None, args=None, always=False)
+        action.add_argument("run", help=RUN_HELP)
+        action.add_argument("calls", nargs="*", metavar="CALL", help="which calls (when one waits: that one)")
+        action.add_argument("--all", action="store_true", help="every call that waits")
+        action.add_argument("--note", default="", metavar="TEXT", help="why; a refusal's is shown to the model")
+        if name == "approve":
+            action.add_argument("--args", metavar="JSON", help="make the call with these arguments instead")
+            action.add_argument("--always", action="store_true", help="allow later calls of this tool in this run, too")
+        action.add_argument(
+            "--leave", action="store_true", help="only leave the decision for whoever resumes the run; do not resume it"
+        )
+        action.add_argument("--temporal", metavar="HOST:PORT", help="the Temporal server whose workers drive the run")
+        add_agent_options(action)
+        add_output_options(action)
 
 
 def _register_storing(actions: Any) -> None:

@@ -17,11 +17,15 @@ from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
 from treadle._cli.setup.user_config import UserConfig
+from treadle._engine.core.decisions import Answer
 from treadle._flows.replay import fork
+from treadle._flows.waiting import waiting_calls
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
+
+_YES: Answer = {"allow": True, "by": "--yes"}
 
 
 async def resume_run(args: argparse.Namespace, journal: Journal) -> int:
@@ -35,7 +39,7 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         raise ConfigError(f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent} instead")
     launch = relaunch(args, records)
     # A scripted model continues where it was; one that is given now starts at its first reply.
-    used = 0 if args.model else sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
+    used = 0 if args.model else await _replies(journal, run_id)
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
     agent = build_agent(
@@ -43,13 +47,22 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     )
     try:
         await load_model(agent)
-        run = await agent.load(run_id, approve=_decisions(args, records), **settings_from(args, UserConfig()))
+        approve = _answers(args, records)
+        run = await agent.load(run_id, approve=approve, **settings_from(args, UserConfig()))
         display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)
         result = await conductor.drive(agent, run, display, say=args.say or "")
     finally:
         await close(agent, None)
-    print_outcome(result, run, file=args.file)
+    print_outcome(result, file=args.file if launch_of(records) is None else None)
     return exit_codes.code_of(result)
+
+
+async def _replies(journal: Journal, run_id: str) -> int:
+    """How many replies the run and those inside it have had."""
+    records = await journal.load(run_id)
+    inside = await journal.list(parent=run_id, limit=1000)
+    here = sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
+    return here + sum([await _replies(journal, child.run_id) for child in inside])
 
 
 def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
@@ -86,18 +99,14 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
     return launch_from(args)[0]
 
 
-def _decisions(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, bool]:
-    paused = fold(records).paused
-    waiting = [call.id for call in paused.calls] if paused else []
-    decided: dict[str, bool] = dict.fromkeys(waiting, True) if args.yes else {}
+def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:
+    """What the options say about the calls that wait; a later one counts more than an earlier one."""
+    waiting = [call.id for call in waiting_calls(fold(records))]
+    answers: dict[str, Answer] = dict.fromkeys(waiting, _YES) if args.yes else {}
     for allow, named in ((True, args.approve or ()), (False, args.deny or ())):
         for call_id in named:
-            if call_id != "all" and call_id not in waiting:
-                raise ConfigError(
-                    f"no call {call_id!r} waits for approval; waiting calls: {', '.join(waiting) or 'none'}"
-                )
-            decided |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
-    return decided
+            answers |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
+    return answers
 
 
 async def fork_run(args: argparse.Namespace, journal: Journal) -> int:

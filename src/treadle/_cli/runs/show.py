@@ -15,6 +15,7 @@ from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
 from treadle._types.events import (
     AnswerDone,
+    Approved,
     Event,
     Record,
     RunFinished,
@@ -58,7 +59,7 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
         return 0
     if args.records:
         began = records[0].time
-        rows = [[str(r.seq), f"{r.time - began:.3f}", str(r.event.__struct_config__.tag), summary(r)] for r in records]
+        rows = [[str(r.seq), f"{r.time - began:.3f}", _label(r.event), summary(r)] for r in records]
         print(table(("SEQ", "SECONDS", "EVENT", "WHAT"), rows, right=(0, 1)))
         return 0
     state = fold(records)
@@ -97,8 +98,9 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
             for step in state.steps
         ]
         print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
-    for call in state.paused.calls if state.paused else ():
-        print(f"\nwaits for approval: {call.id}  {clean(call.name)} {arguments(call.args, 300)}")
+    for call in result.pending:
+        print(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}")
+        print(f"  why: {clean(call.why)}; decide with: treadle runs approve {run_id[:8]} {clean(call.call_id)}")
     if result.answer:
         print(f"\nanswer\n{_indented(result.answer)}")
 
@@ -111,6 +113,10 @@ def _status(state: RunState, result: RunResult) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in clean(text).split("\n"))
+
+
+def _label(event: Event) -> str:
+    return "refused" if isinstance(event, Approved) and not event.allow else str(event.__struct_config__.tag)
 
 
 def summary(record: Record) -> str:

@@ -22,6 +22,7 @@ from msgspec import Struct
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
+from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
@@ -31,6 +32,7 @@ from treadle._plugins.guards.approval import Approval
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Noted, Record
+from treadle._types.messages import ToolCall
 from treadle._types.paths import state_folder
 
 COMPONENT = "launch"
@@ -125,6 +127,7 @@ def build_agent(
 
     `skip` is the number of replies of a scripted model that were used before; `model` is one that is open already.
     """
+    approval = Approval(_say_yes) if yes else approval
     plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
     if launch.plan:
         from treadle._plugins.thinking.planner import Planner
@@ -148,8 +151,10 @@ def build_agent(
             )
         except TypeError as error:
             raise ConfigError(str(error)) from None
-    agent.toolkit = _with_policy(agent.toolkit, launch.ask, yes)
     agent.plugins = (*agent.plugins, *plugins)
+    if launch.ask:
+        _check_names(agent, launch.ask)
+        agent.settings = agent.settings.with_changes({"ask": (*agent.settings.ask, *launch.ask)})
     agent.journal = journal
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
@@ -167,12 +172,16 @@ def _from_file(launch: Launch, model: Model | None) -> Agent:
     return agent
 
 
-def _with_policy(toolkit: Toolkit, ask: Sequence[str], yes: bool) -> Toolkit:
-    if yes:
-        return Toolkit(tool.replace(approval="allow") if tool.approval == "ask" else tool for tool in toolkit)
-    if "all" in ask:
-        return toolkit.approved("ask")
-    return toolkit.approved("ask", ask) if ask else toolkit
+async def _say_yes(call: ToolCall) -> Answer:
+    """Who answers with --yes. The gate asks about the calls of all agents inside this one, too."""
+    return {"allow": True, "by": "--yes"}
+
+
+def _check_names(agent: Agent, ask: Sequence[str]) -> None:
+    """A misspelt name would protect nothing. What a plug-in brings during the run (MCP) cannot be known here."""
+    known = {*agent.toolkit.names, *(tool.name for plugin in agent.plugins for tool in getattr(plugin, "tools", ()))}
+    if not any(getattr(plugin, "brings_tools", False) for plugin in agent.plugins):
+        agent.toolkit.filtered(name for name in ask if name != "all" and name not in known)
 
 
 # ---- in the run's log

@@ -10,8 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-import msgspec
-
+from treadle._safety.data import DataError, decode_json
 from treadle._tools.base import Tool
 from treadle._tools.builtin import builtin
 from treadle._tools.function import tool
@@ -67,8 +66,8 @@ def _parse(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
 def value_of(text: str) -> Any:
     """JSON where it is JSON (`3`, `true`, `[1, 2]`), else the text itself."""
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        return decode_json(text)
+    except DataError:
         return text
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.data import DataError, decode_toml, read_text
 from treadle._types.errors import ConfigError
 
 
@@ -37,17 +38,17 @@ def read_user_config() -> UserConfig:
     """The contents of the file; the defaults when there is none."""
     path = user_config_path()
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         if os.environ.get("TREADLE_CONFIG"):
             raise ConfigError(f"TREADLE_CONFIG is {path}, but there is no such file") from None
         return UserConfig()
     except OSError as error:
         raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
-    import tomllib
-
+    except DataError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error}") from None
     try:
-        return msgspec.convert(tomllib.loads(text), UserConfig)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        return msgspec.convert(decode_toml(text), UserConfig)
+    except (DataError, msgspec.ValidationError) as error:
         fields = ", ".join(UserConfig.__struct_fields__)
         raise ConfigError(f"the config file {path} is invalid: {error}; expected fields: {fields}") from None

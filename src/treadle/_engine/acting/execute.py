@@ -1,6 +1,7 @@
 """The one way a tool runs, whoever asks: the model, an early start, code, a plan, a document, an MCP client.
 
-A call is admitted first: the plug-ins' policy, then a person's approval where the tool asks for one. What cannot
+A call is admitted first: the plug-ins' policy, then provenance (what the run has read from outside), then a person's
+approval where one of them or the tool asks for it: one yes to exactly this call answers both. What cannot
 decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
 started, run, and recorded as done; whatever ends it, its reservation is settled.
 
@@ -19,10 +20,11 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.acting.call_context import CallContext
+from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
-from treadle._tools.base import Tool, ToolOutcome
+from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
 from treadle._types.errors import BudgetExhaustedError
 from treadle._types.events import Approved, ToolDone, ToolStarted
@@ -62,20 +64,34 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
             return verdict
         call = verdict if verdict.id == call.id else msgspec.structs.replace(verdict, id=call.id)
     tool = tool or run.tools.callable_tool(run.state, call.name)
-    if tool is None or tool.approval == "allow":
-        return Admitted(call, tool)
-    if tool.approval == "deny":
+    policy = _policy(run, tool)
+    if policy == "deny":
         return _refused(call, "it is not allowed here")
-    verdict = await _approved(run, call)
+    why = objection(run, tool, call) if tool is not None else ""
+    if why and run.settings.provenance == "deny":
+        return _refused(call, f"{why}, its arguments would have to be in the user's own words")
+    if policy == "allow" and not why:
+        return Admitted(call, tool)
+    verdict = await _approved(run, call, why)
     return verdict if isinstance(verdict, ToolOutcome) else Admitted(verdict, tool)
 
 
-async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
+def _policy(run: Execution, tool: Tool | None) -> Approval:
+    """What the tool says itself, unless this run or one around it asks about it. A name without a tool does nothing."""
+    if tool is None:
+        return "allow"
+    if tool.approval == "allow" and run.asks and not run.asks.isdisjoint((tool.name, "all")):
+        return "ask"
+    return tool.approval
+
+
+async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
-    if decision is None and call.name in run.state.always_allowed:
+    if decision is None and any(call.name in _always_allowed(around, why) for around in run.around()):
         return call
-    if decision is None and run.hooks.on_approval:
+    if decision is None:
+        run.asked[call.id] = why
         await run.flush()
         try:
             decision = await _ask_person(run, call)
@@ -85,19 +101,26 @@ async def _approved(run: Execution, call: ToolCall) -> ToolCall | ToolOutcome:
             logger.exception("asking for the approval of %s failed: the call is refused", call.name)
             return _refused(call, f"asking for approval failed ({type(error).__name__})")
     if decision is None:
-        raise Pause(f"approval of {call.name}", (call,))
+        raise Pause(why or f"approval of {call.name}", (call,))
     if decision.allow:
         return call if decision.args is None else msgspec.structs.replace(call, args=decision.args, raw="")
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
+def _always_allowed(run: Execution, why: str) -> set[str]:
+    """What was allowed for the whole run before anything was read from outside does not hold for what comes of it."""
+    return run.state.provenance.always if why else run.state.always_allowed
+
+
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
-    for hook in run.hooks.on_approval:
-        answer = await hook(run.context, call)
-        if answer is not None:
-            decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
-            await run.emit(decision)
-            return decision
+    """Whoever can ask a person does: first in this run, then in those around it."""
+    for around in run.around():
+        for hook in around.hooks.on_approval:
+            answer = await hook(run.context, call)
+            if answer is not None:
+                decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
+                await run.emit(decision)
+                return decision
     return None
 
 
@@ -163,7 +186,10 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
         toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
         outcome = await run_call(tool, call, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
     if outcome.waiting:
-        raise Pause(f"{call.name} waits for a person", outcome.waiting)
+        raise Pause(f"{call.name} waits for a person", outcome.waiting, outcome.why)
+    source = source_of(tool, call, outcome)
+    if source != outcome.source:
+        outcome = msgspec.structs.replace(outcome, source=source)
     for hook in run.hooks.after_tool:
         try:
             outcome = await hook(run.context, call, outcome)
@@ -175,7 +201,8 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
             raise
         except Exception:
             report_failure(hook)
-    return outcome
+    # A plug-in may write the result anew; what it is made of still comes from there.
+    return outcome if outcome.source or not source else msgspec.structs.replace(outcome, source=source)
 
 
 def start_early(run: Execution, tool: Tool, call: ToolCall) -> tuple[asyncio.Task[ToolOutcome], CallContext]:
@@ -190,7 +217,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
     return (
         tool is not None
         and tool.effect == "pure"
-        and tool.approval == "allow"
+        and _policy(run, tool) == "allow"
         and tool.concurrent
         and not run.hooks.has_policy
         and not run.extras
@@ -201,7 +228,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
 def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome) -> ToolDone:
     return ToolDone(
         call_id, name, iteration, outcome.content, outcome.error, outcome.elapsed, outcome.full, outcome.artifacts,
-        outcome.final, bool(outcome.extras), outcome.usage, outcome.executed,
+        outcome.final, bool(outcome.extras), outcome.usage, outcome.executed, outcome.source,
     )  # fmt: skip
 
 

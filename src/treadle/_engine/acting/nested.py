@@ -35,6 +35,8 @@ class NestedCalls:
         self.usage = NO_USAGE
         self.waiting: tuple[ToolCall, ...] = ()
         """Calls for which a person is waited for."""
+        self.why: dict[str, str] = {}
+        """Why each of them waits."""
 
     async def call(self, name: str, args: dict[str, Any], tool: Tool | None = None) -> ToolOutcome:
         """`tool` is given where the name is not one that is offered to the model."""
@@ -65,6 +67,7 @@ class NestedCalls:
             outcome = await execute_call(self._run, call, tool=tool)
         except Pause as pause:
             self.waiting += pause.calls
+            self.why |= pause.reasons()
             raise
         self.usage += outcome.usage + Usage(tool_calls=int(outcome.executed))
         return outcome

@@ -17,25 +17,27 @@ _FIELDS = ("allow", "args", "always", "by", "note")
 
 
 def decision_of(call_id: str, answer: Answer) -> Approved:
-    """The decision an answer amounts to. Only a plain `True` allows: anything else refuses."""
+    """The decision an answer amounts to. Only a plain `True` allows: anything else refuses, and so do changed arguments
+    that are none, since whoever wrote them did not allow the model's."""
     if not isinstance(answer, Mapping):
         return Approved(call_id, answer is True)
     args: Any = answer.get("args")
-    return Approved(
-        call_id,
-        answer.get("allow") is True,
-        str(answer.get("by") or ""),
-        str(answer.get("note") or ""),
-        cast("dict[str, Any]", args) if isinstance(args, dict) else None,
-        answer.get("always") is True,
-    )
+    by, note = str(answer.get("by") or ""), str(answer.get("note") or "")
+    if args is not None and not isinstance(args, dict):
+        return Approved(call_id, False, by, note or "the changed arguments are not a mapping of names to values")
+    named = cast("dict[str, Any] | None", args)
+    return Approved(call_id, answer.get("allow") is True, by, note, named, answer.get("always") is True)
 
 
 def decisions_about(waiting: Sequence[ToolCall], approve: bool | Mapping[str, Answer]) -> list[Approved]:
     """What `approve=` says about the calls that wait: one answer for all (`True`, `False`, or under the key "all"), or
     one by call id. An id nobody waits for is an error that names those that wait."""
-    answers: Mapping[str, Answer] = {"all": approve} if isinstance(approve, bool) else approve
     by_id = {call.id: call for call in waiting}
+    answers: Mapping[str, Answer] = dict.fromkeys(by_id, approve) if isinstance(approve, bool) else approve
+    if "all" in by_id and "all" in answers and not isinstance(approve, bool):
+        raise ConfigError(
+            "approve: a call has the id 'all', so it is not clear what is meant; use approve=True or False"
+        )
     chosen: dict[str, Answer] = {}
     for call_id, answer in answers.items():
         _check(call_id, answer)
@@ -59,5 +61,7 @@ def _check(call_id: str, answer: object) -> None:
     fields: Mapping[str, Any] = cast("Mapping[str, Any]", answer) if isinstance(answer, Mapping) else {}
     if not isinstance(fields.get("allow"), bool):
         raise ConfigError(f"approve[{call_id!r}] must be True, False or a mapping with 'allow', not {kind}")
+    if not isinstance(fields.get("args"), dict | None):
+        raise ConfigError(f"approve[{call_id!r}]['args'] must be a mapping of argument names to values")
     if unknown := set(fields) - set(_FIELDS):
         raise ConfigError(f"approve[{call_id!r}] has {sorted(unknown)[0]!r}; expected one of: {', '.join(_FIELDS)}")

@@ -7,9 +7,10 @@ what drives runs (flows, documents) see it. Inside the engine, `run` is an `Exec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from treadle._dialects.base import Dialect, Prompts
@@ -23,6 +24,7 @@ from treadle._engine.core.log import Log
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.render import Renderer
+from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.errors import BudgetExhaustedError
@@ -30,6 +32,7 @@ from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Recor
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 
+_STRICTNESS = ("off", "ask", "deny")
 MAX_EXTRA_ITERATIONS = 10
 """How many iterations interrupts may add to a run that was about to answer or at its limit."""
 
@@ -79,7 +82,7 @@ class Execution:
     ) -> None:
         self.blueprint, self.origin, self.id = blueprint, origin, origin.run_id
         self.parent = parent
-        self.settings = blueprint.settings
+        self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
         self.log = Log(self.id, parent=parent_id, journal=journal, redact=blueprint.redact, records=records)
         self.state = self.log.state
@@ -90,6 +93,10 @@ class Execution:
             self.settings.budget, parent=parent.budget if parent is not None else None, spent=self.state.usage
         )
         self.hooks = Hooks(blueprint.plugins)
+        self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())
+        """Tools that need approval whatever they say themselves, in this run and in those inside it."""
+        self.asked: dict[str, str] = {}
+        """Why a person is asked about a call, by its id, where its tool does not always ask."""
         self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins)
         self.limits = self.settings.limits
         self.prompts = Prompts(dict(blueprint.prompts))
@@ -124,6 +131,13 @@ class Execution:
     @property
     def depth(self) -> int:
         return 0 if self.parent is None else self.parent.depth + 1
+
+    def around(self) -> Iterator[Execution]:
+        """This run and those it is inside of."""
+        now: Execution | None = self
+        while now is not None:
+            yield now
+            now = now.parent
 
     # ---- the model in use
 
@@ -202,3 +216,11 @@ class Execution:
         """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
         schemas = tuple(tool.schema for name in names if (tool := self.tools.get(name)) is not None)
         await self.emit(ToolsChanged(schemas, reason))
+
+
+def _as_careful_as(parent: Execution | None, settings: Settings) -> Settings:
+    """A run inside another obeys the stricter policy of the two; its own log says so."""
+    outer = parent.settings.provenance if parent is not None else "off"
+    if _STRICTNESS.index(outer) <= _STRICTNESS.index(settings.provenance):
+        return settings
+    return msgspec.structs.replace(settings, provenance=outer)

@@ -7,7 +7,7 @@ A plug-in that fails is logged and ignored, except before a tool call: there, a 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -25,17 +25,24 @@ IS_DEFAULT = "__treadle_default_hooks__"
 
 
 class Pause(Exception):
-    """The run stops here, durably, until a person has answered. `calls` are what the person is asked about."""
+    """The run stops here, durably, until a person has answered. `calls` are what the person is asked about, `why` is
+    the reason of each by its id, where that is another than the pause's own."""
 
-    def __init__(self, reason: str, calls: Sequence[ToolCall] = ()) -> None:
+    def __init__(self, reason: str, calls: Sequence[ToolCall] = (), why: Mapping[str, str] | None = None) -> None:
         super().__init__(reason)
         self.calls = tuple(calls)
+        self.why = dict(why or {})
+
+    def reasons(self) -> dict[str, str]:
+        """Why each call waits."""
+        return {call.id: self.why.get(call.id, str(self)) for call in self.calls}
 
 
 def raise_together(pauses: Sequence[Pause]) -> None:
     """Several calls wait: one pause that names them all. Nothing is raised when there is none."""
     if pauses:
-        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls])
+        why = {call_id: reason for pause in pauses for call_id, reason in pause.reasons().items()}
+        raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls], why)
 
 
 PASSED_ON = (Pause, LimitError, JournalError)
@@ -102,6 +109,11 @@ def plugin_name(hook: Any) -> str:
     """Whose hook this is."""
     plugin = getattr(hook, "__self__", None)
     return getattr(plugin, "name", "") or type(plugin).__name__
+
+
+def overrides(plugin: object, hook: str) -> bool:
+    """Whether a plug-in has a hook of its own by this name."""
+    return hook in _overridden(type(plugin))
 
 
 def concerns_loop(hook: Any) -> bool:

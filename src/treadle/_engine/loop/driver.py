@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from treadle._engine.acting.execute import close_calls
+from treadle._engine.acting.provenance import sources_before
 from treadle._engine.answering.ends import end, fail, out_of_budget
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
@@ -21,7 +22,7 @@ from treadle._engine.core.hooks import Pause, concerns_loop, run_hooks
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
-from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted
+from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
 logger = logging.getLogger("treadle")
 
@@ -81,6 +82,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
     try:
         await _live(run, flow)
     finally:
+        await _taint_parent(run)
         run.early.discard()
         run.release_caches()
         if alarm is not None:
@@ -96,6 +98,14 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
     result = result_now(run)
     metadata = flow.metadata(run)
     return msgspec.structs.replace(result, metadata={**result.metadata, **metadata}) if metadata else result
+
+
+async def _taint_parent(run: Execution) -> None:
+    """Whatever way a run inside another ends: what it has read, the one around it has read."""
+    if (parent := run.parent) is not None and parent.state.started is not None:
+        sources = run.state.provenance.sources
+        if any(source not in parent.state.provenance.sources for source in sources):
+            await parent.emit(Tainted(tuple(sources), run.id))
 
 
 def result_now(run: Execution) -> RunResult:
@@ -139,7 +149,9 @@ async def _work(run: Execution, flow: Flow) -> None:
         await _call_start_hooks(run, whole=isinstance(flow, Loop))
         await flow.work(run)
     except Pause as pause:
-        await run.emit(Paused(str(pause), pause.calls))
+        reason = str(pause)
+        why = {call_id: text for call_id, text in pause.reasons().items() if text != reason}
+        await run.emit(Paused(reason, pause.calls, why))
 
 
 async def _start(run: Execution) -> None:
@@ -151,7 +163,7 @@ async def _start(run: Execution) -> None:
             RunStarted(
                 origin.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system,
                 tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
-                origin.conversation, origin.user, run.depth, run.model.profile,
+                origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
             )
         )  # fmt: skip
     elif state.finished is None:

@@ -23,6 +23,7 @@ from treadle._types.messages import (
 _PROMPT_HELP = (
     'give text, or content parts such as [TextPart("..."), ImagePart(url="...")] or [{"type": "text", "text": "..."}]'
 )
+_HISTORY_KINDS = {"question": "history", "history": "history", "interrupt": "history", "summary": "summary"}
 
 
 def to_content(value: Any) -> Content:
@@ -69,9 +70,10 @@ def to_messages(history: str | Iterable[Any]) -> list[Message]:
 
 
 def as_history(messages: Iterable[Message]) -> list[Message]:
-    """What was said before a run, as that run sees it: nothing in it is pinned or its own question any more."""
+    """What was said before a run, as that run sees it: nothing in it is pinned or its own question any more. What the
+    engine itself put there is a summary or a note, never taken for the user's words."""
     return [
-        msgspec.structs.replace(message, kind="summary" if message.kind == "summary" else "history", pinned=False)
+        msgspec.structs.replace(message, kind=_HISTORY_KINDS.get(message.kind, "note"), pinned=False)
         if isinstance(message, UserMessage)
         else message
         for message in messages
@@ -107,7 +109,7 @@ def _call(data: Any) -> ToolCall:
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             arguments = {}
     args = cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {}
     return ToolCall(str(data.get("id", "")), str(function.get("name", "")), args)

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.data import decode_json, read_text
 from treadle._types.errors import ConfigError
 from treadle._types.events import DagPlanned, PlannedStep
 
@@ -88,8 +89,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         try:
-            return cls.parse(msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any]))
-        except (OSError, msgspec.MsgspecError, ValueError, KeyError) as error:
+            return cls.parse(decode_json(read_text(Path(path)), dict[str, Any]))
+        except (OSError, ValueError, KeyError) as error:
             raise ConfigError(f"{path} is not a plan: {error}") from error
 
     def save(self, path: str | Path) -> None:

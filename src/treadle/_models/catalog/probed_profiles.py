@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.data import DataError, decode_json, read_text
 from treadle._types.paths import state_folder
 from treadle._types.profile import ABILITIES, Profile
 
@@ -52,15 +53,10 @@ def save_probed_profile(profile: ProbedProfile) -> Path:
 def load_probed_profile(provider: str, model: str, address: str) -> ProbedProfile | None:
     """The result of an earlier probe. A file that cannot be read is ignored with a warning: a run does not need it."""
     try:
-        probed = msgspec.json.decode(profile_path(provider, model, address).read_bytes(), type=ProbedProfile)
+        probed = decode_json(read_text(profile_path(provider, model, address)), ProbedProfile)
     except FileNotFoundError:
         return None
-    except (
-        OSError,
-        RuntimeError,
-        msgspec.MsgspecError,
-        UnicodeError,
-    ) as error:  # RuntimeError: a user without a home folder
+    except (OSError, RuntimeError, DataError) as error:  # RuntimeError: a user without a home folder
         log.warning(
             "the stored profile of %s:%s cannot be used (%s); run treadle doctor to write a new one",
             provider,

@@ -15,8 +15,7 @@ from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted
 from treadle._types.messages import AssistantMessage, Content, SystemMessage, TextPart, UserMessage, text_of
-from treadle._types.state import groups
-from treadle._types.state_values import Entry
+from treadle._types.state_values import Entry, groups
 
 SUMMARY = "Summary of what came before:\n"
 _MIN_MESSAGE_TOKENS = 100

@@ -6,8 +6,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._types.events import ContextCompacted
 from treadle._types.messages import UserMessage
-from treadle._types.state import groups
-from treadle._types.state_values import Entry
+from treadle._types.state_values import Entry, groups
 
 
 class HistoryTrim(Plugin):

@@ -66,8 +66,17 @@ class NewMessage(_In, frozen=True):
 
 
 class Decision(_In, frozen=True):
-    call_id: Name
-    allow: bool
+    """About one call (`call_id` and `allow`), or with `all` about every call that waits."""
+
+    call_id: Annotated[str, Meta(max_length=200)] = ""
+    allow: bool | None = None
+    """Only `true` allows the call."""
+    all: bool | None = None
+    """Instead of `call_id` and `allow`: allow (`true`) or refuse (`false`) every call that waits."""
+    args: dict[str, Any] | None = None
+    """Arguments that take the place of the model's. They are validated like those; the log has both."""
+    always: bool = False
+    """Allow every later call of this tool in this run, too."""
     note: Annotated[str, Meta(max_length=2000)] = ""
     """Shown to the model when the call is refused."""
 
@@ -152,9 +161,15 @@ class ArtifactBody(Struct, frozen=True):
 
 
 class WaitingCall(Struct, frozen=True):
+    """A call that waits for a person's decision."""
+
     call_id: str
     tool_name: str
     tool_args: dict[str, Any]
+    why: str
+    """Why it is not simply made."""
+    how: str
+    """How to decide: the request to send."""
 
 
 class RunLine(Struct, frozen=True):

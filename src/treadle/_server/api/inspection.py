@@ -50,7 +50,7 @@ async def run_artifact(call: Call) -> Response:
         raise conflict("the artifact is marked as base64 but is not valid base64") from None
     mime = artifact.mime if artifact.mime.isascii() and artifact.mime.isprintable() else "application/octet-stream"
     inline = mime.startswith(_SHOWN_INLINE) and not query.download
-    filename = quote(artifact.name.rsplit("/")[-1][:200], safe="")
+    filename = quote(artifact.name.rsplit("/")[-1], safe="")
     headers = {
         "content-security-policy": ARTIFACT_CSP,
         "content-disposition": f"{'inline' if inline else 'attachment'}; filename*=utf-8''{filename}",

@@ -9,6 +9,7 @@ from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.authenticator import COOKIE
 from treadle._server.errors import ApiError, too_many
+from treadle._tools.base import Tool
 from treadle._version import __version__
 
 _WEEK = 7 * 86400
@@ -19,10 +20,14 @@ async def list_agents(call: Call) -> Response:
 
 
 def _agent_body(name: str, agent: Agent) -> b.AgentBody:
-    tools = [b.ToolBody(tool.name, tool.description, tool.approval, dict(tool.parameters)) for tool in agent.toolkit]
+    tools = [b.ToolBody(t.name, t.description, _approval(agent, t), dict(t.parameters)) for t in agent.toolkit]
     return b.AgentBody(
         name, agent.description, agent.model.name, type(agent).__name__, agent.settings.max_iterations, tools
     )
+
+
+def _approval(agent: Agent, tool: Tool) -> str:
+    return "ask" if tool.approval == "allow" and agent.settings.asks_about(tool.name) else tool.approval
 
 
 async def health(call: Call) -> Response:

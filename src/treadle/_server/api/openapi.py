@@ -26,6 +26,7 @@ _MEANING = {
     404: "It does not exist, or belongs to another user.",
     408: "The body did not arrive in time.",
     409: "Not possible in the current state; the message says why.",
+    422: "What the request says cannot be done as it says it.",
     413: "The body is too large.",
     415: "The body must be JSON.",
     429: "Too many requests, runs or streams; see Retry-After.",

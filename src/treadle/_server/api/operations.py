@@ -13,6 +13,7 @@ from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from treadle._safety.data import DataError, InvalidDataError, decode_json
 from treadle._server.authenticator import Authenticator, Principal
 from treadle._server.errors import ApiError, bad_request, error_response, from_engine, too_many
 from treadle._server.limits import ConcurrencyLimit, RateLimit
@@ -142,11 +143,11 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
     except TimeoutError:
         raise ApiError(408, "timeout", f"the body did not arrive within {settings.body_timeout:g} seconds") from None
     try:
-        return msgspec.json.decode(data, type=shape)
-    except msgspec.ValidationError as error:
+        return decode_json(data, shape)
+    except InvalidDataError as error:
         raise bad_request(f"invalid body: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_request(f"the body is not JSON in UTF-8: {error}") from None
+    except DataError as error:
+        raise bad_request(f"the body cannot be read as JSON in UTF-8: {error}") from None
 
 
 async def _read(request: Request, limit: int) -> bytes:

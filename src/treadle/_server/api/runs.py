@@ -7,14 +7,16 @@ from typing import Any, Literal
 import msgspec
 from starlette.responses import Response
 
+from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
 from treadle._server.api.conversations import conversation_so_far
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.api.views import run_body, waiting_calls
-from treadle._server.errors import ApiError, bad_request, conflict
+from treadle._server.api.views import run_body
+from treadle._server.errors import ApiError, bad_request, conflict, unprocessable
 from treadle._server.live.follower import Follower, follow
 from treadle._server.live.projection import START, Position, Projection, read_position
 from treadle._server.live.sse import EventStream
+from treadle._types.errors import ConfigError
 from treadle._types.events import Record
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content, ImagePart, TextPart
@@ -158,14 +160,41 @@ async def decide(call: Call) -> Response:
     run_id = call.path("run_id")
     records = await _unfinished(call, run_id)
     decision: b.Decision = call.body
-    waiting = [waiting.call_id for waiting in waiting_calls(fold(records))]
-    if decision.call_id not in waiting:
-        raise conflict(
-            f"the call {decision.call_id[:80]!r} does not wait for a decision; "
-            f"calls that do: {', '.join(waiting) or 'none'}"
+    if parent := records[0].parent:
+        raise conflict(f"this run is inside another, which waits for the same: decide at /api/runs/{parent}/approvals")
+    waiting = [waiting.id for waiting in waiting_calls(fold(records))]
+    allow = _allows(decision)
+    chosen = waiting if decision.all is not None else [decision.call_id]
+    if not waiting or chosen[0] not in waiting:
+        which = (
+            "no call of this run waits" if decision.all is not None else f"the call {chosen[0][:80]!r} does not wait"
         )
-    await call.hub.approve(run_id, decision.call_id, decision.allow, call.principal.user, decision.note)
+        raise conflict(f"{which} for a decision; calls that do: {', '.join(waiting) or 'none'}")
+    given: dict[str, Any] = {"allow": allow, "always": decision.always, "note": decision.note, "args": decision.args}
+    try:
+        await call.hub.approve(run_id, {call_id: {**given, "by": call.principal.user} for call_id in chosen})
+    except InvalidArgumentsError as error:
+        raise unprocessable(str(error)) from None
+    except ConfigError as error:  # another decision came first
+        raise conflict(str(error)) from None
     return answer(b.Done(True), 202)
+
+
+def _allows(decision: b.Decision) -> bool:
+    """Whether a decision allows what it is about; what cannot be meant is refused."""
+    if decision.all is not None:
+        if decision.call_id or decision.args is not None or decision.allow not in (None, decision.all):
+            raise unprocessable("`all` decides about every call that waits: leave out `call_id`, `allow` and `args`")
+        allow = decision.all
+    elif not decision.call_id or decision.allow is None:
+        raise unprocessable(
+            'say which call and what: {"call_id": ..., "allow": true}; or {"all": true} for all of them'
+        )
+    else:
+        allow = decision.allow
+    if not allow and (decision.always or decision.args is not None):
+        raise unprocessable("a call that is refused has neither `args` nor `always`")
+    return allow
 
 
 async def _unfinished(call: Call, run_id: str) -> list[Record]:
@@ -275,8 +304,8 @@ OPERATIONS = (
         handler=decide,
         tag="runs",
         body=b.Decision,
-        errors=_CHANGES,
-        summary="Allow or refuse a call that waits for approval; the run is resumed.",
+        errors=(*_CHANGES, 422),
+        summary="Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed.",
         answers={202: b.Done},
     ),
     Operation(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.result import pending_calls
 from treadle._flows.replay import renderings
 from treadle._journal.base import RunInfo
 from treadle._server.api.bodies import (
@@ -66,7 +67,7 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         counters=counters,
         breaks=[why for _, why in state.breaks],
         artifacts=artifacts_of(records),
-        waiting=waiting_calls(state),
+        waiting=waiting_bodies(run_id, state),
         children=lines(children),
     )
 
@@ -91,9 +92,18 @@ def info_of(run_id: str, records: Sequence[Record]) -> RunInfo:
     )
 
 
-def waiting_calls(state: RunState) -> list[WaitingCall]:
-    calls = state.paused.calls if state.paused else ()
-    return [WaitingCall(call.id, call.name, call.args) for call in calls if call.id not in state.approvals]
+def waiting_bodies(run_id: str, state: RunState) -> list[WaitingCall]:
+    path = f"POST /api/runs/{run_id}/approvals"
+    return [
+        WaitingCall(
+            call.call_id,
+            call.tool,
+            call.args,
+            call.why,
+            f"{path} {msgspec.json.encode({'call_id': call.call_id, 'allow': True}).decode()}",
+        )
+        for call in pending_calls(state)
+    ]
 
 
 def artifacts_of(records: Sequence[Record]) -> list[ArtifactBody]:

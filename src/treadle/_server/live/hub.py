@@ -13,9 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.core.decisions import Answer
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record
+from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
 from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
@@ -182,10 +184,11 @@ class Hub:
         await self.journal.put(item)
         return item.id
 
-    async def approve(self, run_id: str, call_id: str, allow: bool, by: str, note: str) -> None:
-        payload: dict[str, object] = {"call_id": call_id, "allow": allow, "by": by, "note": note}
-        await self.journal.put(InboxItem(fresh_id(), run_id, "approve", payload))
+    async def approve(self, run_id: str, approve: bool | Mapping[str, Answer]) -> None:
+        """Decide about calls that wait, as `Agent.resume(approve=...)` does, and have the run go on."""
         await self._served(run_id)
+        decisions = await decided(self.journal, run_id, fold(await self.records(run_id)), approve)
+        await leave_decisions(self.journal, run_id, decisions)
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
         self._background.add(task)
         task.add_done_callback(self._background.discard)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.result import pending_calls
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION, RunState
@@ -232,8 +233,10 @@ class Projection:
         yield "phase", {"phase": "checklist", "steps": steps, "iteration": event.iteration}
 
     def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
-        undecided = [call for call in event.calls if call.id not in self.state.approvals]
-        calls = [{"call_id": call.id, "tool_name": call.name, "tool_args": call.args} for call in undecided]
+        calls = [
+            {"call_id": call.call_id, "tool_name": call.tool, "tool_args": call.args, "why": call.why}
+            for call in pending_calls(self.state)
+        ]
         yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls}
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> Pairs:
@@ -242,7 +245,15 @@ class Projection:
     def on_approved(self, event: ev.Approved, record: ev.Record) -> Pairs:
         yield (
             "phase",
-            {"phase": "approved", "call_id": event.call_id, "allow": event.allow, "by": event.by, "note": event.note},
+            {
+                "phase": "approved" if event.allow else "refused",
+                "call_id": event.call_id,
+                "allow": event.allow,
+                "by": event.by,
+                "note": event.note,
+                "always": event.always,
+                **({"tool_args": event.args} if event.args is not None else {}),
+            },
         )
 
     def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> Pairs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
@@ -41,6 +42,7 @@ def code_exec(
     if sandbox not in _DESCRIPTIONS:
         raise ConfigError(f"code_exec: unknown sandbox {sandbox!r}; expected one of: {', '.join(_DESCRIPTIONS)}")
     limits = SandboxLimits(seconds=seconds, memory=memory)
+    folder = os.path.abspath(folder) if folder else ""  # where it is now, wherever the process is when it is called
 
     async def execute(code: str, language: str = names[0]) -> ToolResponse:
         if language == "python" and sandbox == "monty":
@@ -69,6 +71,7 @@ def code_exec(
         execute=execute,
         timeout=seconds + 20,
         effect="pure" if not write and not folder else "unsafe",
+        untrusted=f"files in {folder}" if folder else False,
     )
 
 

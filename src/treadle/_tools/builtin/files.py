@@ -115,6 +115,7 @@ def files(
             access.list,
             timeout,
             "pure",
+            untrusted="the work folder",
         ),
         Tool(
             "read_file",
@@ -123,6 +124,7 @@ def files(
             access.read,
             timeout,
             "pure",
+            untrusted="{path}",
         ),
         Tool(
             "search_files",
@@ -131,6 +133,7 @@ def files(
             access.search,
             timeout,
             "pure",
+            untrusted="the work folder",
         ),
     ]
     if write:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from treadle._models.base import Model, complete
-from treadle._tools.base import Approval, Effect, Tool, ToolContext, ToolResponse
+from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
 from treadle._tools.mcp.content import to_response
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
 from treadle._tools.mcp.transport import Elicitation, Endpoint, Sampling, Transport, open_client
@@ -119,9 +119,11 @@ class McpConnection:
     def as_tool(self, remote: RemoteTool, name: str, approval: Approval = "allow") -> Tool | None:
         """A tool named `name` that calls the remote one; None when the remote schema is invalid."""
         hints = remote.annotations
-        effect: Effect = "unsafe"
+        effect: Effect = UNMARKED
         if hints is not None and (hints.read_only_hint or hints.idempotent_hint):
             effect = "pure" if hints.read_only_hint else "idempotent"
+        elif hints is not None and hints.destructive_hint:
+            effect = "unsafe"
         try:
             check_schema(remote.input_schema, name)
         except SchemaError as error:
@@ -150,6 +152,7 @@ class McpConnection:
             approval=approval,
             takes_extras=frozenset(),
             context_param=_CONTEXT_PARAM,
+            untrusted=f"the MCP server {self.name}",
         )
 
     async def call(

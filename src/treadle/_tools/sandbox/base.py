@@ -13,6 +13,9 @@ class SandboxLimits(Struct, frozen=True):
     seconds: float = 10.0
     """Run time of the code itself; waiting for tools does not count."""
     memory: int = 256 * 1024 * 1024
+    """Of the code with all processes it starts."""
+    scratch: int = 64 * 1024 * 1024
+    """How much it may write into each of its temporary folders, which lie in memory; with full CPython only."""
     output_chars: int = 50_000
     code_chars: int = 100_000
     processes: int = 32

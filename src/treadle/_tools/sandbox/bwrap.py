@@ -1,7 +1,8 @@
 """The sandbox for full CPython and for JavaScript: a process in bubblewrap's namespaces (Linux).
 
-No network, a read-only system, a work folder as the only place to write, an unprivileged user, and limits on time,
-memory, processes, files and output. On a machine that cannot provide all of this, code is refused, not run.
+No network, a read-only system, an empty environment, a work folder and temporary folders of a limited size as the only
+places to write, an unprivileged user, and limits on time, memory, processes and output that hold for all processes of
+the code together. On a machine that cannot provide all of this, code is refused, not run.
 """
 
 from __future__ import annotations
@@ -11,71 +12,59 @@ import os
 import re
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import Literal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 import msgspec
 
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
+from treadle._tools.sandbox.command import Language, sandbox_command
+from treadle._tools.sandbox.interpreters import Interpreter, node_interpreter, python_interpreter
+from treadle._tools.sandbox.seccomp import system_call_filter
+from treadle._tools.sandbox.tree import measure
 from treadle._types.errors import ToolError
 
-Language = Literal["python", "javascript"]
+__all__ = ["BwrapSandbox", "Language", "isolation_problem"]
 
-_USER = 64_321
-"""A user id that nobody has. When we are root the code must not be: root has no limit on processes."""
-_NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-_CAPABILITIES_TO_DROP_ROOT = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
-_DROP_ROOT = (
-    "setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"
-)  # fmt: skip
-_SYSTEM_FOLDERS = (
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc/alternatives", "/etc/ld.so.cache"
-)  # fmt: skip
-_FILE_NAMES = {"python": "code.py", "javascript": "code.js"}
-_RUN_CODE = """
-import ast, sys
-source = open('/work/code.py').read()
-tree = ast.parse(source, 'code')
-last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-space = {'__name__': '__main__'}
-exec(compile(tree, 'code', 'exec'), space)
-if last is not None:
-    value = eval(compile(ast.Expression(last.value), 'code', 'eval'), space)
-    if value is not None:
-        print(value if isinstance(value, str) else repr(value))
-"""
-"""Runs inside the sandbox; the value of the last expression is printed as at a Python prompt."""
+_MEASURE_SECONDS = 0.05
 _PROBE = """
-import json, os, socket
+import ctypes, json, os, socket
+from contextlib import suppress
 def fails(action):
     try:
         action()
     except OSError:
         return True
     return False
+def user_namespace():
+    if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
+        raise OSError
+def environment_of_first():
+    with suppress(OSError):
+        return open('/proc/1/environ').read()
+    return ''
 print(json.dumps({
     'network': fails(lambda: socket.create_connection(('1.1.1.1', 53), 0.2))
         and [name for _, name in socket.if_nameindex()] in ([], ['lo']),
-    'system folders': fails(lambda: open('/usr/probe', 'w')),
+    'system folders': all(fails(lambda: open(path, 'w')) for path in ('/usr/probe', '/probe', '/dev/probe')),
     'root user': os.getuid() != 0,
     'work folder': not fails(lambda: open('/work/probe', 'w')),
     'other processes': len([name for name in os.listdir('/proc') if name.isdigit()]) < 8,
+    'environment': not environment_of_first(),
+    'user namespaces': fails(user_namespace),
 }))
 """
 _isolation_problem: str | None = None
 
 
 class BwrapSandbox:
-    """Runs each piece of code in a new process. /work is the given `folder`, or a temporary one."""
+    """Runs each piece of code in a new process. /work is the given `folder`, or a temporary one in memory."""
 
     def __init__(
         self, limits: SandboxLimits | None = None, *, folder: str = "", python: str = "", node: str = ""
     ) -> None:
         self.limits = limits or SandboxLimits()
-        self._folder = folder
+        self._folder = os.path.abspath(folder) if folder else ""
         self._programs = {"python": python or sys.executable, "javascript": node or shutil.which("node") or ""}
 
     async def run(self, code: str, language: Language = "python") -> CodeResult:
@@ -89,78 +78,93 @@ class BwrapSandbox:
         return await self._run(code, language)
 
     async def _run(self, code: str, language: Language) -> CodeResult:
-        with tempfile.TemporaryDirectory(prefix="treadle-code-", ignore_cleanup_errors=True) as temporary:
-            work = Path(self._folder or temporary)
-            (work / _FILE_NAMES[language]).write_text(code, "utf-8")
-            if _is_root() and not self._folder:
-                os.chown(work, _USER, _USER)
-            return await self._process(self._command(work, language))
+        # In a thread: an interpreter is started once to say where its files are.
+        interpreter = await asyncio.to_thread(self._interpreter, language)
+        compiled = system_call_filter()
+        with _memory_file(code.encode("utf-8", "replace")) as program, _memory_file(compiled) as filter_fd:
+            command = sandbox_command(language, interpreter, self.limits, self._folder, filter_fd if compiled else None)
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=program,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=[filter_fd],
+                env={},  # bubblewrap's own process, which the code can look at, has none of ours
+                cwd="/",
+            )
+        return await self._supervise(process)
 
-    def _command(self, work: Path, language: Language) -> list[str]:
-        program = Path(self._programs[language])
-        if str(program) != sys.executable:
-            program = program.resolve()
-        limits = self.limits
-        resource_limits = {
-            "cpu": max(1, round(limits.seconds)),
-            "nproc": limits.processes,
-            "fsize": limits.memory,
-            "nofile": 64,
-            "core": 0,
-        }
-        if language == "python":
-            resource_limits["as"] = limits.memory
-            command = [str(program), "-I", "-c", _RUN_CODE]
-        else:  # node reserves gigabytes of address space, so it is limited by its own option
-            command = [str(program), f"--max-old-space-size={limits.memory // 2**20}", "/work/code.js"]
-        root = _is_root()
-        return [
-            "bwrap", *_NAMESPACES, *(() if root else ("--unshare-user",)), "--die-with-parent", "--new-session",
-            "--cap-drop", "ALL", *(_CAPABILITIES_TO_DROP_ROOT if root else ()),
-            "--clearenv", "--size", str(limits.memory), "--tmpfs", "/tmp",
-            "--perms", "0755", "--dir", "/etc", *_read_only_folders(program),
-            "--proc", "/proc", "--dev", "/dev", "--bind", str(work), "/work", "--chdir", "/",
-            "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/work", "--setenv", "LANG", "C.UTF-8",
-            *(_DROP_ROOT if root else ()),
-            "prlimit", *(f"--{name}={value}" for name, value in resource_limits.items()),
-            "env", "-C", "/work", *command,
-        ]  # fmt: skip
+    def _interpreter(self, language: Language) -> Interpreter:
+        if self._folder and not os.path.isdir(self._folder):
+            raise ToolError(f"the code was not run: there is no folder {self._folder}")
+        find = python_interpreter if language == "python" else node_interpreter
+        return find(self._programs[language])
 
-    async def _process(self, command: list[str]) -> CodeResult:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd="/",
-        )
+    async def _supervise(self, process: asyncio.subprocess.Process) -> CodeResult:
         assert process.stdout is not None
         assert process.stderr is not None
         stopped = ""
 
-        def stop_printing() -> None:
+        def stop(reason: str) -> None:
             nonlocal stopped
-            stopped = f"the code was stopped: it printed more than {self.limits.output_chars} characters"
+            stopped = stopped or f"the code was stopped: {reason}"
             _kill(process)
 
         limit = self.limits.output_chars
+        too_much = f"it printed more than {limit} characters"
         reading = asyncio.gather(
-            _read(process.stdout, limit, stop_printing), _read(process.stderr, limit, stop_printing)
+            _read(process.stdout, limit, lambda: stop(too_much)), _read(process.stderr, limit, lambda: stop(too_much))
         )
+        measuring = asyncio.create_task(self._measure(process.pid, stop))
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await asyncio.shield(reading)
                 await process.wait()
         except TimeoutError:
-            stopped = f"the code was stopped: it took longer than {self.limits.seconds:g} s"
+            stop(f"it took longer than {self.limits.seconds:g} s")
         finally:
+            measuring.cancel()
             _kill(process)  # ends its child processes too: they share a process namespace
             out, err = await reading
             await process.wait()
+        if not stopped and process.returncode and err.startswith("bwrap: "):
+            raise ToolError(f"the code was not run: {err.strip()[:500]}")
         if stopped or process.returncode:
             error = stopped or _user_traceback(err) or f"the code ended with status {process.returncode}"
             return CodeResult(out, error=error)
         return CodeResult(out + err)
+
+    async def _measure(self, pid: int, stop: Callable[[str], None]) -> None:
+        """Stop the code when all its processes together use too much: the kernel's limits hold for each alone."""
+        limits = self.limits
+        while True:
+            use = measure(pid, limits.memory)
+            if use.memory > limits.memory:
+                return stop(f"it used more than {limits.memory // 2**20} MB of memory")
+            if use.processes > limits.processes + _OWN_PROCESSES:
+                return stop(f"it started more than {limits.processes} processes")
+            await asyncio.sleep(_MEASURE_SECONDS)
+
+
+_OWN_PROCESSES = 5
+"""bubblewrap's own in both layers, at most."""
+
+
+@contextmanager
+def _memory_file(content: bytes) -> Generator[int]:
+    """A descriptor of a file that has no name, can be read and never changed."""
+    import fcntl  # not on every system that this module is imported on
+
+    descriptor = os.memfd_create("treadle", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 async def isolation_problem() -> str:
@@ -182,35 +186,14 @@ async def _test_isolation() -> str:
         result = await sandbox._run(_PROBE, "python")  # pyright: ignore[reportPrivateUsage]
     except OSError as error:
         return f"bubblewrap cannot be started: {error.strerror}"
+    except ToolError as error:
+        return str(error).removeprefix("the code was not run: ")
     try:
         isolated = msgspec.json.decode(result.stdout, type=dict[str, bool])
     except (msgspec.DecodeError, msgspec.ValidationError):
         return f"bubblewrap failed: {result.error.strip().rpartition(chr(10))[2][:200] or 'no output'}"
     missing = [name for name, kept in isolated.items() if not kept]
     return f"bubblewrap does not isolate the {' and the '.join(missing)}" if missing else ""
-
-
-def _is_root() -> bool:
-    return hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-def _read_only_folders(program: Path) -> list[str]:
-    """bwrap's options that show the system and the interpreter to the code."""
-    options = [part for path in _SYSTEM_FOLDERS if os.path.exists(path) for part in ("--ro-bind", path, path)]
-    for folder in _interpreter_folders(program):
-        for parent in reversed(folder.parents):
-            if parent.name:  # bwrap itself would create it readable by its owner only
-                options += ["--perms", "0755", "--dir", str(parent)]
-        options += ["--ro-bind", str(folder), str(folder)]
-    return options
-
-
-def _interpreter_folders(program: Path) -> list[Path]:
-    """The folders outside /usr with the interpreter's files; for our own also those of its virtual environment."""
-    folders = {program.parent.parent}
-    if str(program) == sys.executable:
-        folders = {Path(sys.prefix), Path(sys.base_prefix)}
-    return sorted(folder for folder in folders if folder.parts[:2] not in (("/",), ("/", "usr")))
 
 
 async def _read(stream: asyncio.StreamReader, limit: int, on_limit: Callable[[], None]) -> str:

@@ -182,20 +182,46 @@ def test_redirects_are_followed_to_an_end():
     asyncio.run(main())
 
 
-def test_keys_do_not_travel_to_another_host():
+KEYS = {"Authorization": SECRET, "X-Api-Key": SECRET, "api-key": SECRET, "Cookie": f"session={SECRET}"}
+
+
+def redirecting(status: int, to: str):
+    return lambda _: web.Response(status=status, headers={"Location": to, "Set-Cookie": f"session={SECRET}"})
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_keys_do_not_travel_to_another_host(status: int):
     async def main() -> None:
-        async with (
-            serving({"*": "ok"}) as other,
-            serving({"/a": lambda _: web.Response(status=302, headers={"Location": f"{other.url}/b"})}) as first,
-        ):
-            client = GuardedClient(allow_hosts=["127.0.0.1"])
-            await client.request(
-                "POST", f"{first.url}/a", headers={"Authorization": SECRET, "X-Key": SECRET}, json={"key": SECRET}
-            )
+        async with serving({"*": "ok"}) as other, serving({"*": redirecting(status, f"{other.url}/b")}) as first:
+            await GuardedClient(allow_hosts=["127.0.0.1"]).get(f"{first.url}/a", headers=KEYS)
             assert first.requests[0].headers["authorization"] == SECRET
             (second,) = other.requests
             assert second.method == "GET"
             assert SECRET not in str(second)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_a_body_does_not_travel_to_another_host(method: str, status: int):
+    async def main() -> None:
+        async with serving({"*": "ok"}) as other, serving({"*": redirecting(status, f"{other.url}/b")}) as first:
+            client = GuardedClient(allow_hosts=["127.0.0.1"])
+            with pytest.raises(ToolError, match=rf"refused: 127.0.0.1 redirects a {method} request to 127.0.0.1"):
+                await client.request(method, f"{first.url}/a", headers=KEYS, json={"key": SECRET})
+            assert first.requests
+            assert not other.requests
+
+    asyncio.run(main())
+
+
+def test_a_body_follows_within_its_host():
+    async def main() -> None:
+        async with serving({"/a": lambda _: web.Response(status=308, headers={"Location": "/b"}), "/b": "ok"}) as site:
+            await allowed(site).request("POST", f"{site.url}/a", headers=KEYS, json={"key": SECRET})
+            first, second = site.requests
+            assert (second.method, second.body, second.headers["x-api-key"]) == ("POST", first.body, SECRET)
 
     asyncio.run(main())
 

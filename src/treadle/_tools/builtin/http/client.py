@@ -171,6 +171,11 @@ class GuardedClient:
                     return HttpResponse(url=address, status=response.status, headers=lower, body=data)
                 target = self._checked(str(url.join(parse_url(location.strip().replace(" ", "%20")))))
                 if target.origin() != url.origin():
+                    if method not in ("GET", "HEAD"):
+                        raise ToolError(
+                            f"refused: {url.host} redirects a {method} request to {target.host}, "
+                            "for which its content was not meant"
+                        )
                     headers = {}  # they may contain keys for the first host
                 if response.status == 303 or (response.status in (301, 302) and method == "POST"):
                     method, body = "GET", None

@@ -68,6 +68,7 @@ def retrieval(
         execute=execute,
         timeout=timeout,
         effect="pure",
+        untrusted="the knowledge base",
     )
 
 

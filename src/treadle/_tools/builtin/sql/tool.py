@@ -53,6 +53,7 @@ def sql(
             execute=database.query,
             timeout=timeout + 5,
             effect="pure" if read_only else "unsafe",
+            untrusted="the database",
             concurrent=read_only,
         ),
         Tool(

@@ -68,6 +68,7 @@ def arxiv(
         execute=execute,
         timeout=2 * timeout + 5,
         effect="pure",
+        untrusted="arxiv.org",
     )
 
 

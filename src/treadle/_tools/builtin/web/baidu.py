@@ -72,4 +72,5 @@ def baidu(
         execute=execute,
         timeout=timeout + 5,
         effect="pure",
+        untrusted="search results of Baidu",
     )

@@ -46,6 +46,7 @@ def duckduckgo(
         execute=execute,
         timeout=timeout + 5,
         effect="pure",
+        untrusted="search results of DuckDuckGo",
     )
 
 

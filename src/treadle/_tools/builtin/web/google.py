@@ -58,4 +58,5 @@ def google(
         execute=execute,
         timeout=timeout + 5,
         effect="pure",
+        untrusted="search results of Google",
     )

@@ -84,6 +84,7 @@ def http_fetch(
         execute=execute,
         timeout=timeout + 10,
         effect="pure",
+        untrusted="{url}",
     )
 
 

@@ -85,6 +85,7 @@ def pubmed(
         execute=execute,
         timeout=2 * timeout + 5,
         effect="pure",
+        untrusted="PubMed",
     )
 
 

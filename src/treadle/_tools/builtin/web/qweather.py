@@ -148,6 +148,7 @@ def qweather(
         execute=execute,
         timeout=3 * timeout + 5,
         effect="pure",
+        untrusted="QWeather",
     )
 
 

@@ -57,4 +57,5 @@ def tavily(
         execute=execute,
         timeout=timeout + 5,
         effect="pure",
+        untrusted="search results of Tavily",
     )

@@ -104,6 +104,7 @@ def wikipedia(
         execute=execute,
         timeout=timeout + 5,
         effect="pure",
+        untrusted="Wikipedia",
     )
 
 

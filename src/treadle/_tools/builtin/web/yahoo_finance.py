@@ -148,6 +148,7 @@ def yahoo_finance(
         execute=execute,
         timeout=2 * timeout + 5,
         effect="pure",
+        untrusted="Yahoo Finance",
     )
 
 

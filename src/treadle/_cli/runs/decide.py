@@ -1,0 +1,80 @@
+"""`runs approve` and `runs deny`: a person's decision about calls that wait."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from treadle._cli.display.text import clean
+from treadle._cli.runs.lookup import find_run
+from treadle._cli.runs.resume import resume
+from treadle._cli.setup.launch import launch_of
+from treadle._engine.core.decisions import Answer
+from treadle._flows.waiting import decided, leave_decisions, waiting_calls
+from treadle._journal import Journal
+from treadle._types.errors import ConfigError, RunBusyError
+from treadle._types.messages import ToolCall
+from treadle._types.state import fold
+
+
+async def decide(args: argparse.Namespace, journal: Journal) -> int:
+    """The decision is in the run's inbox before the run is resumed: it is not lost if that cannot be done here."""
+    run_id = await find_run(journal, args.run)
+    records = await journal.load(run_id)
+    if records[0].parent:
+        raise ConfigError(f"{run_id} is the run of a sub-agent: decide about its parent {records[0].parent} instead")
+    state = fold(records)
+    waiting = waiting_calls(state)
+    answer: Answer = {"allow": args.allow, "always": args.always, "note": args.note, "args": _arguments(args.args)}
+    chosen = _chosen(args, waiting)
+    if args.args is not None and len(chosen) != 1:
+        raise ConfigError("--args are those of one call: name it")
+    decisions = await decided(journal, run_id, state, dict.fromkeys(chosen, answer))
+    await leave_decisions(journal, run_id, decisions)
+    for decision in decisions:
+        _say(f"{decision.tool} is {'allowed' if decision.allow else 'refused'}")
+    if args.temporal:
+        from treadle._durable.temporal import TemporalSubmitter
+
+        await (await TemporalSubmitter.connect(args.temporal, journal)).wake(run_id)
+    elif args.leave or not (args.file or args.model or args.tools or launch_of(records)):
+        _say(f"it goes on when it is resumed: treadle runs resume {run_id[:8]}, or where it was started")
+    else:
+        return await _go_on(args, journal, run_id)
+    return 0
+
+
+def _chosen(args: argparse.Namespace, waiting: Sequence[ToolCall]) -> list[str]:
+    if not waiting:
+        raise ConfigError(f"no call of run {args.run} waits for approval")
+    if args.all or args.calls:
+        return [call.id for call in waiting] if args.all else list(args.calls)
+    if len(waiting) > 1:
+        names = ", ".join(f"{call.id} ({call.name})" for call in waiting)
+        raise ConfigError(f"several calls wait: name those you mean, or --all; waiting: {names}")
+    return [waiting[0].id]
+
+
+def _arguments(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ConfigError(f'--args must be a JSON object, such as \'{{"path": "a.txt"}}\': {error}') from None
+
+
+async def _go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
+    try:
+        return await resume(args, journal, run_id)
+    except RunBusyError:
+        _say("another process drives the run: it reads the decision when the run pauses again")
+        return 0
+
+
+def _say(text: str) -> None:
+    print(clean(text), file=sys.stderr, flush=True)

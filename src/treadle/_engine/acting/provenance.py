@@ -1,0 +1,73 @@
+"""The policy against injected instructions: what a run may do unasked after it has read something from outside.
+
+A page, a mail or a file can contain orders for the model. Nobody can tell from a reply whose order it follows, but the
+arguments show it: what the user wants sent, paid or deleted, the user has named. So after the first result from
+outside, a call of a tool that its author marked `unsafe` is made unasked only if its arguments are in the user's own
+words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from treadle._engine.acting.user_words import UserWords
+from treadle._engine.core.execution import Execution
+from treadle._tools.base import Tool, ToolOutcome
+from treadle._types.messages import ToolCall, ToolMessage
+from treadle._types.provenance import sources_of
+
+_MAX_SOURCE = 80
+
+
+def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
+    """Why this call must not be made unasked: "after reading example.org". Empty when nothing speaks against it."""
+    if run.settings.provenance == "off" or not tool.marked_unsafe:
+        return ""
+    around = list(run.around())
+    source = next((one.state.provenance.first for one in around if one.state.provenance.sources), "")
+    if not source:
+        return ""
+    words = UserWords([text for one in around for text in one.state.provenance.words])
+    return "" if words.contain_call(call.args, tool.parameters) else f"after reading {source}"
+
+
+def source_of(tool: Tool | None, call: ToolCall, outcome: ToolOutcome) -> str:
+    """Where a result comes from, if from outside. A call that was not executed has told nothing."""
+    if outcome.source:
+        return _shown(outcome.source)
+    if tool is None or not tool.untrusted or not outcome.executed:
+        return ""
+    return _shown(tool.name if tool.untrusted is True else _filled(tool.untrusted, call.args) or tool.name)
+
+
+def sources_before(run: Execution) -> tuple[str, ...]:
+    """What was read from outside before a run starts: in its history, and by the runs around it."""
+    history = run.origin.history
+    from_tools = [
+        tool.name
+        for message in history
+        if isinstance(message, ToolMessage) and (tool := run.tools.get(message.name)) is not None and tool.untrusted
+    ]
+    outer = [source for one in run.around() for source in one.state.provenance.sources]
+    return tuple(dict.fromkeys([*outer, *(sources_of(history) or from_tools)]))
+
+
+def _filled(template: str, args: Mapping[str, Any]) -> str:
+    """`{url}` stands for that argument; of an address, its host is named."""
+
+    def value(match: re.Match[str]) -> str:
+        text = str(args.get(match[1], ""))
+        try:
+            return urlsplit(text if "://" in text else f"//{text}").hostname or text if match[1] == "url" else text
+        except ValueError:
+            return text
+
+    return re.sub(r"\{(\w+)\}", value, template)
+
+
+def _shown(source: str) -> str:
+    text = " ".join("".join(char if char.isprintable() else " " for char in source).split())
+    return text if len(text) <= _MAX_SOURCE else text[: _MAX_SOURCE - 1] + "…"

@@ -1,0 +1,228 @@
+"""Whether the arguments of a call are in the user's own words.
+
+Every value must be there: a text as a whole and between boundaries ("evil.org" is not in "bob@evil.org"), a number,
+date or time by what it means ("January 5th 2025" is 2025-01-05). What equals the schema's default says nothing and is
+left out. Short texts and small numbers are found in any longer question by chance: they count only beside a value that
+is not, or written next to their parameter's name ("file 5").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+_JOINS = "._@/:+-\\~#?=&%"
+"""What continues a token when a letter or digit follows."""
+_MAX_LEAVES = 200
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
+         "september sep sept", "october oct", "november nov", "december dec"), 1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = f"({'|'.join(_MONTHS)})\\.?"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+(\d{4}))?"
+_MONTH_FIRST = re.compile(rf"\b{_MONTH}\s+{_DAY}\b{_YEAR}", re.IGNORECASE)
+_DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}\b{_YEAR}", re.IGNORECASE)
+_ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
+_ANY_YEAR = re.compile(r"(?<![\w.-])((?:19|20)\d{2})(?![\w-]|\.\d)")
+_CLOCK = re.compile(r"(?<![\d:.])(\d{1,2}):(\d{2})(?::\d{2})?(?![\d:])\s*([ap]m\b)?", re.IGNORECASE)
+_HOUR = re.compile(r"(?<![\d:.])(\d{1,2})\s*([ap]m)\b", re.IGNORECASE)
+_SPELLED = {"an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
+_DURATION = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_SPELLED)})[\s-]*(hour|hr|minute|min)s?\b", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.,:/@-])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w:/@-]|[.,]\d)")
+_MONEY = re.compile(r"[$€£¥]\s?(\d[\d,]*(?:\.\d+)?)(?![\w-]|[.,]\d)")
+_DATE_VALUE = re.compile(r"(\d{4}-\d{2}-\d{2})?(?:[T ]?(\d{2}):(\d{2})(?::00)?)?")
+
+
+class UserWords:
+    """What a user has said, prepared for looking values up in it."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [_flat(text) for text in texts]
+        # A user may type full-width letters that a model writes as plain ones; never the other way round.
+        self._texts += [plain for text in self._texts if (plain := unicodedata.normalize("NFKC", text)) != text]
+        everything = "\n".join(self._texts)
+        self._folded = [text.casefold() for text in self._texts]
+        self._numbers = {number for text in _NUMBER.findall(everything) if (number := _decimal(text)) is not None}
+        self._amounts = {number for text in _MONEY.findall(everything) if (number := _decimal(text)) is not None}
+        self._dates, self._times = _dates(everything), _times(everything)
+        self._everything = everything.casefold()
+
+    def contain_call(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+        """Whether all values of the call are in the words, and one of them not by chance."""
+        telling = False
+        for count, (name, value) in enumerate(_leaves(args, parameters)):
+            found = self._found(name, value)
+            if found is None or count >= _MAX_LEAVES:
+                return False
+            telling = telling or found
+        return telling
+
+    def _found(self, name: str, value: Any) -> bool | None:
+        """None: not in the words; False: there, perhaps by chance; True: there."""
+        if isinstance(value, bool):
+            return False if all(_whole(self._everything, word) for word in _name_words(name)) else None
+        if isinstance(value, int | float):
+            return self._number(name, Decimal(str(value)), str(value))
+        text = _flat(str(value))
+        if not text:
+            return None
+        if (number := _decimal(text)) is not None and re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
+            return self._number(name, number, text)
+        if (moment := _DATE_VALUE.fullmatch(text)) is not None:
+            return True if self._moment(*moment.groups()) else None
+        exact = any(char.isdigit() or char in "/\\" for char in text)
+        where, wanted = (self._texts, text) if exact else (self._folded, text.casefold())
+        if not any(_whole(said, wanted) for said in where):
+            return None
+        return len(wanted) >= 4 or not wanted.isascii()
+
+    def _number(self, name: str, number: Decimal, text: str) -> bool | None:
+        if number in self._amounts:
+            return True
+        if number not in self._numbers and not (len(text) > 3 and any(_whole(said, text) for said in self._texts)):
+            return None
+        beside = any(re.search(rf"\b{re.escape(word)}\W{{1,3}}(?:id\W{{1,3}})?{re.escape(text)}(?![\w-]|[.,]\d)",
+                               self._everything) for word in _name_words(name))  # fmt: skip
+        return beside or abs(number) >= 100 or number != number.to_integral_value()
+
+    def _moment(self, day: str | None, hour: str | None, minute: str | None) -> bool:
+        if day is not None and day not in self._dates:
+            return False
+        return hour is None or int(hour) * 60 + int(minute or 0) in self._times
+
+
+def _flat(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _whole(text: str, wanted: str) -> bool:
+    """Whether `wanted` stands in the text and is not a part of something longer."""
+    start = text.find(wanted)
+    while start >= 0:
+        if not _continues(text[:start][::-1][:2], wanted[0]) and not _continues(
+            text[start + len(wanted) : start + len(wanted) + 2], wanted[-1]
+        ):
+            return True
+        start = text.find(wanted, start + 1)
+    return False
+
+
+def _continues(next_two: str, edge: str) -> bool:
+    """Whether a token goes on beyond its `edge` with these characters (read away from it)."""
+    if not next_two:
+        return False
+    near, far = next_two[0], next_two[1:]
+    if near.isspace() or edge.isspace():
+        return False
+    if _is_word(near):
+        return _is_word(edge) or edge in _JOINS
+    return near in _JOINS and bool(far) and not far.isspace() and (_is_word(far) or far in _JOINS)
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_" or unicodedata.category(char)[0] in "MC"
+
+
+def _name_words(name: str) -> list[str]:
+    words = re.findall(r"[A-Za-z][a-z]*|\d+", name)
+    return [word.casefold() for word in words if word.casefold() not in ("id", "is", "new", "the", "number")] or [name]
+
+
+def _leaves(args: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each value of the arguments with the name it stands under; what is left out as well by leaving it empty is not
+    there. Names that no schema gives are values themselves."""
+    known = _property_names(parameters)
+    properties: Any = parameters.get("properties") or {}
+    for name, value in args.items():
+        schema: Any = properties.get(name)
+        if isinstance(schema, Mapping) and "default" in schema:
+            default: Any = cast("Mapping[str, Any]", schema)["default"]
+            if type(default) is type(value) and default == value:
+                continue
+        if name not in known:
+            yield "", name
+        yield from _inside(name, value, known)
+
+
+def _inside(name: str, value: Any, known: set[str]) -> Iterator[tuple[str, Any]]:
+    if value is None:
+        return
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[str, Any]", value).items():
+            if key not in known:
+                yield "", key
+            yield from _inside(key, item, known)
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[Any]", value):
+            yield from _inside(name, item, known)
+    else:
+        yield name, value
+
+
+def _property_names(schema: Any, depth: int = 0) -> set[str]:
+    """Every name that a schema gives to a value, at any depth."""
+    names: set[str] = set()
+    if depth > 20:
+        return names
+    if isinstance(schema, Mapping):
+        fields = cast("Mapping[str, Any]", schema)
+        properties: Any = fields.get("properties")
+        if isinstance(properties, Mapping):
+            names.update(cast("Mapping[str, Any]", properties))
+        for item in fields.values():
+            names |= _property_names(item, depth + 1)
+    elif isinstance(schema, list | tuple):
+        for item in cast("Sequence[Any]", schema):
+            names |= _property_names(item, depth + 1)
+    return names
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text.replace(",", ""))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _dates(text: str) -> set[str]:
+    """The days the text names, as ISO dates; one without a year is meant in any year the text names."""
+    found = [(int(year), int(month), int(day)) for year, month, day in _ISO_DATE.findall(text)]
+    years = {int(year) for year in _ANY_YEAR.findall(text)} | {year for year, _, _ in found}
+    spoken = [(month, day, year) for month, day, year in _MONTH_FIRST.findall(text)]
+    spoken += [(month, day, year) for day, month, year in _DAY_FIRST.findall(text)]
+    for month, day, year in spoken:
+        found += [(y, _MONTHS[month.casefold()], int(day)) for y in ([int(year)] if year else years)]
+    return {iso for parts in found if (iso := _iso(*parts))}
+
+
+def _iso(year: int, month: int, day: int) -> str:
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return ""
+
+
+def _times(text: str) -> set[int]:
+    """The times of day the text names, in minutes, and the ends of what starts then and lasts as long as it says."""
+    clock = [(hour, minute, half) for hour, minute, half in _CLOCK.findall(text)]
+    clock += [(hour, "0", half) for hour, half in _HOUR.findall(text)]
+    times: set[int] = set()
+    for hour, minute, half in clock:
+        hours = int(hour) % 12 + 12 * (half.casefold() == "pm") if half else int(hour)
+        if hours < 24 and int(minute) < 60:
+            times.add(hours * 60 + int(minute))
+    lengths = {
+        (int(count) if count.isdigit() else _SPELLED[count.casefold()]) * (60 if unit.casefold()[0] == "h" else 1)
+        for count, unit in _DURATION.findall(text)
+    }
+    return times | {start + length for start in times for length in lengths if start + length < 24 * 60}

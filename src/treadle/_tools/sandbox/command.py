@@ -1,0 +1,106 @@
+"""The command that starts code in bubblewrap: what it sees, what it may use, and as whom it runs."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Literal
+
+from treadle._tools.sandbox.base import SandboxLimits
+from treadle._tools.sandbox.interpreters import SYSTEM_FOLDERS, Interpreter
+
+Language = Literal["python", "javascript"]
+
+USER = 64_321
+"""A user id that nobody has. When we are root the code must not be: root has no limit on processes."""
+_NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+_CAPABILITIES_TO_DROP_ROOT = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+_DROP_ROOT = (
+    "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"
+)  # fmt: skip
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8"}
+_RUN_PYTHON = """
+import ast, sys
+tree = ast.parse(sys.stdin.buffer.read(), 'code')
+last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+space = {'__name__': '__main__'}
+exec(compile(tree, 'code', 'exec'), space)
+if last is not None:
+    value = eval(compile(ast.Expression(last.value), 'code', 'eval'), space)
+    if value is not None:
+        print(value if isinstance(value, str) else repr(value))
+"""
+"""Runs inside the sandbox; the value of the last expression is printed as at a Python prompt."""
+
+
+def sandbox_command(
+    language: Language, interpreter: Interpreter, limits: SandboxLimits, folder: str, filter_fd: int | None
+) -> list[str]:
+    """The program comes through the standard input: the `folder` is touched by the code and by nobody else.
+
+    As root there are two layers: the outer one has the rights to show files that are root's own, and gives them up; the
+    inner one puts the unprivileged user into a user namespace, which an ordinary user gets with the first.
+    """
+    root = is_root()
+    user = ["--unshare-user", *(("--disable-userns",) if "--disable-userns" in _bwrap_options() else ())]
+    inner = [*user, *(() if filter_fd is None else ("--seccomp", str(filter_fd))), "--die-with-parent"]
+    outer = [
+        shutil.which("bwrap") or "bwrap", *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder),
+        *(part for name, value in _ENVIRONMENT.items() for part in ("--setenv", name, value)),
+    ]  # fmt: skip
+    layers = [*outer, *_DROP_ROOT, "bwrap", "--dev-bind", "/", "/", *inner] if root else [*outer, *inner]
+    return [*layers, "--chdir", "/work", "--", *_limited(language, interpreter, limits)]
+
+
+def is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _mounts(interpreter: Interpreter, limits: SandboxLimits, folder: str) -> list[str]:
+    """A read-only system, and folders in memory of a limited size. Also bubblewrap's own `/` and `/dev` are in memory,
+    and would be the code's to fill."""
+    scratch = ["--perms", "1777", "--size", str(limits.scratch), "--tmpfs"]
+    options = [*scratch, "/tmp", "--proc", "/proc", "--dev", "/dev", *scratch, "/dev/shm"]
+    for path in (*filter(os.path.exists, SYSTEM_FOLDERS), *interpreter.files):
+        options += [*_parents(path), "--ro-bind", path, path]
+    options += ["--bind", folder, "/work"] if folder else [*scratch, "/work"]
+    return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+
+def _parents(path: str) -> list[str]:
+    """The folders above a file: bubblewrap itself would create them readable by their owner only."""
+    names = path.split("/")[1:-1]
+    above = ["/" + "/".join(names[: count + 1]) for count in range(len(names))]
+    return [part for folder in above for part in ("--perms", "0755", "--dir", folder)]
+
+
+def _limited(language: Language, interpreter: Interpreter, limits: SandboxLimits) -> Sequence[str]:
+    values = {"cpu": max(1, round(limits.seconds)), "fsize": limits.memory, "nofile": 64, "core": 0}
+    if _counts_by_namespace():
+        values["nproc"] = limits.processes
+    if language == "python":
+        values["as"] = limits.memory
+        command = [interpreter.program, "-I", "-c", _RUN_PYTHON]
+    else:  # node reserves gigabytes of address space, so its memory is limited by its own option, and by measuring it
+        command = [interpreter.program, f"--max-old-space-size={limits.memory // 2**20}", "-"]
+    return ["prlimit", *(f"--{name}={value}" for name, value in values.items()), *command]
+
+
+def _counts_by_namespace() -> bool:
+    """Whether the kernel's limit on processes holds for those in the sandbox; before 5.14 all of the user's counted."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    return version is not None and (int(version[1]), int(version[2])) >= (5, 14)
+
+
+@functools.cache
+def _bwrap_options() -> str:
+    program = shutil.which("bwrap")
+    if program is None:
+        return ""
+    return subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout

@@ -1,0 +1,59 @@
+"""Where the words of a run come from: what it has read from outside, and what its user has said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from treadle._types.messages import AssistantMessage, Content, Message, ToolMessage, UserMessage, text_of
+
+MAX_SOURCES = 8
+"""How many sources are remembered by name; one is enough to be careful."""
+_SAID_BY_A_PERSON = ("question", "history", "interrupt")
+
+
+class Provenance(Struct, gc=False):
+    """What a run has read from outside, first source first, and its user's own words."""
+
+    sources: list[str] = []
+    words: list[str] = []
+    """The question, earlier turns of the user and messages sent during the run: never a tool's or a model's text."""
+    always: set[str] = set()
+    """Tools that a person allowed for the rest of the run after it had read something from outside."""
+
+    def read(self, sources: Iterable[str]) -> None:
+        for source in sources:
+            if source and source not in self.sources and len(self.sources) < MAX_SOURCES:
+                self.sources.append(source)
+
+    def start(self, sources: Iterable[str], history: Iterable[Message], question: Content, depth: int) -> None:
+        self.read(sources)
+        if not depth:  # what a run inside another is asked was written by a model
+            self.words = [*words_of(history), text_of(question)]
+
+    def marked(self, message: AssistantMessage) -> AssistantMessage:
+        """The reply, with what had been read before it was written."""
+        return msgspec.structs.replace(message, source=self.first) if self.sources else message
+
+    def allow_always(self, tool: str) -> None:
+        """An "always" from before anything was read is no answer to the question that comes after it."""
+        if self.sources:
+            self.always.add(tool)
+
+    @property
+    def first(self) -> str:
+        """The source that is named to a person; empty when nothing was read from outside."""
+        return self.sources[0] if self.sources else ""
+
+
+def sources_of(messages: Iterable[Message]) -> list[str]:
+    """What was read from outside before these messages were written, as far as they say so."""
+    return list(dict.fromkeys(m.source for m in messages if isinstance(m, AssistantMessage | ToolMessage) and m.source))
+
+
+def words_of(messages: Iterable[Message]) -> list[str]:
+    """What a person said in these messages."""
+    said = (m for m in messages if isinstance(m, UserMessage) and m.kind in _SAID_BY_A_PERSON)
+    return [text_of(message.content) for message in said]

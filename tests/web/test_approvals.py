@@ -1,0 +1,126 @@
+"""Decisions on the page: deliberate, with changed arguments, by keyboard."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .test_page import Shoot, SlowPath, Stage, stage
+
+__all__ = ["stage"]
+
+
+def focused(stage: Stage, selector: str) -> None:
+    stage.page.wait_for_function("(s) => document.activeElement?.matches(s)", arg=selector)
+
+
+def records(stage: Stage, kind: str) -> list[dict[str, Any]]:
+    run = stage.client.get("/api/runs?limit=1")["runs"][0]["run_id"]
+    found = stage.client.get(f"/api/runs/{run}/records")["records"]
+    return [record["event"] for record in found if record["type"] == kind]
+
+
+def test_arguments_are_edited_and_checked_by_the_server(stage: Stage, shoot: Shoot):
+    stage.ask("Write Ann a mail that Thursday suits me.")
+    card = stage.see(".approval")
+    card.get_by_role("button", name="Edit").click()
+    editor = card.get_by_label("Arguments of send_mail, as JSON")
+    assert json.loads(editor.input_value())["to"] == "ann@example.com"
+    editor.fill("{oops")
+    card.get_by_role("button", name="Allow as changed").click()
+    assert "not JSON" in card.get_by_role("alert").inner_text()
+    editor.fill(json.dumps({"to": 5, "subject": "Hello"}))
+    card.get_by_role("button", name="Allow as changed").click()
+    stage.page.wait_for_function("() => document.querySelector('.problem')?.textContent.includes('expected string')")
+    assert "argument 'text': missing" in card.get_by_role("alert").inner_text()
+    shoot(stage.page, "approval-edit")
+    assert records(stage, "approved") == []
+    editor.fill(json.dumps({"to": "bob@example.com", "subject": "Hello", "text": "Hi"}))
+    card.get_by_role("button", name="Allow as changed").click()
+    stage.finish()
+    assert stage.page.locator(".tool-brief").inner_text().startswith("to: bob@example.com")
+    assert records(stage, "tool_done")[0]["content"] == "delivered to bob@example.com"
+    assert records(stage, "approved")[0]["args"]["to"] == "bob@example.com"
+    refusal = [fault for fault in stage.faults if "422" in fault]
+    assert len(refusal) == 1, "what the browser itself says about an answer with that status"
+    stage.faults.remove(refusal[0])
+
+
+def test_always_for_this_run(stage: Stage):
+    stage.ask("Write the two letters.")
+    stage.see(".approval").get_by_role("button", name="Always for this run").click()
+    stage.finish()
+    assert stage.page.locator(".tool").count() == 2
+    assert [event["always"] for event in records(stage, "approved")] == [True]
+    stage.ask("Write the two letters again.")
+    stage.see(".approval")  # another run, another question
+    stage.page.keyboard.press("Control+.")
+    stage.finish(2)
+
+
+def test_by_keyboard_and_never_by_a_key_that_was_meant_for_something_else(stage: Stage):
+    page = stage.page
+    stage.ask("Write Ann a mail that Thursday suits me.")
+    stage.see(".approval")
+    focused(stage, ".approval")
+    for key in ("Enter", "Space", "y", "a"):
+        page.keyboard.press(key)
+    page.keyboard.press("Escape")
+    focused(stage, "#composer")
+    assert records(stage, "approved") == []
+    page.locator(".approval").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    focused(stage, ".edit-arguments")
+    page.keyboard.press("Escape")
+    stage.count(".edit-arguments", 0)
+    focused(stage, ".approval")
+    for _ in range(4):  # Edit, Allow, Always, Refuse
+        page.keyboard.press("Tab")
+    focused(stage, ".decision button:nth-of-type(3)")
+    page.keyboard.press("Enter")
+    stage.finish()
+    assert [event["allow"] for event in records(stage, "approved")] == [False]
+    focused(stage, "#composer")
+
+
+def test_whoever_is_writing_is_not_interrupted(stage: Stage):
+    page = stage.page
+    events = SlowPath(page, "**/events*")
+    stage.ask("Write Ann a mail that Thursday suits me.")
+    page.get_by_label("Message", exact=True).fill("pleas")
+    events.release()
+    stage.see(".approval")
+    focused(stage, "#composer")
+    page.keyboard.type("e wait")
+    page.keyboard.press("Enter")
+    stage.see(".unread")
+    assert stage.page.locator(".approval").count() == 1, "the message decided nothing"
+    page.get_by_role("button", name="Refuse").click()
+    stage.finish()
+    assert [event["texts"] for event in records(stage, "injected")] == [["please wait"]]
+
+
+def test_a_refused_call_is_never_labelled_approved(stage: Stage):
+    stage.ask("Write Ann a mail that Thursday suits me.")
+    stage.see(".approval").get_by_role("button", name="Refuse").click()
+    stage.finish()
+    assert "Refused" in stage.page.locator(".tool.failed summary").inner_text()
+    stage.page.get_by_label("Inspect this run").click()
+    stage.see(".record")
+    shown = stage.page.locator(".record-type").all_inner_texts()
+    assert "refused" in shown
+    assert "approved" not in shown
+    stage.page.reload()
+    stage.finish()
+    assert "pprove" not in stage.page.locator(".turn").inner_text()
+
+
+def test_the_status_line_names_the_tools_that_run(stage: Stage):
+    stage.ask("Do two things side by side.")
+    shows = "(words) => document.querySelector('.activity')?.textContent.trim() === words"
+    stage.page.wait_for_function(shows, arg="Using search, build")
+    stage.gates.search.open()
+    stage.page.wait_for_function(shows, arg="Using build")
+    stage.gates.build.open()
+    stage.finish()
