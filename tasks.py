@@ -36,7 +36,7 @@ def environment(name: str) -> Path:
     if not python.exists() or not stamp.exists() or stamp.read_text() != wanted:
         say(f"setting up {folder.relative_to(ROOT)} (once)")
         venv.create(folder, with_pip=True, clear=folder.exists())
-        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        pip = [str(python), "-P", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
         stamp.write_text(wanted)

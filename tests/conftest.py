@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from treadle._safety.secrets import environment_secrets, known_secrets
+
 ALLOWED_SKIPS = {
     "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "half an hour; TREADLE_LONG_TESTS=1 asks for it",
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
@@ -33,6 +35,15 @@ def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("TREADLE_STATE", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests keep secret, or whoever runs them, is not: a piece that begins like a secret is held back."""
+    monkeypatch.setattr(known_secrets, "_users", {})
+    known_secrets.version += 1
+    for name in environment_secrets(os.environ).values():
+        monkeypatch.delenv(name)
 
 
 # The reports themselves are changed, in the process that makes them: so it is the same with and without pytest-xdist.

@@ -19,7 +19,7 @@ TESTS = ROOT / "tests"
 SOURCE = ROOT / "src" / "treadle"
 PUBLIC_MODULES = ["", "events", "messages", "plugins", "testing"]
 LAYERS = [
-    ["_version", "_lazy"],
+    ["_version", "_lazy", "_python_process"],
     ["_types"],
     ["_safety"],
     ["_journal", "_models"],
@@ -155,8 +155,8 @@ PUBLIC = set(
     GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError
     McpConnection McpTools MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel
     PendingCall Plugin Prices Profile RepairPolicy Reply RequestRefusedError ResponsesModel RetryPolicy Run
-    RunBusyError RunContext RunInfo RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings
-    Step StructuredCallError StructuredResult TemporalSubmitter Tool ToolContext ToolError ToolParam
+    RunBusyError RunContext RunEndedError RunInfo RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings
+    Settings Step StructuredCallError StructuredResult TemporalSubmitter Tool ToolContext ToolError ToolParam
     ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError Usage Variant
     blame builtin create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
     presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
@@ -187,6 +187,65 @@ def test_import_is_light():
     outside = {name.partition(".")[0] for name in loaded} - sys.stdlib_module_names
     assert outside <= {"treadle", "msgspec", "typing_extensions"}
     assert len(loaded) < 300, "an agent needs far fewer modules"
+
+
+STARTS_A_PROCESS = {
+    *(("subprocess", name) for name in ("run", "Popen", "call", "check_call", "check_output")),
+    ("asyncio", "create_subprocess_exec"),
+}
+STARTS_A_SHELL = {
+    ("os", "system"),
+    ("os", "popen"),
+    ("asyncio", "create_subprocess_shell"),
+    ("subprocess", "getoutput"),
+}
+
+
+def dotted(node: ast.AST) -> tuple[str, str]:
+    """The two names of `subprocess.run`; of other expressions, empty ones."""
+    named = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return (node.value.id, node.attr) if named else ("", "")
+
+
+def unsafe_start(node: ast.AST) -> str:
+    """What is wrong with how a process is started here; empty for everything else."""
+    if isinstance(node, ast.List | ast.Tuple) and node.elts and dotted(node.elts[0]) == ("sys", "executable"):
+        option = node.elts[1] if len(node.elts) > 1 else None
+        safe = isinstance(option, ast.Constant) and option.value in ("-I", "-P")
+        return "" if safe else "the first option of Python must be -I or -P (treadle._python_process)"
+    if isinstance(node, ast.Call):
+        if dotted(node.func) in STARTS_A_SHELL:
+            return "this starts a shell"
+        if dotted(node.func) in STARTS_A_PROCESS and not any(keyword.arg == "cwd" for keyword in node.keywords):
+            return "the process needs a folder: cwd=SAFE_FOLDER (treadle._python_process)"
+    return ""
+
+
+def test_processes_do_not_import_from_the_current_folder():
+    wrong = [
+        f"{path.relative_to(ROOT).as_posix()}, line {node.lineno}: {problem}"
+        for path in modules()
+        if "subprocess" in (text := path.read_text("utf-8")) or "sys.executable" in text
+        for node in ast.walk(ast.parse(text))
+        if (problem := unsafe_start(node))
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert not [path.name for path in modules() if "import multiprocessing" in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize(
+    ("code", "safe"),
+    [
+        ("[sys.executable, '-m', 'pip']", False),
+        ("[sys.executable, '-P', '-m', 'pip']", True),
+        ("subprocess.run(command)", False),
+        ("subprocess.run(command, cwd=SAFE_FOLDER)", True),
+        ("asyncio.create_subprocess_shell('ls')", False),
+        ("asyncio.run(main())", True),
+    ],
+)
+def test_unsafe_starts_are_found(code: str, safe: bool):
+    assert [bool(unsafe_start(node)) for node in ast.walk(ast.parse(code))].count(True) == (0 if safe else 1)
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from treadle._types.errors import ModelError as ModelError
     from treadle._types.errors import RequestRefusedError as RequestRefusedError
     from treadle._types.errors import RunBusyError as RunBusyError
+    from treadle._types.errors import RunEndedError as RunEndedError
     from treadle._types.errors import RunNotFoundError as RunNotFoundError
     from treadle._types.errors import SchemaError as SchemaError
     from treadle._types.errors import StructuredCallError as StructuredCallError
@@ -142,6 +143,7 @@ _LAZY_IMPORTS = {
     "RetryPolicy": "_models.transport.retry",
     "Run": "_engine.run",
     "RunBusyError": "_types.errors",
+    "RunEndedError": "_types.errors",
     "RunContext": "_engine.context",
     "RunInfo": "_journal.base",
     "RunNotFoundError": "_types.errors",

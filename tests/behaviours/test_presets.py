@@ -10,7 +10,7 @@ import pytest
 from kit import add, call, echo, fail, go
 from treadle import Agent, MaxIterationsError, ScriptedModel, ToolResponse, tool
 from treadle._types.errors import ConfigError
-from treadle._types.events import Event, TextStreamed, ToolStarted
+from treadle._types.events import AnswerRetracted, Event, ToolStarted
 from treadle._types.messages import UserMessage, text_of
 from virtual_time import go_virtual
 
@@ -87,7 +87,7 @@ def test_streaming_streams_thoughts_and_prunes_unknown_arguments():
     assert components(model) == ["loop", "loop"]
     assert all(request.stream for request in model.requests)
     assert (model.requests[0].temperature, model.requests[0].max_tokens) == (0.7, 8000)
-    assert any(isinstance(event, TextStreamed) for event in events)
+    assert [event.text for event in events if isinstance(event, AnswerRetracted)] == ["Thinking."]
     assert events[-1].answer == "3"
 
 

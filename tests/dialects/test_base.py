@@ -15,7 +15,7 @@ METHODS = [name for name in vars(Dialect) if not name.startswith("_")]
 
 @pytest.mark.parametrize("name", [*NAMES, "code"])
 def test_every_dialect_has_every_member_of_the_interface(name: str):
-    assert {"name", "native", "system", "encode", "assistant", "results", "decode", "reformat"} == set(METHODS)
+    assert {"name", "native", "system", "encode", "assistant", "results", "decode", "watch", "reformat"} == set(METHODS)
     for method in METHODS:
         assert hasattr(get_dialect(name), method), method
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.executions import prepared
 from kit import add, call, echo, go
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, RunEndedError, ScriptedModel, tool
 from treadle._engine.loop.driver import Loop
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.toolkit import Toolkit
@@ -77,13 +77,24 @@ def test_messages_can_be_sent_and_recalled_from_another_thread():
     go(main())
 
 
-def test_what_came_too_late_is_left_over():
+def test_whoever_sends_after_the_end_is_told():
     async def main() -> None:
         run = prepared(ScriptedModel(["42"]), [add]).begin(Loop())
+        assert run.listens
         await run
-        run.send("too late")
-        assert run.result().leftovers == ("too late",)
-        assert run.result().leftovers == ()
+        assert not run.listens
+        with pytest.raises(RunEndedError, match="has ended and reads no more"):
+            run.send("too late")
+        assert not run.cancel()
+
+
+def test_a_result_while_it_works_takes_no_message_away():
+    async def main() -> None:
+        run = prepared(ScriptedModel(["42", "43"]), [add]).begin(Loop())
+        run.send("one")
+        assert run.result().unread == run.result().unread == ("one",)
+        result = await run
+        assert (result.answer, result.unread) == ("43", ())
 
     go(main())
 

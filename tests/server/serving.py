@@ -146,10 +146,42 @@ def parse(lines: Any) -> Iterator[dict[str, Any]]:
             event[name] = value.removeprefix(" ")
 
 
+def settled(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events as whoever reads the log later gets them: provisional text is what it turned out to be."""
+    result: list[dict[str, Any]] = []
+    provisional, confirmed = "", ""
+    for event in events:
+        data = event["data"]
+        status = data.get("status") if event["event"] == "answer" else ""
+        if data.get("provisional"):
+            provisional += data.get("content", "")
+            continue
+        if status == "retracted":
+            provisional = ""
+            continue
+        if event["event"] == "reset":
+            provisional = confirmed = ""
+        if confirmed and status in ("delta", "done"):
+            at = f"{confirmed}.{len(provisional)}" if status == "done" else event["id"]
+            whose = {key: data[key] for key in ("run_id", "parent", "depth") if key in data}
+            content = provisional + (data["content"] if status == "delta" else "")
+            whole = {"status": "delta", "content": content, **whose}
+            result.append({"id": at, "event": "answer", "data": whole})
+            provisional = confirmed = ""
+            if status == "delta":
+                continue
+        result.append(event)
+        if event["event"] == "step" and data.get("type") == "answer" and provisional:
+            confirmed = event["id"]
+            whose = {key: data[key] for key in ("run_id", "parent", "depth") if key in data}
+            result.append({"id": f"{confirmed}.0", "event": "answer", "data": {"status": "start", **whose}})
+    return result
+
+
 def joined(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Adjacent pieces of the answer as one: how text is cut depends on the network."""
     merged: list[dict[str, Any]] = []
-    for event in events:
+    for event in settled(events):
         before = merged[-1]["data"] if merged else {}
         if (
             event["event"] == "answer" == (merged[-1]["event"] if merged else "")

@@ -12,6 +12,7 @@ from server.serving import TOKENS, Gate, serving, talker
 from treadle import Agent, ScriptedModel, ToolContext, tool
 from treadle._server import create_app, make_server
 from treadle._types.errors import ConfigError
+from waiting import eventually
 
 
 def test_listening_to_others_needs_tokens():
@@ -89,6 +90,46 @@ def test_no_secrets_in_what_is_only_shown():
         gate.open()
         client.wait(run)
         assert "hunter2" not in client.ask("GET", f"/api/runs/{run}/records").data.decode()
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_no_secret_is_shown_in_pieces(size: int):
+    """To those who follow the run while the tool writes."""
+    secret, gate = "hunter2-hunter2", Gate()
+
+    @tool
+    async def leak(context: ToolContext) -> str:
+        """Says too much, a little at a time."""
+        text = f"it is {secret}\n"
+        for start in range(0, len(text), size):
+            context.output(text[start : start + size])
+        await gate.wait()
+        return "done"
+
+    agent = Agent(ScriptedModel([call("leak"), "ok"]), tools=[leak], secrets=[secret])
+    with serving(agent) as client:
+        run = client.start()
+        gate.wait_reached()
+        shown = client.events(run, detail="full", until="output")[-1]["data"]["content"]
+        assert shown == "it is [redacted:secret]\n"
+        gate.open()
+        client.wait(run)
+
+
+def test_no_secrets_in_the_servers_logs(caplog: pytest.LogCaptureFixture):
+    token = "token-of-ann-4711-4711"
+    with serving(talker(), tokens={token: "ann"}, log_level="info") as client:
+        loggers = [logging.getLogger(name) for name in ("uvicorn.access", "uvicorn.error", "treadle.server")]
+        for logger in loggers:
+            logger.addHandler(caplog.handler)
+        client.ask("GET", f"/health?token={token}")
+        for logger in loggers:
+            logger.error("a request with %s failed", token)
+        eventually(lambda: "/health" in caplog.text, "the request is in the log", 20)
+        for logger in loggers:
+            logger.removeHandler(caplog.handler)
+        assert token not in caplog.text
+        assert "[redacted:server-token]" in caplog.text
 
 
 def test_echoed_markup_is_data():

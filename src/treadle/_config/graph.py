@@ -98,9 +98,8 @@ class GraphAgent(FlowAgent):
 
     async def _failed(self, run: Execution, done: StepDone) -> None:
         """A component that has nothing to hand on ends the run, with what those before it have found."""
-        found = self.partial_answer(run)
-        text = f"{done.step} failed: {done.error}" + (f"\n\nFound before that:\n{found}" if found else "")
-        await finish(run, text, "error", success=False, error=TreadleError(f"{done.step}: {done.error}"))
+        error = TreadleError(f"{done.step}: {done.error}")
+        await finish(run, self.partial_answer(run), "error", success=False, error=error)
 
     async def _step(self, run: Execution, name: str, kind: str, outputs: dict[str, str]) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"
@@ -119,7 +118,7 @@ class GraphAgent(FlowAgent):
             name,
             "completed" if outcome.good else "failed",
             result.answer,
-            "" if outcome.good else str(result.error or result.answer),
+            "" if outcome.good else str(result.error or result.answer or result.stop_reason),
             result.elapsed,
             result.usage,
             key=name,

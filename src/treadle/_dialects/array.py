@@ -13,6 +13,7 @@ from treadle._dialects.prompts import ARRAY, ARRAY_REFORMAT
 from treadle._dialects.reading.reply import by_name, read
 from treadle._dialects.reading.shapes import ParsedCall, answer_in, as_text
 from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.watching.base import Watcher
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -48,6 +49,11 @@ class ArrayDialect(TextDialect, frozen=True):
             schema = {**wrapped, "$defs": definitions} if definitions else wrapped
             return Encoding(format=json_format(schema, profile, "calls"))
         return Encoding()
+
+    def watch(self, *, tools: bool) -> Watcher:
+        from treadle._dialects.watching.json_fields import JsonFields  # only for runs that are watched
+
+        return JsonFields(self.completion)
 
     def write(self, decision: Decision) -> str:
         calls: list[dict[str, Any]] = [{"name": call.name, "arguments": call.args} for call in decision.calls]

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Reply, ToolSchema
@@ -82,6 +83,10 @@ class Dialect(Protocol):
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         """Read a reply. Never raises, never executes anything, never reads a call where none was written."""
+        ...
+
+    def watch(self, *, tools: bool) -> Watcher:
+        """What reads a reply while it is written; `tools` says whether a call is possible at all."""
         ...
 
     def reformat(self, problem: str, prompts: Prompts) -> str:

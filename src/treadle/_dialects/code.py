@@ -19,6 +19,7 @@ from treadle._dialects.prompts import CODE, CODE_REFORMAT
 from treadle._dialects.reading.extract import CUT_OFF
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import TextDialect, is_cut
+from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
@@ -63,6 +64,11 @@ class CodeDialect(TextDialect, frozen=True):
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         return Encoding()
+
+    def watch(self, *, tools: bool) -> Watcher:
+        from treadle._dialects.watching.prose import Manner, Prose  # only for runs that are watched
+
+        return Prose(Manner(fenced=True), tools=tools)
 
     def write(self, decision: Decision) -> str:
         if not decision.calls:

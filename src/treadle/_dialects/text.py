@@ -15,6 +15,7 @@ from treadle._dialects.prompts import EXAMPLES, FINISH, FRAME, Example, ResultFr
 from treadle._dialects.reading.extract import CUT_OFF
 from treadle._dialects.reading.reply import Reading
 from treadle._dialects.reading.shapes import ParsedCall, thought_in
+from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle._types.request import Reply, ToolSchema
 
@@ -64,6 +65,11 @@ class TextDialect(Struct, frozen=True):
         """An example call of each of these tools, a line each."""
         calls = [ToolCall("", tool.name, example_args(tool)) for tool in tools]
         return "\n".join(f"A question for {call.name} -> {self.write(Decision(thought, (call,)))}" for call in calls)
+
+    def watch(self, *, tools: bool) -> Watcher:
+        from treadle._dialects.watching.json_fields import JsonFields  # only for runs that are watched
+
+        return JsonFields()
 
     def write(self, decision: Decision) -> str:
         """A decision as the model would write it in this dialect."""
@@ -120,7 +126,12 @@ def to_tool_calls(parsed: Sequence[ParsedCall], raw: str) -> tuple[ToolCall, ...
     """Calls read from the text `raw`, which goes with those that are broken or repaired."""
     return tuple(
         ToolCall(
-            f"call_{index}", call.name, call.args, raw[:2000] if call.problem or call.repaired else "", call.problem
+            f"call_{index}",
+            call.name,
+            call.args,
+            raw[:2000] if call.problem or call.repaired else "",
+            call.problem,
+            call.repaired,
         )
         for index, call in enumerate(parsed)
     )
@@ -133,7 +144,7 @@ def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing
     usable = [call for call in reading.calls if not call.problem]
     if usable:
         calls = to_tool_calls(reading.calls, reading.text)
-        repaired = reading.repaired or any(call.repaired for call in usable)
+        repaired = reading.repaired or any(bool(call.repaired) for call in usable)
         return Decision(thought, calls, answer, repaired=repaired)
     if reading.calls:
         call = reading.calls[0]

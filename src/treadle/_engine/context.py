@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle._dialects.base import Dialect, Prompts
+from treadle._engine.acting.execute import allowed_for_run
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.estimate import Estimator
@@ -15,7 +16,7 @@ from treadle._models.base import Model
 from treadle._tools.base import Limits, Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.events import Event, Record
-from treadle._types.messages import Message
+from treadle._types.messages import Message, ToolCall
 from treadle._types.request import Reply, Request
 from treadle._types.state import RunState
 
@@ -97,6 +98,10 @@ class RunContext:
     def tool(self, name: str) -> Tool | None:
         """The tool behind a name, offered or not."""
         return self._execution.tools.get(name)
+
+    def allowed_for_run(self, call: ToolCall) -> bool:
+        """Whether a person has allowed every call of its tool meanwhile: whoever waited to ask need not ask."""
+        return allowed_for_run(self._execution, call, self.why_asked(call.id))
 
     # ---- tokens
 

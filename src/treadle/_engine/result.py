@@ -51,12 +51,17 @@ class RunResult(Struct, frozen=True):
     run_id: str
     error: BaseException | None = None
     artifacts: tuple[Artifact, ...] = ()
-    leftovers: tuple[str, ...] = ()
-    """Messages that arrived too late to be read."""
+    unread: tuple[str, ...] = ()
+    """Messages that arrived too late to be read, or wait in a paused run."""
     pending: tuple[PendingCall, ...] = ()
     """Calls that wait for a person's decision."""
     sources: tuple[str, ...] = ()
     """What was read from outside (results of `untrusted` tools), first source first."""
+
+    @property
+    def leftovers(self) -> tuple[str, ...]:
+        """The old name of `unread`."""
+        return self.unread
 
     def __repr__(self) -> str:
         answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
@@ -116,7 +121,7 @@ def result_of(
     system: str = "",
     error: BaseException | None = None,
     output: Any = None,
-    leftovers: tuple[str, ...] = (),
+    unread: tuple[str, ...] = (),
     finished: RunFinished | None = None,
 ) -> RunResult:
     """The result a state amounts to, finished or not; `finished` stands in for an end that is not recorded yet."""
@@ -144,7 +149,7 @@ def result_of(
         run_id=run_id,
         error=error,
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),
-        leftovers=leftovers,
+        unread=finished.unread + unread if finished else unread,
         pending=pending_calls(state),
         sources=tuple(state.provenance.sources),
     )

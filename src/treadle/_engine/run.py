@@ -120,7 +120,7 @@ class Run:
     # ---- while it works
 
     def send(self, text: str) -> str:
-        """Say something while the run works. Returns an id for `recall`."""
+        """Say something while the run works. Returns an id for `recall`; `RunEndedError` when nobody will read it."""
         return self._execution.inbox.send(text)
 
     def recall(self, message_id: str) -> bool:
@@ -155,13 +155,23 @@ class Run:
         """Offer other tools from the next round on. Safe from any thread."""
         self._execution.tools.swap_later(toolkit)
 
-    def cancel(self) -> None:
-        """Stop model and tools as soon as possible. The log is left whole."""
-        self.stop("cancelled")
+    @property
+    def listens(self) -> bool:
+        """Whether a message that is sent now will be read, or at least reported as unread."""
+        return not self._execution.inbox.closed
 
-    def stop(self, why: str) -> None:
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Messages that wait to be read."""
+        return self._execution.inbox.unread()
+
+    def cancel(self) -> bool:
+        """Stop model and tools as soon as possible. The log is left whole. False if it is too late for that."""
+        return self.stop("cancelled")
+
+    def stop(self, why: str) -> bool:
         """Stop it for a reason other than the caller's wish (`budget`)."""
-        self._execution.life.stop(why)
+        return self._execution.life.stop(why)
 
     async def abandon(self) -> None:
         """Let go without recording an end: the run is left as a crash would leave it, for another driver to resume."""

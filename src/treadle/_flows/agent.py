@@ -18,6 +18,7 @@ from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
+from treadle._engine.surfaces.answer_pieces import AnswerPieces
 from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
 from treadle._engine.surfaces.text_view import TextView
@@ -28,10 +29,11 @@ from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._plugins.telemetry import watch
+from treadle._safety.secrets import known_secrets
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import AnswerDelta, AnswerDone, Event, Record, RunStarted, ThinkDone
+from treadle._types.events import AnswerDone, Event, Record, RunStarted, ThinkDone
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
 from treadle._types.request import Reply, Request, TextDelta
@@ -84,6 +86,7 @@ class Agent:
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str) else journal
         self._secrets = tuple(secrets)
+        known_secrets.keep(self, "secret", self._secrets, shortest=4)
         self._active: set[Run] = set()
         self._paused: dict[str, list[Record]] = {}
 
@@ -149,13 +152,18 @@ class Agent:
         return bridge.run(self.run(question, **options))
 
     async def stream(self, question: Any, **options: Any) -> AsyncGenerator[Event, None]:
-        """The events of a run as they happen. Leaving the loop early cancels the run."""
+        """The events of a run as they happen. Leaving the loop early cancels the run.
+
+        What happens in runs inside it (agents as tools, steps of a plan) is left out: `stream_records` has it.
+        """
         async with aclosing(self.stream_records(question, **options)) as records:
             async for record in records:
-                yield record.event
+                if not record.depth:
+                    yield record.event
 
     async def stream_records(self, question: Any, **options: Any) -> AsyncGenerator[Record, None]:
-        """Like `stream`, as records: each event with its run and its number in the log."""
+        """Like `stream`, as records, those of runs inside the run too: each event with its run, that run's parent and
+        depth, and its number in the log."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
         run = self.start(question, **options)
         run.subscribe(records.put_nowait)
@@ -169,16 +177,24 @@ class Agent:
                 run.cancel()
                 await asyncio.wait([run.task])
 
-    async def deltas(self, question: Any, **options: Any) -> AsyncGenerator[tuple[str, int], None]:
-        """The answer in pieces, each with the number of tokens the run has used so far."""
-        tokens = 0
-        async with aclosing(self.stream(question, **options)) as events:
-            async for event in events:
-                if isinstance(event, ThinkDone):
-                    tokens += event.usage.total_tokens
-                elif isinstance(event, AnswerDelta):
-                    yield event.text, tokens
-                elif isinstance(event, AnswerDone):
+    async def deltas(
+        self, question: Any, *, provisional: bool = True, **options: Any
+    ) -> AsyncGenerator[tuple[str, int], None]:
+        """The answer in pieces, each with the number of tokens the run has used so far.
+
+        Words that the model says before it calls a tool may come first, each time followed by an empty line. With
+        `provisional=False` nothing is given before it is known to be the answer.
+        """
+        tokens, pieces = 0, AnswerPieces(provisional=provisional)
+        async with aclosing(self.stream_records(question, **options)) as records:
+            async for record in records:
+                if isinstance(record.event, ThinkDone):
+                    tokens += record.event.usage.total_tokens
+                if record.depth:
+                    continue
+                for text in pieces.feed(record.event):
+                    yield text, tokens
+                if isinstance(record.event, AnswerDone):
                     yield "", tokens
 
     def text(
@@ -217,9 +233,14 @@ class Agent:
         *,
         approve: bool | Mapping[str, Answer] | None = None,
         parent: RunContext | None = None,
+        unattended: bool = False,
         **overrides: Any,
     ) -> Run:
-        """A stored run, ready to be launched."""
+        """A stored run, ready to be launched.
+
+        `unattended` is for programs that resume what they find when they start: a run that was resumed three times
+        without any progress (one that kills its process) is then parked, until a person resumes it.
+        """
         run_id = run if isinstance(run, str) else run.id
         journal = self._journal_under(parent)
         if journal is not None:
@@ -233,13 +254,23 @@ class Agent:
         started = next(record.event for record in records if record.seq == 0)
         assert isinstance(started, RunStarted)
         settings = self.settings.with_changes({**started.settings, **overrides})
-        origin = Origin(run_id=run_id, question=started.question, conversation=started.conversation, user=started.user)
+        if self.settings.ask and "ask" not in overrides:  # what must be asked about now, whatever held when it started
+            settings = settings.with_changes({"ask": tuple(dict.fromkeys((*settings.ask, *self.settings.ask)))})
+        origin = Origin(
+            run_id=run_id,
+            question=started.question,
+            conversation=started.conversation,
+            user=started.user,
+            unattended=unattended,
+        )
         resumed = new_run(self._blueprint(settings, []), origin, journal=journal, records=records, parent=parent)
         if approve is not None:
             paused = resumed.state.paused
             resumed.decide(*decisions_about(paused.calls if paused is not None else (), approve))
         if isinstance(run, Run):
             resumed.decide(*run.decisions)
+            for text in run.unread:
+                resumed.send(text)
         return resumed
 
     def launch(self, run: Run) -> Run:

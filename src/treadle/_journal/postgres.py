@@ -15,6 +15,7 @@ from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.taken import TakenItems
+from treadle._safety.secrets import address_secrets, known_secrets
 from treadle._types.errors import (
     ConfigError,
     JournalError,
@@ -50,6 +51,7 @@ class PostgresJournal:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,50}", schema):
             raise ConfigError(f"the schema name {schema!r} must consist of lower-case letters, digits and underscores")
         self._dsn = dsn
+        known_secrets.keep(self, "journal-password", address_secrets(dsn))
         self._schema = schema
         self._pool_size = pool_size
         self._lease = lease

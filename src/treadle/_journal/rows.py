@@ -82,7 +82,7 @@ def from_rows(
     The first damaged or missing one is an error; with `salvage` those before it are returned.
     """
     records: list[Record] = []
-    expected = after + 1
+    expected, depth = after + 1, -1
     try:
         for seq, time, parent, schema, data, checksum in rows:
             if seq != expected:
@@ -93,7 +93,11 @@ def from_rows(
                 event = decode_stored(data, schema)
             except (msgspec.DecodeError, KeyError, UnicodeDecodeError) as error:
                 raise CorruptLogError(f"record {run_id}#{seq} cannot be read: {error}") from error
-            records.append(Record(run_id, seq, time, event, parent))
+            if isinstance(event, RunStarted):
+                depth = event.depth
+            elif depth < 0:  # the beginning was not read: a run inside another is at least one deep
+                depth = 1 if parent else 0
+            records.append(Record(run_id, seq, time, event, parent, 0, depth))
             expected += 1
     except CorruptLogError as error:
         if salvage:
@@ -133,7 +137,7 @@ def status_after(event: Event) -> tuple[str, str] | None:
     if isinstance(event, RunFinished):
         return ("paused" if event.stop_reason == "paused" else "finished"), event.stop_reason
     if isinstance(event, Paused):
-        return "paused", "paused"
+        return ("parked" if event.parked else "paused"), "paused"
     if isinstance(event, Resumed):
         return "running", ""
     return None

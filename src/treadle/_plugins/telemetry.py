@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from treadle._engine.plugin import Plugin
+from treadle._safety.logs import get_logger
 from treadle._types.events import (
     Event,
     Paused,
@@ -32,7 +33,7 @@ from treadle._types.messages import text_of
 if TYPE_CHECKING:
     from treadle._engine.run import Run
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 
 class Telemetry(Plugin):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -18,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
+from treadle._safety.logs import get_logger
+from treadle._safety.secrets import known_secrets
 from treadle._server.api import conversations, facade, inspection, meta, runs
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
@@ -30,7 +31,7 @@ from treadle._server.page import Page
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
 
-logger = logging.getLogger("treadle.server")
+logger = get_logger("treadle.server")
 
 OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
@@ -59,7 +60,9 @@ def create_app(
     metrics = Metrics()
     store = open_journal(journal)
     hub = Hub(agents, store, settings, metrics)
-    context = Context(hub, Authenticator(tokens, settings), settings, metrics)
+    authenticator = Authenticator(tokens, settings)
+    known_secrets.keep(authenticator, "server-token", tokens or ())
+    context = Context(hub, authenticator, settings, metrics)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,13 +11,14 @@ import uvicorn
 
 from treadle._flows.agent import Agent
 from treadle._journal.base import Journal
+from treadle._safety.logs import get_logger
 from treadle._server.app import create_app
 from treadle._server.authenticator import is_loopback
 from treadle._server.live.hub import Hub
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
 
-logger = logging.getLogger("treadle.server")
+logger = get_logger("treadle.server")
 
 PORT = 8460
 _TIMEOUT_BODY = b'{"error":{"type":"timeout","message":"the request headers did not arrive in time","code":408}}'
@@ -77,6 +77,8 @@ def make_server(
         timeout_graceful_shutdown=int(settings.grace) + 5,
         h11_max_incomplete_event_size=65536,
     )
+    for name in ("uvicorn.access", "uvicorn.error"):  # after uvicorn's own set-up of them
+        get_logger(name)
     return Server(config, app.state.hub, settings, on_ready)
 
 

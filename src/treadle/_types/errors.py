@@ -15,6 +15,7 @@ TreadleError
 |  `- ContentFilteredError    the provider withheld the reply
 |- ToolError                  raise it in a tool to tell the model something
 |- StructuredCallError        no level of a structured call gave a readable value
+|- RunEndedError              a message was sent to a run that reads no more
 |- LimitError
 |  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
 |  `- BudgetExhaustedError    a budget is used up
@@ -134,6 +135,10 @@ class BudgetExhaustedError(LimitError):
 
 class JournalError(TreadleError):
     """The log of a run cannot be written or read."""
+
+
+class RunEndedError(TreadleError):
+    """A message was sent to a run that has ended, or is about to: nobody would read it."""
 
 
 class RunNotFoundError(JournalError):

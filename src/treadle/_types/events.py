@@ -13,11 +13,13 @@ from msgspec import Struct
 
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import Approved as Approved
+from treadle._types.control_events import ChildSpent as ChildSpent
 from treadle._types.control_events import Forked as Forked
 from treadle._types.control_events import LoopStarted as LoopStarted
 from treadle._types.control_events import MessageRetracted as MessageRetracted
 from treadle._types.control_events import Paused as Paused
 from treadle._types.control_events import PhaseChanged as PhaseChanged
+from treadle._types.control_events import ReplyCapped as ReplyCapped
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
 from treadle._types.control_events import Tainted as Tainted
@@ -38,8 +40,8 @@ from treadle._types.usage import Artifact as Artifact
 
 SCHEMA = 2
 
-StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
-"""Why a run ended."""
+StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
+"""Why a run ended. `empty`: the model gave no answer, however often it was asked."""
 
 
 class RunStarted(EventBase, frozen=True, tag="run_started"):
@@ -260,6 +262,8 @@ class RunFinished(EventBase, frozen=True, tag="run_finished"):
     task_successful: bool | None = None
     output: Any = None
     """The typed answer as plain JSON, when the agent has an `output_type`."""
+    unread: tuple[str, ...] = ()
+    """Messages that arrived too late to be read."""
 
 
 # Transient: shown, never stored.
@@ -286,6 +290,24 @@ class AnswerDelta(EventBase, frozen=True, tag="answer_delta"):
     """A piece of the answer for the user, as it streams."""
 
     text: str
+    provisional: bool = False
+    """Nobody knows yet that it is the answer: if a call follows, it was a thought, and `AnswerRetracted` says so."""
+
+
+class AnswerRetracted(EventBase, frozen=True, tag="answer_retracted"):
+    """What streamed as the answer since the last start is not the answer: it was said before a call, or before
+    something that made the run go on. `text` is all of it; it belongs where thoughts are shown."""
+
+    text: str
+
+
+class OutputPartial(EventBase, frozen=True, tag="output_partial"):
+    """The typed answer as far as it is written, of an agent with an `output_type`. What `data` has fits the schema;
+    only its last text may still grow."""
+
+    data: dict[str, Any]
+    complete: bool = False
+    """Nothing that is required is missing."""
 
 
 class Reset(EventBase, frozen=True, tag="reset"):
@@ -300,10 +322,11 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, Reset,
+    StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput, AnswerDelta,
+    AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
-TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, Reset)
+TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)
 """The events that are shown and never stored."""
 
 
@@ -316,6 +339,8 @@ class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     event: Event
     parent: str = ""
     offset: int = 0
+    depth: int = 0
+    """0 for a run that was started by a caller, 1 for one inside it, and so on."""
 
     @property
     def id(self) -> str:

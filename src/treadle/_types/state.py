@@ -18,7 +18,7 @@ from treadle._types.usage import NO_USAGE, Usage, Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
-ANSWERING = ("synthesis", "complete", "final")
+ANSWERING = ("synthesis", "complete", "final", "salvage")
 """Components whose streamed text is the answer."""
 
 
@@ -58,6 +58,8 @@ class RunState:
         """An answer the loop has proposed and nobody has objected to yet."""
         self.problem = ""
         self.parse_failures = 0
+        self.native_calls = False
+        """The model has made a native call in this run: what its text holds is no call."""
         self.tool_failures = 0
         self.round_failed = False
         self.round_due = False
@@ -82,6 +84,9 @@ class RunState:
         self.notes: dict[str, list[dict[str, Any]]] = {}
         self.dag = DagState()
         self.usage = NO_USAGE
+        """What this run and the runs inside it have spent."""
+        self.children: dict[str, Usage] = {}
+        """What each run inside this one has spent."""
         self.spent: dict[str, Spent] = {}
         self.counters = Counters()
         self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
@@ -176,6 +181,9 @@ class RunState:
         if event.task_successful is not None:
             self.task_successful = event.task_successful
         calls = event.message.calls
+        self.native_calls = self.native_calls or (
+            event.message.dialect == "native" and any(not call.from_text for call in calls)
+        )
         self.candidate = event.answer if not calls and not event.problem else None
         self.round_failed = False
         self._add(self.provenance.marked(event.message), record.seq, event.component)
@@ -243,7 +251,7 @@ class RunState:
         self.provenance.words.extend(event.texts)
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
-        self.candidate, self.problem, self.final_call = None, "", None
+        self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
         text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
         entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
         if self.open:
@@ -287,6 +295,7 @@ class RunState:
 
     def on_model_switched(self, event: ev.ModelSwitched, record: ev.Record) -> None:
         self.model = event.model
+        self.native_calls = False
         self.profile = event.profile or self.profile
         self._break(record.seq, f"model switched to {event.model}")
 
@@ -336,9 +345,14 @@ class RunState:
         self.dag.judged = True
         self.replies.clear()  # the same question about another round is a new one
 
+    def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> None:
+        self.dag.runs[event.step] = event.run
+
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event
-        self.usage += event.usage
+        run = self.dag.runs.get(event.step, "")
+        if not any(run.endswith(f".{child}") for child in self.children):  # else the record of its run has counted it
+            self.usage += event.usage
         if event.work is not None:
             self._take_up(event.work)
 
@@ -349,6 +363,10 @@ class RunState:
         self.counters.add(work.counters)
         for component, spent in work.components.items():
             self.spent.setdefault(component, Spent()).add(spent.usage, spent.elapsed, spent.calls)
+
+    def on_child_spent(self, event: ev.ChildSpent, record: ev.Record) -> None:
+        self.usage += event.usage - self.children.get(event.child, NO_USAGE)
+        self.children[event.child] = event.usage
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event

@@ -51,6 +51,8 @@ class DagState(Struct, gc=False):
     verdicts: list[ev.DagJudged] = []
     steps: dict[str, ev.StepDone] = {}
     """Ended steps, by the key of their work."""
+    runs: dict[str, str] = {}
+    """The run of each step that has begun."""
     planning: bool = False
     """Whether a new plan is being made."""
     judged: bool = False

@@ -51,14 +51,27 @@ def test_what_is_going_on():
     assert [card.call.name for card in timeline.running.values()] == ["add"]
 
 
-def test_of_json_only_the_text_is_shown_while_it_is_written():
+def test_what_is_being_written_is_an_answer_or_a_thought():
     timeline = Timeline("r")
-    items(timeline, ev.ThinkStarted("loop", 1), ev.TextStreamed("loop", 1, '{"thought": "a \\"quoted\\"\\nline", "ans'))
-    assert timeline.writing == 'a "quoted"\nline'
-    items(timeline, ev.Reset("loop", 1))
-    assert timeline.writing == ""
-    items(timeline, ev.TextStreamed("loop", 1, "plain text"))
-    assert timeline.writing == "plain text"
+    items(timeline, ev.ThinkStarted("loop", 1), ev.TextStreamed("loop", 1, "hm"))
+    assert (timeline.streamed, timeline.answering) == ("hm", False)
+    items(timeline, ev.AnswerDelta("Let me", True), ev.AnswerDelta(" see", True))
+    assert (timeline.streamed, timeline.answering) == ("Let me see", True)
+    items(timeline, ev.AnswerRetracted("Let me see"))
+    assert (timeline.streamed, timeline.answering) == ("", False)
+    items(
+        timeline, ev.AnswerDelta("It is 3."), ev.ThinkDone("loop", 1, AssistantMessage("It is 3."), answer="It is 3.")
+    )
+    assert timeline.streamed == "It is 3.", "it stands until the whole answer is printed"
+    items(timeline, ev.AnswerStarted("loop"), ev.AnswerDone("It is 3.", "loop"))
+    assert timeline.streamed == ""
+
+
+def test_what_runs_inside_write_is_not_mixed_into_it():
+    timeline = Timeline("r")
+    items(timeline, ev.AnswerDelta("BOSS"))
+    list(timeline.feed(ev.Record("run.c1", 3, 0.0, ev.AnswerDelta("CHILD"), "run", 1, 1)))
+    assert timeline.streamed == "BOSS"
 
 
 def test_output_that_comes_before_its_call_has_an_id():

@@ -88,6 +88,19 @@ def test_what_was_typed_before_the_question_does_not_answer_it(home: Path, term:
 
 
 @DISPLAYS
+def test_two_answers_at_once_answer_one_question(home: Path, term: str):
+    with asking(home, term=term) as screen:
+        screen.wait_for("allow this call?")
+        screen.type("y\ny\n")
+        screen.wait_for('? erase {"path":"b"}')
+        screen.type("\n")
+        screen.wait_for("not an answer")
+        screen.type("no\n")
+        assert screen.end() == 0
+    assert erased(home) == "a\n"
+
+
+@DISPLAYS
 @pytest.mark.parametrize("way_out", ["ctrl-c", "ctrl-d", "closed"])
 def test_who_leaves_has_not_approved(home: Path, way_out: str, term: str):
     with asking(home, term=term) as screen:
@@ -133,11 +146,11 @@ def test_without_a_terminal_nobody_can_decide(home: Path, stdin: str):
     assert erased(home) == ""
 
 
-def test_calls_of_agents_inside_are_asked_about_one_after_the_other(home: Path):
+@pytest.mark.parametrize(("first", "files"), [("y", ["ann"]), ("no", []), ("always", ["ann", "bob"])])
+def test_calls_of_agents_inside_are_asked_about_one_after_the_other(home: Path, first: str, files: list[str]):
     (home / "team.py").write_text(
         "from treadle import Agent, ScriptedModel\nimport mytools\n"
         "def clerk(name):\n"
-        "    script = [{'name': 'erase', 'args': {'path': name}}, 'done']\n"
         "    model = ScriptedModel([[{'name': 'erase', 'args': {'path': name}}], 'done'])\n"
         "    return Agent(model, [mytools.erase], name=name).as_tool()\n"
         "tools = [clerk('ann'), clerk('bob')]\n"
@@ -146,11 +159,12 @@ def test_calls_of_agents_inside_are_asked_about_one_after_the_other(home: Path):
     model = script(home, [call("ann", **order), call("bob", **order)], "done")
     with Terminal(home, "run", "q", "-m", model, "-t", "team:tools") as screen:
         screen.wait_for("asked for by the agent ann")
-        screen.type("y\n")
-        screen.wait_for("asked for by the agent bob")
-        screen.type("n\n")
+        screen.type(first + "\n")
+        if first != "always":
+            screen.wait_for("asked for by the agent bob")
+            screen.type("n\n")
         assert screen.end() == 0, screen.text
-    assert erased(home) == "ann\n"
+    assert sorted(erased(home).split()) == files
 
 
 def test_ctrl_c_in_a_terminal(home: Path):

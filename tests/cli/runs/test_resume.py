@@ -112,3 +112,12 @@ def test_a_signature_is_valid_for_one_run(home: Path, inside: Inside):
     done = inside("runs", "resume", new, "--yes")
     assert (done.code, "was not started here" in done.err) == (2, True)
     assert not (home / "erased.txt").exists()
+
+
+def test_what_is_asked_about_can_be_said_when_a_run_is_resumed(home: Path, inside: Inside):
+    replies = (call("erase", path="a"), call("calculator", expression="1+1"), "two")
+    assert inside("run", "q", "-m", script(home, *replies), "-t", "mytools:erase", "-t", "calculator").code == 4
+    done = inside("runs", "resume", "last", "--approve", "all", "--ask", "all")
+    assert (done.code, "waiting for approval: calculator" in done.err) == (4, True)
+    done = inside("runs", "resume", "last", "--approve", "all")
+    assert (done.code, done.out) == (0, "two\n")

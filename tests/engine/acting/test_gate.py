@@ -272,6 +272,21 @@ def test_the_person_at_the_outer_run_is_asked_about_the_calls_of_the_inner_one(a
     go(main())
 
 
+def test_always_said_to_the_outer_run_holds_for_all_that_are_inside_it():
+    async def main() -> None:
+        person = Person({"allow": True, "always": True})
+        outer = await started(tools=[add], plugins=[person])
+        first = await started(tools=[ask_first], parent=outer.context, run_id="first")
+        await execute_call(first, PAY)
+        assert recorded(outer, ev.Approved) == [ev.Approved("first:c1", True, always=True, tool="pay")]
+        person.answer = False
+        second = await started(tools=[ask_first], parent=outer.context, run_id="second")
+        await execute_call(second, PAY)
+        assert RAN == ["paid 5", "paid 5"]
+
+    go(main())
+
+
 def test_always_in_the_outer_run_holds_in_the_inner_one():
     async def main() -> None:
         outer = await started(tools=[add])

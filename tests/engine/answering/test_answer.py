@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.executions import recorded, started
+from engine.executions import started
 from kit import add, go
 from treadle import Budget, ScriptedModel
 from treadle._engine.answering.answer import (
@@ -17,6 +17,7 @@ from treadle._engine.answering.answer import (
     trace_chars,
     write_answer,
 )
+from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.plugin import Plugin
 from treadle._types import events as ev
@@ -45,13 +46,12 @@ def test_a_synthesis_sees_question_trace_and_draft_and_nothing_else():
     async def main() -> None:
         model = ScriptedModel(["It is three."])
         run = await worked(model, [add], answer="synthesize", prompts={"synthesis": "WRITE"})
-        assert await write_answer(run, "3") == "It is three."
+        assert await write_answer(run, "3") == ("It is three.", "synthesis")
         (request,) = model.requests
         assert request.messages[0] == SystemMessage("WRITE")
         text = str(request.messages[1])
         assert all(part in text for part in ("q", "the sum is 3", "Draft answer"))
         assert (request.component, len(request.messages)) == ("synthesis", 2)
-        assert recorded(run, ev.AnswerDone) == [ev.AnswerDone("It is three.", "synthesis")]
 
     go(main())
 
@@ -73,11 +73,10 @@ def test_without_a_written_answer_the_brief_one_stands_in(entry: Any):
     async def main() -> None:
         run = await worked(ScriptedModel([entry]), [add], answer="synthesize")
         seen = watched(run)
-        assert await write_answer(run, "3") == "3"
-        assert seen[-1] == ev.AnswerDone("3", "fallback")
-        assert [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)][-2:] == [
-            ev.Reset("fallback", 1),
+        await finish(run, "3", "answer")
+        assert [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta | ev.AnswerDone)] == [
             ev.AnswerDelta("3"),
+            ev.AnswerDone("3", "fallback"),
         ]
 
     go(main())
@@ -111,9 +110,24 @@ def test_a_polished_answer_replaces_what_was_shown():
     async def main() -> None:
         run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Polish(" [1]")])
         seen = watched(run)
-        assert await write_answer(run, "3") == "three [1]"
+        await finish(run, "3", "answer")
         shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
-        assert shown[-2:] == [ev.Reset("synthesis", 1), ev.AnswerDelta("three [1]")]
+        assert shown == [ev.AnswerDelta("three"), ev.AnswerDelta(" [1]")]
+
+
+def test_an_answer_that_a_plug_in_changed_takes_the_place_of_what_was_shown():
+    async def main() -> None:
+        class Upper(Plugin):
+            name = "upper"
+
+            async def on_answer(self, run: Any, answer: str) -> str:
+                return answer.upper()
+
+        run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Upper()])
+        seen = watched(run)
+        await finish(run, "3", "answer")
+        shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
+        assert shown == [ev.AnswerDelta("three"), ev.Reset("synthesis", 1), ev.AnswerDelta("THREE")]
 
     go(main())
 

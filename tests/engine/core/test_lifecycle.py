@@ -68,8 +68,19 @@ def test_stopping_after_its_loop_has_gone_does_no_harm():
         await life.begin(asyncio.sleep(0), "work")
 
     go(main())
-    life.stop("cancelled")
-    assert life.stopping == "cancelled"
+    assert not life.stop("cancelled"), "it has ended: there is nothing to stop"
+    assert not life.stopping
+
+
+def test_nothing_stops_a_run_whose_last_record_is_being_stored():
+    async def main() -> None:
+        life = Lifecycle()
+        task = life.begin(asyncio.sleep(0.01, "done"), "work")
+        life.sealed = True
+        assert not life.stop("cancelled")
+        assert await task == "done"
+
+    go(main())
 
 
 def test_children_are_known_while_they_work_and_stopped_with_their_parent():

@@ -11,10 +11,11 @@ import pytest
 
 from kit import go
 from treadle._engine.core.log import Log
+from treadle._engine.core.redaction import event_redactor
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
 from treadle._types.errors import JournalError
-from treadle._types.events import Event, Record
+from treadle._types.events import Record
 from treadle._types.messages import UserMessage
 from treadle._types.state import fold
 
@@ -246,20 +247,15 @@ def test_shown_pieces_lie_within_the_last_record_and_are_not_stored():
 
 @pytest.mark.parametrize("journal", JOURNALS, ids=["no journal", "a journal"])
 def test_secrets_are_taken_out_before_anything_sees_them(journal: Any):
-    def redact(event: Event) -> Event:
-        if isinstance(event, ev.MessageAdded):
-            return note("[redacted]")
-        return ev.AnswerDelta("[redacted]") if isinstance(event, ev.AnswerDelta) else event
-
     async def main() -> None:
-        log, seen = Log("run", journal=journal(), redact=redact), list[Record]()
+        log, seen = Log("run", journal=journal(), redact=event_redactor(("hunter2",))), list[Record]()
         log.subscribe(seen.append)
         await log.emit(ev.RunStarted("q"), note("hunter2"))
         await log.defer(note("hunter2"))
         await log.emit()
         log.show(ev.AnswerDelta("hunter2"))
         assert "hunter2" not in repr((seen, log.records, log.state.messages()))
-        assert repr(seen).count("[redacted]") == 3
+        assert repr(seen).count("[redacted:secret]") == 3
 
     go(main())
 

@@ -67,42 +67,53 @@ def test_what_is_only_thought_is_shown_by_nobody_else():
     assert shown(ev.TextStreamed("loop", 1, "secret", reasoning=True), ev.TextStreamed("planner", 1, "advice")) == ""
 
 
-@given(st.lists(st.integers(0, 200), max_size=8))
-def test_an_action_is_hidden_however_the_text_is_cut(cuts: list[int]):
-    text = 'I look.\nAction: {"tool": "add"}'
-    assert shown(*stream(text, *cuts), thought(text, ADD)) == "I look.\n"
+def pieces(text: str, *cuts: int, provisional: bool = True) -> list[Any]:
+    return [ev.AnswerDelta(event.text, provisional) for event in stream(text, *cuts)]
 
 
-@given(st.lists(st.integers(0, 200), max_size=8), st.booleans())
-def test_the_models_own_markers_never_show_in_part(cuts: list[int], markers: bool):
-    text = f"Now I know.{OPEN}It is < 3 and > 2.{CLOSE}"
-    events = (
-        *stream(text, *cuts),
-        thought(text, answer="It is < 3 and > 2."),
-        ev.AnswerDone("It is < 3 and > 2.", "loop"),
-    )
+def test_words_that_were_a_thought_stay_where_they_are_and_are_not_repeated():
+    events = (*pieces("I add.", 3), ev.AnswerRetracted("I add."), thought("I add.", ADD, thought="I add."))
+    assert shown(*events) == "I add.\n"
+    assert shown(*events, markers=True) == "I add.\n"
+
+
+@given(st.lists(st.integers(0, 200), max_size=8), st.booleans(), st.booleans())
+def test_the_answer_stands_between_the_markers_once(cuts: list[int], markers: bool, provisional: bool):
     answer = "It is < 3 and > 2."
-    assert shown(*events, markers=markers) == "Now I know." + (f"{OPEN}{answer}{CLOSE}" if markers else answer)
+    events = (
+        *pieces(answer, *cuts, provisional=provisional), thought(answer, answer=answer), ev.AnswerDone(answer, "loop")
+    )  # fmt: skip
+    assert shown(*events, markers=markers) == (f"{OPEN}{answer}{CLOSE}" if markers else answer)
 
 
-@given(st.text(alphabet="<_>final/ answerAction:xyz", max_size=60), st.lists(st.integers(0, 200), max_size=8))
-def test_plain_text_comes_through_whole(text: str, cuts: list[int]):
-    """What looks like the start of a marker is held back, and shown when it turns out to be none."""
-    if OPEN in text or "Action:" in text:
-        return
-    assert shown(*stream(text, *cuts), thought(text, answer=text)) == text
-
-
-def test_an_answer_that_was_streamed_as_a_thought_is_not_shown_again():
-    assert (
-        shown(*stream("It is 3."), thought("It is 3.", answer="It is 3."), ev.AnswerDone("It is 3.", "loop"))
-        == "It is 3."
+def test_an_answer_that_begins_anew_closes_its_markers():
+    events = (
+        *pieces("Three", provisional=False),
+        ev.Reset("synthesis", 1),
+        ev.AnswerDelta("3"),
+        ev.AnswerDone("3", "x"),
     )
+    assert shown(*events, markers=True) == f"{OPEN}Three{CLOSE}\n{OPEN}3{CLOSE}"
+
+
+def test_of_runs_inside_only_the_tools_are_shown():
+    view = TextView(markers=False)
+    events = (
+        ev.AnswerDelta("CHILD"), ev.AnswerDone("CHILD", "loop"),
+        ev.ToolStarted(ADD, 1), ev.ToolDone("c1", "add", 1, "3"),
+    )  # fmt: skip
+    records = [ev.Record("run.c0", n, 0.0, event, "run", 0, 1) for n, event in enumerate(events)]
+    assert "".join(piece for record in records for piece in view.feed(record)) == '\n  [add] {"a":1}\n  3\n'
+
+
+def test_the_result_of_a_tool_that_is_the_answer_is_shown_as_the_answer():
+    events = (ev.ToolStarted(ADD, 1), ev.ToolDone("c1", "add", 1, "3", final=True), ev.AnswerDone("3", "tool"))
+    assert shown(*events) == '\n[add] {"a":1}\n3'
 
 
 def test_after_a_reset_the_attempt_is_shown_from_its_beginning():
     first = (*stream("Half of"), ev.Reset("loop", 2))
-    assert shown(*first, *stream("All of it"), thought("All of it", ADD)) == "Half ofAll of it"
+    assert shown(*first, *stream("All of it"), thought("All of it", ADD)) == "Half of\nAll of it"
 
 
 @pytest.mark.parametrize("markers", [True, False])

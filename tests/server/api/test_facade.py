@@ -10,6 +10,7 @@ from kit import add, call, user_texts
 from server.serving import Client, Gate, PacedModel, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._types.errors import RequestRefusedError
+from treadle._types.request import RawCall, Reply
 from waiting import GUARD_SECONDS
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
@@ -72,6 +73,23 @@ def test_models():
             api.models.retrieve("c")
 
 
+def test_a_model_that_says_nothing_is_an_error_that_no_client_repeats():
+    model = ScriptedModel([""], repeat_last=True)
+    with serving({"silent": Agent(model, tools=None)}) as client:
+        api = openai.OpenAI(base_url=f"{client.address}/v1", api_key="none", max_retries=2, timeout=GUARD_SECONDS)
+        with api, pytest.raises(openai.InternalServerError) as raised:
+            api.chat.completions.create(model="silent", messages=[{"role": "user", "content": "?"}])
+        assert raised.value.status_code == 502
+        assert raised.value.response.headers["x-should-retry"] == "false"
+        assert raised.value.response.json()["error"]["type"] == "empty_answer"
+        assert "gave no answer" in str(raised.value)
+        assert len(model.requests) == 3, "the client sent its request once; the run asked its model three times"
+        with sdk(client) as again, pytest.raises(openai.APIError, match="gave no answer"):
+            list(
+                again.chat.completions.create(model="silent", messages=[{"role": "user", "content": "?"}], stream=True)
+            )
+
+
 def test_what_the_sdk_raises():
     token = "a-token-of-some-length"
     failing = Agent(ScriptedModel([RequestRefusedError("HTTP 400: refused", status=400)], repeat_last=True), tools=None)
@@ -119,3 +137,28 @@ def test_a_client_that_goes_away_stops_its_run(stream: bool):
         connection.close()
         run = client.get("/api/runs")["runs"][0]["run_id"]
         assert client.wait(run)["stop_reason"] == "cancelled"
+
+
+def contents(client: Client) -> list[str]:
+    with sdk(client) as api:
+        stream = api.chat.completions.create(model="demo", messages=[{"role": "user", "content": "?"}], stream=True)
+        return [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
+
+
+def test_a_direct_answer_streams_in_pieces_and_words_before_a_call_stay_apart():
+    text = "It is 3, as far as I can see."
+    preamble = Reply("Let me add these.", (RawCall("c1", "add", '{"a":1,"b":2}'),), finish="calls")
+    model = PacedModel([text, preamble, text, call("add", a=1, b=2), text], pause=0.02, chunk=4)
+    with serving(Agent(model, tools=[add])) as client:
+        pieces = contents(client)
+        assert "".join(pieces) == text
+        assert len([piece for piece in pieces if piece]) > 2
+        assert "".join(contents(client)) == f"Let me add these.\n\n{text}"
+        assert "".join(contents(client)) == text
+
+
+def test_a_child_answers_its_parent_and_not_the_client():
+    child = Agent(ScriptedModel(["CHILD"]), tools=None, name="helper")
+    order = call("helper", user_prompt="do", reasoning="r", context="c")
+    with serving(Agent(ScriptedModel([order, "BOSS"]), tools=[child.as_tool()])) as client:
+        assert "".join(contents(client)) == "BOSS"

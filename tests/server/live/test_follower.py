@@ -9,9 +9,10 @@ from kit import add, call, echo, user_texts
 from server.serving import Client, Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
 from treadle._types.errors import RequestRefusedError, TransientModelError
+from treadle._types.request import RawCall, Reply
 from waiting import GUARD_SECONDS
 
-VARIES = ("elapsed", "iter_elapsed", "usage", "run_id")
+VARIES = ("elapsed", "iter_elapsed", "usage", "run_id", "parent", "depth")
 
 
 def stable(events: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -108,19 +109,19 @@ def test_dag_mode():
     with serving(DagAgent(ScriptedModel(lambda r: advice.get(r.component, "done")))) as client:
         run = client.start()
 
-        def step(at: str, name: str, task: str) -> list[tuple[str, str, dict[str, Any]]]:
+        def step(at: str, end: str, name: str, task: str) -> list[tuple[str, str, dict[str, Any]]]:
             begun = {"step": name, "status": "started", "task": task, "run": f"{run}.1.{name}", "round": 1}
             ended = {"step": name, "status": "completed", "result": "done", "error": None, "round": 1}
-            return [(at, "step_progress", begun), (str(int(at) + 1), "step_progress", ended)]
+            return [(at, "step_progress", begun), (end, "step_progress", ended)]
 
         steps = [{"id": "a", "task": "find it"}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]
         assert stable(client.events(run)) == [
             ("1", "phase", {"phase": "planning"}),
             ("4", "phase", {"phase": "plan", "round": 1, "steps": steps}),
-            *step("5", "a", "find it"),
-            *step("7", "b", "tell it"),
-            ("11", "phase", {"phase": "verdict", "round": 1, **verdict}),
-            *answered(12, "All told.", 13, 2),
+            *step("5", "7", "a", "find it"),
+            *step("8", "10", "b", "tell it"),
+            ("13", "phase", {"phase": "verdict", "round": 1, **verdict}),
+            *answered(14, "All told.", 15, 2),
         ]
         assert client.events(f"{run}.1.a")[-1]["data"]["answer"] == "done"
 
@@ -244,7 +245,7 @@ def test_a_stream_begun_in_the_middle_of_the_answer_gets_all_of_it():
         run = client.start()
         gate.wait_reached()
         first = client.events(run, limit=5)
-        assert first[-1]["data"] == {"status": "delta", "content": "0123456789" * 3}
+        assert first[-1]["data"]["content"] == "0123456789" * 3
         middle = first[-1]["id"].partition(".")[0] + ".15"
         late: list[dict[str, Any]] = []
         follower = threading.Thread(target=lambda: late.extend(client.events(run, middle)))
@@ -309,7 +310,8 @@ def test_live_output_and_thoughts_for_those_who_want_them():
         run = client.start()
         gate.wait_reached()
         first = client.events(run, detail="full", until="output")
-        assert first[-1]["data"] == {"content": "compiling\n", "call_id": "call_1_0", "tool_name": "build"}
+        whose = {"run_id": run, "parent": "", "depth": 0}
+        assert first[-1]["data"] == {"content": "compiling\n", "call_id": "call_1_0", "tool_name": "build", **whose}
         gate.open()
         more.wait_reached()
         second = client.events(run, first[-1]["id"], detail="full", limit=1)
@@ -353,3 +355,72 @@ def test_two_tools_that_write_at_once_can_be_followed_across_a_drop():
         assert len(output.split()) == len(set(output.split())), f"twice: {output}"
         stored = [e["id"] for e in got if e["event"] not in ("output", "thought")]
         assert stored == [e["id"] for e in client.events(run, detail="full")]
+
+
+def test_a_direct_answer_streams_as_provisional_and_is_confirmed():
+    gate = Gate()
+    model = PacedModel(["0123456789" * 5], chunk=10)
+    model.gates[3] = gate
+    with serving(Agent(model, tools=[add])) as client:
+        run = client.start()
+        gate.wait_reached()
+        first = client.events(run, limit=3)
+        assert [e["data"].get("status") for e in first] == ["start", "start", "delta"]
+        assert first[-1]["data"]["provisional"] is True
+        assert first[-1]["data"]["content"] == "0123456789" * 3
+        middle = first[-1]["id"].partition(".")[0] + ".15"
+        late: list[dict[str, Any]] = []
+        follower = threading.Thread(target=lambda: late.extend(client.events(run, middle)))
+        follower.start()
+        gate.open()
+        follower.join(GUARD_SECONDS)
+        assert text_seen_by_a_client(("0123456789" * 5)[:15], late) == "0123456789" * 5
+        assert late[-1]["data"]["answer"] == "0123456789" * 5
+        complete = client.events(run)
+        assert not [e for e in complete if e["data"].get("provisional")], "who comes later sees what it was"
+
+
+def text_seen_by_a_client(text: str, events: list[dict[str, Any]]) -> str:
+    for event in events:
+        status = event["data"].get("status") if event["event"] == "answer" else ""
+        if event["event"] == "reset" or status in ("start", "retracted"):
+            text = ""
+        elif status == "delta":
+            text += event["data"]["content"]
+    return text
+
+
+def test_words_before_a_call_are_retracted_also_for_a_client_that_was_away():
+    gate = Gate()
+    first = Reply("Let me add these.", (RawCall("c1", "add", '{"a":1,"b":2}'),), finish="calls")
+    model = PacedModel([first, "It is 3."], chunk=5)
+    model.gates[2] = gate
+    with serving(Agent(model, tools=[add])) as client:
+        run = client.start()
+        gate.wait_reached()
+        half = client.events(run, limit=3)
+        assert half[-1]["data"]["content"] == "Let me add"
+        gate.open()
+        client.wait(run)
+        rest = client.events(run, half[-1]["id"])
+        assert [e["data"]["status"] for e in rest if e["event"] == "answer"] == ["retracted", "start", "delta", "done"]
+        thought = next(e for e in rest if e["data"].get("type") == "thinking" and e["data"]["status"] == "done")
+        assert thought["data"]["reasoning"] == "Let me add these."
+        assert text_seen_by_a_client("Let me add", rest) == "It is 3."
+
+
+def test_a_message_that_comes_while_the_answer_is_written_is_answered():
+    gate = Gate()
+    model = PacedModel(["brief", "The first answer.", "brief too", "The second answer."], chunk=6)
+    with serving(Agent(model, tools=None, answer="synthesize")) as client:
+        model.gates[1] = gate
+        run = client.start()
+        gate.wait_reached()
+        client.post(f"/api/runs/{run}/messages", {"text": "and in euros?"}, 202)
+        gate.open()
+        done = client.wait(run)
+        assert done["answer"] == "The second answer."
+        events = client.events(run)
+        assert [e["data"]["content"] for e in events if e["event"] == "inject"] == ["and in euros?"]
+        client.post(f"/api/runs/{run}/messages", {"text": "too late"}, 409)
+        client.post(f"/api/runs/{run}/cancel", {}, 409)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle._server.live import projection
-from treadle._server.live.projection import START, ClientEvent, Position, Projection, read_position
+from treadle._server.live.positions import START, ClientEvent, Position, read_position
+from treadle._server.live.projection import Projection
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.usage import Usage
@@ -80,6 +81,7 @@ USAGE = {
     "requests": 2,
     "tool_calls": 1,
     "cost": None,
+    "estimated_tokens": 0,
     "total_tokens": 40,
 }
 
@@ -277,7 +279,7 @@ def test_full_detail_adds_names_and_never_changes_what_plain_says():
 def test_every_stored_event_is_shown_or_left_out_on_purpose():
     handled = set(re.findall(r"^    ev\.(\w+): Projection", SOURCE.read_text(), re.MULTILINE))
     stored = {event.__name__ for event in ev.Event.__args__ if event not in ev.TRANSIENT}
-    quiet = {"RunStarted", "LoopStarted", "Forked", "Tainted", "MessageAdded", "Noted", "ReplyConstrained"}
+    quiet = {"RunStarted", "LoopStarted", "Forked", "Tainted", "Noted", "ChildSpent", "ReplyConstrained"}
     assert stored - handled == quiet
 
 

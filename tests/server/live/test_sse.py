@@ -8,7 +8,7 @@ from typing import Any
 
 from kit import go
 from server.serving import parse
-from treadle._server.live.projection import ClientEvent, Position
+from treadle._server.live.positions import ClientEvent, Position
 from treadle._server.live.sse import EventStream, encode
 
 

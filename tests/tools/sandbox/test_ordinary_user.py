@@ -11,12 +11,10 @@ import pytest
 from ordinary_user import ROOT, as_ordinary_user, is_root
 
 HERE = Path(__file__)
-SQL = ROOT / "tests" / "tools" / "builtin" / "sql"
 FILES = [
     *(path for path in sorted(HERE.parent.glob("test_*.py")) if path != HERE),
-    *(path for path in sorted(SQL.glob("test_*.py")) if path.name != "test_postgres.py"),
+    ROOT / "tests" / "tools" / "builtin" / "sql" / "test_process.py",
 ]
-"""Postgres is a server: as whom its client runs makes no difference."""
 
 
 if is_root():  # otherwise the tests in the other files are these tests, and there is nothing to add

@@ -11,7 +11,7 @@ export function Approvals({ run, calls }: { run: string; calls: WaitingCall[] })
   useEffect(() => {
     if (idle()) place.current?.querySelector<HTMLElement>(".approval")?.focus();
   }, [first]);
-  useEffect(() => () => void window.setTimeout(() => idle() && composer()?.focus()), []);
+  useEffect(() => () => void window.setTimeout(() => idle() && matchMedia("(pointer: fine)").matches && composer()?.focus()), []);
   return (
     <section class="approvals" aria-label="Waiting for your decision" ref={place}>
       {calls.map((call) => (

@@ -65,7 +65,8 @@ class Chat:
         self.history, self.last_run = list(result.messages), run.id
         self.turns += 1
         self.usage += result.usage
-        return list(result.leftovers) if result.stop_reason != "cancelled" else []
+        late, self.conductor.unsent = self.conductor.unsent, []
+        return [*result.unread, *late] if result.stop_reason != "cancelled" else []
 
     async def rebuild(self, launch: Launch) -> None:
         """Use another agent from the next question on; a launch that is invalid changes nothing."""

@@ -8,6 +8,7 @@ import msgspec
 
 from treadle._cli.chat.conversation import Chat
 from treadle._cli.display.text import arguments, clean, one_line, plural, spent
+from treadle._tools.base import Tool
 from treadle._types.state import fold
 
 
@@ -34,10 +35,14 @@ async def _help(chat: Chat, rest: str) -> None:
 
 async def _tools(chat: Chat, rest: str) -> None:
     for tool in chat.agent.toolkit:
-        asks = " (asks first)" if tool.approval == "ask" or chat.agent.settings.asks_about(tool.name) else ""
+        asks = " (asks first)" if _asks(chat, tool) else ""
         print(f"  {tool.name}: {one_line(tool.description, 70)}{asks}")
     if not len(chat.agent.toolkit):
         print("  no tools; start with --tools NAME")
+
+
+def _asks(chat: Chat, tool: Tool) -> bool:
+    return not chat.yes and (tool.approval == "ask" or chat.agent.settings.asks_about(tool.name))
 
 
 async def _plan(chat: Chat, rest: str) -> None:

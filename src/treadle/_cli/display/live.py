@@ -120,9 +120,10 @@ class LiveDisplay:
     def _current(self) -> RenderableType:
         timeline, width = self.timeline, max(20, self.console.width)
         rows: list[RenderableType] = []
-        if text := timeline.writing.strip():
+        if text := timeline.streamed.strip():
+            style = "" if timeline.answering else "dim italic"
             lines = last_lines(text, max(2, min(_WRITING_LINES, self.console.height - 8)), width - 4)
-            rows += [Text(f"  {line}", style="dim italic", no_wrap=True) for line in lines]
+            rows += [Text(f"  {line}", style=style, no_wrap=True) for line in lines]
         for card in tuple(timeline.running.values()):
             rows.append(_head(card, width, "cyan"))
             rows += [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import Literal
@@ -27,8 +26,6 @@ _ACTIVITIES = {
     "final": "writing the answer",
     "context": "compacting the context",
 }
-_TEXT_FIELD = re.compile(r'"(?:thought|reasoning|answer|final_answer)"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
-_ESCAPES = {r"\n": "\n", r"\t": " ", r"\"": '"', r"\\": "\\"}
 
 
 class Line(Struct, frozen=True):
@@ -67,6 +64,8 @@ class Timeline:
         self.running: dict[tuple[str, str], Card] = {}
         self.streamed = ""
         """What the model has written so far in its current reply."""
+        self.answering: bool = False
+        """Whether that is the answer, as far as anybody knows yet; else it is a thought."""
         self._calls: dict[tuple[str, str], ToolCall] = {}
         self._early_output: dict[tuple[str, str], str] = {}
         self._depths: dict[str, int] = {run_id: 0}
@@ -80,10 +79,9 @@ class Timeline:
         match event:
             case ev.RunStarted():
                 self._depths[record.run] = event.depth
-            case ev.TextStreamed() | ev.AnswerDelta():
-                self.streamed += event.text
-            case ev.Reset():
-                self.streamed = ""
+            case ev.TextStreamed() | ev.AnswerDelta() | ev.AnswerRetracted() | ev.Reset():
+                if record.run == self.run_id:  # runs inside it write at the same time: their thoughts come as lines
+                    self._writing(event)
             case ev.ThinkStarted() | ev.ThinkFailed() | ev.ThinkDone():
                 yield from self._thinking(event, record.run, depth)
             case ev.ToolStarted() | ev.ToolOutput() | ev.ToolDone():
@@ -92,28 +90,29 @@ class Timeline:
                 call = self._calls.get((record.run, event.call_id))
                 yield Line("note", _decision(event, call.name if call else event.tool or event.call_id), depth)
             case ev.AnswerStarted():
-                self.activity, self.streamed = "writing the answer", ""
+                if record.run == self.run_id:
+                    self.activity = "writing the answer"
             case ev.AnswerDone() if record.run == self.run_id:
-                self.streamed = ""
+                self.streamed, self.answering = "", False
                 yield Answer(event.text, event.source)
             case _:
                 yield from _line_of(event, depth)
 
-    @property
-    def writing(self) -> str:
-        """What the model is writing; of JSON only the thought or the answer in it."""
-        text = self.streamed
-        if not text.lstrip().startswith(("{", "[", "```")):
-            return text
-        texts = [match[1] for match in _TEXT_FIELD.finditer(text)]
-        return re.sub(r'\\[nt"\\]', lambda match: _ESCAPES[match[0]], texts[-1]) if texts else ""
+    def _writing(self, event: ev.TextStreamed | ev.AnswerDelta | ev.AnswerRetracted | ev.Reset) -> None:
+        if isinstance(event, ev.Reset | ev.AnswerRetracted):
+            self.streamed, self.answering = "", False  # words before a call come again, as the line of a thought
+            return
+        answering = isinstance(event, ev.AnswerDelta)
+        if answering != self.answering:
+            self.streamed, self.answering = "", answering
+        self.streamed += event.text
 
     def _thinking(self, event: ev.ThinkStarted | ev.ThinkFailed | ev.ThinkDone, run: str, depth: int) -> Iterator[Item]:
         if isinstance(event, ev.ThinkStarted):
             self.activity = _ACTIVITIES.get(event.component, "thinking")
-            self.streamed = ""
             self._early_output.clear()
             if run == self.run_id:
+                self.streamed, self.answering = "", False
                 self.iteration = max(self.iteration, event.iteration)
             return
         self.usage += event.usage
@@ -121,7 +120,8 @@ class Timeline:
             again = "" if event.wait is None else f"; next attempt in {seconds(event.wait)}"
             yield Line("warning", f"attempt {event.attempt} failed: {one_line(event.error, 200)}{again}", depth)
             return
-        self.streamed = ""
+        if run == self.run_id and not self.answering:
+            self.streamed = ""
         if event.component not in CONVERSATION:
             return
         for call in event.message.calls:

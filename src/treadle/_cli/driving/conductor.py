@@ -15,6 +15,7 @@ from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._plugins.guards.approval import Approval
+from treadle._types.errors import RunEndedError
 from treadle._types.messages import ToolCall
 
 
@@ -33,13 +34,13 @@ class Conductor:
         """What was typed but not sent when the run ended."""
         self.commands: list[str] = []
         """Lines with a slash that were typed while the run worked."""
+        self.unsent: list[str] = []
+        """Lines that came too late for the run that was under way."""
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
         self._begun = False
         """The line was begun before the question: it is a message to the run, however it goes on."""
-        self._always: set[str] = set()
-        """Tools the user has allowed for this run and those inside it."""
         self._question: Question | None = None
         self._decided: asyncio.Future[Decided] | None = None
         self._asking = asyncio.Lock()
@@ -52,7 +53,6 @@ class Conductor:
     async def drive(self, agent: Agent, run: Run, display: Display, *, say: str = "") -> RunResult:
         """Show and drive a run until it ends or pauses. `say` is a message to a stored run before it is resumed."""
         self._display, self._run = display, run
-        self._always.clear()
         run.subscribe(display.feed)
         if say and run.state.finished is None:
             run.send(say)
@@ -122,23 +122,26 @@ class Conductor:
             self.commands.append(line)
             self._display.say(f"{line}: after this answer")
         else:
-            self._run.send(line)
-            self._display.say(f"sent: {line}")
+            try:
+                self._run.send(line)
+            except RunEndedError:
+                self.unsent.append(line)
+                self._display.say(f"not sent, the answer is ready: {line}")
+            else:
+                self._display.say(f"sent: {line}")
 
     # ---- questions
 
     async def ask(self, run: RunContext, call: ToolCall) -> Answer | None:
         """The user's decision about a call; None leaves it open. Questions are asked one after the other."""
         async with self._asking:
-            if call.name in self._always:
-                return {"allow": True, "note": "always, in this run"}
+            if run.allowed_for_run(call):
+                return {"allow": True, "note": "allowed for this run"}
             if not self.can_ask:
                 return None
-            why = f"asked for by the agent {run.agent_name}" if run.depth else ""
-            answer = await self._decision(Question(call, run.tool(call.name), why))
-            if isinstance(answer, dict) and answer.get("always"):
-                self._always.add(call.name)
-            return answer
+            by = f"asked for by the agent {run.agent_name}" if run.depth else ""
+            why = ", ".join(text for text in (run.why_asked(call.id), by) if text)
+            return await self._decision(Question(call, run.tool(call.name), why))
 
     async def _decision(self, question: Question) -> Answer | None:
         assert self._display is not None

@@ -13,7 +13,10 @@ from treadle._types.state import fold
 
 async def send_message(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await _unfinished(journal, args.run)
-    await journal.put(InboxItem(fresh_id(), run_id, "message", {"text": args.text}))
+    item = InboxItem(fresh_id(), run_id, "message", {"text": args.text})
+    await journal.put(item)
+    if fold(await journal.load(run_id)).finished is not None and await journal.recall(run_id, item.id):
+        raise ConfigError(f"run {run_id[:8]} has ended before it could read this: ask in a new run")
     print(f"sent to run {run_id[:8]}, which reads it after its current step")
     return 0
 

@@ -1,9 +1,10 @@
 """The one way a tool runs, whoever asks: the model, an early start, code, a plan, a document, an MCP client.
 
-A call is admitted first: the plug-ins' policy, then provenance (what the run has read from outside), then a person's
-approval where one of them or the tool asks for it: one yes to exactly this call answers both. What cannot
-decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
-started, run, and recorded as done; whatever ends it, its reservation is settled.
+A call is admitted first: arguments that are partly a guess go to `pure` tools only; then the plug-ins' policy, then
+provenance (what the run has read from outside), then a person's approval where one of them or the tool asks for it: one
+yes to exactly this call answers both. What cannot decide refuses: a hook that raises has refused the call. An admitted
+call is reserved in the budget, recorded as started, run, and recorded as done; whatever ends it, its reservation is
+settled.
 
 Where nothing could refuse it (no policy, approval or budget), a call without effects may start while its reply is still
 being written; it is recorded when the reply is complete and asks for it, and leaves no trace otherwise.
@@ -12,7 +13,6 @@ being written; it is recorded when the reply is complete and asks for it, and le
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +24,8 @@ from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._engine.requests.spending import hold_answer
+from treadle._safety.logs import get_logger
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
 from treadle._types.errors import BudgetExhaustedError
@@ -31,7 +33,7 @@ from treadle._types.events import Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 _ONE_CALL = Usage(tool_calls=1)
 _NO_EXTRAS: Mapping[str, Any] = {}
@@ -49,6 +51,8 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
 
     `tool` is given where the call is not one the model chose from its offer (a component of a document).
     """
+    if call.repaired and (guess := _guess(call, tool or run.tools.callable_tool(run.state, call.name))):
+        return guess
     for hook in run.hooks.before_tool:
         try:
             verdict = await hook(run.context, call)
@@ -64,6 +68,8 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
             return verdict
         call = verdict if verdict.id == call.id else msgspec.structs.replace(verdict, id=call.id)
     tool = tool or run.tools.callable_tool(run.state, call.name)
+    if call.repaired and (guess := _guess(call, tool)):  # a plug-in may have sent it to another tool
+        return guess
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
@@ -88,7 +94,7 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
 async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
-    if decision is None and any(call.name in _always_allowed(around, why) for around in run.around()):
+    if decision is None and allowed_for_run(run, call, why):
         return call
     if decision is None:
         run.asked[call.id] = why
@@ -107,9 +113,11 @@ async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | Tool
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
 
-def _always_allowed(run: Execution, why: str) -> set[str]:
-    """What was allowed for the whole run before anything was read from outside does not hold for what comes of it."""
-    return run.state.provenance.always if why else run.state.always_allowed
+def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
+    """Whether a person has allowed every call of this tool, in this run or one around it. What was allowed before
+    anything was read from outside does not hold for what comes of it (`why`)."""
+    states = (around.state for around in run.around())
+    return any(call.name in (state.provenance.always if why else state.always_allowed) for state in states)
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
@@ -120,8 +128,25 @@ async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
             if answer is not None:
                 decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
                 await run.emit(decision)
+                if decision.allow and decision.always and around is not run:
+                    # "Always" is said to whoever asked: it holds in that run and in all that are inside it.
+                    await around.emit(msgspec.structs.replace(decision, call_id=f"{run.id}:{call.id}"))
                 return decision
     return None
+
+
+def _guess(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
+    """The refusal of a call whose arguments are partly a guess. Only a tool declared `pure` may run on a guess: a wrong
+    one costs nothing there. The model is told what was read and what is wrong, as after any call that failed."""
+    if tool is None or tool.effect == "pure" or call.problem:
+        return None
+    read = msgspec.json.encode(call.args).decode(errors="replace")
+    text = (
+        f"Tool '{call.name}' was not run, because its arguments would be a guess: {call.repaired}. "
+        f"They were read as {read if len(read) <= 400 else read[:400] + ' ...'}. "
+        "If you want this call, make it again, written correctly; otherwise go on without it."
+    )
+    return ToolOutcome(text, "invalid_args", executed=False)
 
 
 def _refused(call: ToolCall, why: str) -> ToolOutcome:
@@ -161,6 +186,7 @@ async def _run_within_budget(
     run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]
 ) -> ToolOutcome:
     """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
+    hold_answer(run)
     try:
         reservation = run.budget.reserve(_ONE_CALL)
     except BudgetExhaustedError as error:

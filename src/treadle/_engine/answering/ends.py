@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
+
+import msgspec
 
 from treadle._engine.acting.execute import close_calls
 from treadle._engine.answering.answer import force_answer, polished, salvage, write_answer
@@ -11,7 +12,9 @@ from treadle._engine.answering.output import typed_answer
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
 from treadle._engine.result import metadata_of, result_of
+from treadle._safety.logs import get_logger
 from treadle._types.errors import (
+    BadReplyError,
     BudgetExhaustedError,
     LimitError,
     MaxIterationsError,
@@ -19,9 +22,9 @@ from treadle._types.errors import (
     StructuredCallError,
     TreadleError,
 )
-from treadle._types.events import AnswerDelta, AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason
+from treadle._types.events import AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 
 async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
@@ -41,14 +44,20 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
         if isinstance(verdict, str):
             answer = verdict
         elif may_go_on:
+            run.answer.retract()
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
-    if await run.drain(at_once=True):
-        return
     stopped = run.state.answer_only
-    if stopped and reason == "answer":
-        reason = "stuck"
-    await finish(run, answer, reason, success=not stopped)
+    if reason == "answer":
+        answer, reason = answer.strip(), "stuck" if stopped else reason
+    if await (run.drain(at_once=True) if _takes_time(run) else run.last_drain()):
+        return
+    await finish(run, answer, reason, success=not stopped, may_go_on=True)
+
+
+def _takes_time(run: Execution) -> bool:
+    """Whether something may be said between the proposed answer and the end: it is looked for once more then."""
+    return run.settings.answer != "direct" or run.blueprint.output_type is not None or bool(run.hooks.on_answer)
 
 
 async def finish(
@@ -58,11 +67,17 @@ async def finish(
     *,
     success: bool = True,
     error: BaseException | None = None,
+    may_go_on: bool = False,
     written: bool = False,
 ) -> None:
-    """Write the answer the user gets, unless it is `written` already, and record the end."""
+    """Write the answer the user gets, unless it is `written` already, and record the end.
+
+    With `may_go_on`, what the user says while the answer is written is answered first: then the run does not end here.
+    """
     state = run.state
-    failing = reason == "error" or run.ending.raises is not None
+    if reason == "answer" and not brief.strip() and (run.settings.answer == "direct" or not success):
+        reason, success, error = "empty", False, error or _nothing_said(run)
+    failing = reason in ("error", "empty") or run.ending.raises is not None
     answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
@@ -72,14 +87,21 @@ async def finish(
     if state.answered is not None:
         answer = state.answered.text
     elif reason == "answer" and success and run.settings.answer != "direct" and not written:
-        answer = await write_answer(run, brief)
-    else:
-        if reason != "error":
-            answer = await polished(run, answer)
-        await run.emit(AnswerStarted(source))
-        if answer:
-            run.show(AnswerDelta(answer))
+        answer, source = await write_answer(run, brief)
+    elif reason not in ("error", "empty"):
+        answer = await polished(run, answer)
+    if may_go_on:
+        if _takes_time(run) and await run.last_drain():
+            return
+        if run.life.stopping:  # a stop that came meanwhile is not overtaken by the answer
+            await run.life.check()
+    if state.answered is None:
+        if source in ("loop", "tool", "error"):
+            await run.emit(AnswerStarted(source))
+        run.answer.settle(answer, source)
         await run.emit(AnswerDone(answer, source))
+    if reason == "answer" and not answer.strip():  # the second phase, or a plug-in, left nothing of it
+        reason, success, error = "empty", False, error or _nothing_said(run)
     task_successful = state.task_successful
     finished = RunFinished(
         reason, answer, brief if brief != answer else "", success and task_successful is not False,
@@ -96,7 +118,25 @@ async def end(run: Execution, finished: RunFinished) -> None:
             await run_hooks(run.hooks.on_end, run.context, preview)
         except LimitError:
             logger.warning("a limit does not allow what plug-ins do at the end: the answer stands", exc_info=True)
+    await run.close_inbox()
+    if unread := tuple(text for _, text in run.inbox.drain()):
+        finished = msgspec.structs.replace(finished, unread=unread)
+    run.life.sealed = True
     await run.emit(finished)
+
+
+def _nothing_said(run: Execution) -> ModelError:
+    empty = max(1, run.state.parse_failures)
+    replies = "its last reply was" if empty == 1 else f"its last {empty} replies were"
+    return BadReplyError(f"the model {run.state.model} gave no answer: {replies} empty")
+
+
+async def no_answer(run: Execution) -> None:
+    """The model said nothing, however often it was asked. No words of ours stand in for an answer."""
+    error = _nothing_said(run)
+    if run.settings.raise_errors:
+        run.ending.raises = error
+    await finish(run, "", "empty", success=False, error=error)
 
 
 async def limit_reached(run: Execution) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from treadle._engine.core.redaction import EventRedactor
 from treadle._engine.settings import Settings
 from treadle._models.base import Model
 from treadle._tools.toolkit import Toolkit
-from treadle._types.events import Event
 from treadle._types.messages import Content, Message
 
 
@@ -26,7 +26,7 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     prompts: Mapping[str, str] = {}
     output_type: Any = None
     name: str = "agent"
-    redact: Callable[[Event], Event] | None = None
+    redact: EventRedactor | None = None
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -37,3 +37,5 @@ class Origin(Struct, frozen=True, kw_only=True):
     history: tuple[Message, ...] = ()
     conversation: str = ""
     user: str = ""
+    unattended: bool = False
+    """Resumed by a program as it starts, not by a person: a run that does not get any further is parked."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import msgspec
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from treadle._dialects.base import Dialect, Prompts
 from treadle._dialects.registry import choose_dialect, dialect_for
+from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
 from treadle._engine.core.hooks import Hooks
@@ -28,7 +30,7 @@ from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.errors import BudgetExhaustedError
-from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, ThinkDone, ToolsChanged
+from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 
@@ -61,6 +63,12 @@ def _nothing(run: Execution) -> str:
     return ""
 
 
+def active_seconds(records: Sequence[Record]) -> float:
+    """How long processes have worked on a run, without the time between them and the time it waited for a person."""
+    gaps = pairwise(records)
+    return sum(max(0.0, after.time - before.time) for before, after in gaps if not isinstance(after.event, Resumed))
+
+
 class Execution:
     """The log and everything around it that does not survive the process."""
 
@@ -84,13 +92,19 @@ class Execution:
         self.parent = parent
         self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
-        self.log = Log(self.id, parent=parent_id, journal=journal, redact=blueprint.redact, records=records)
+        self.log = Log(
+            self.id, parent=parent_id, depth=self.depth, journal=journal, redact=blueprint.redact, records=records
+        )
         self.state = self.log.state
         self.emit, self.defer, self.show = self.log.emit, self.log.defer, self.log.show
+        self.answer = AnswerStream(self.log)
         self.inbox = Inbox(self.id, journal)
         self.life = Lifecycle(parent.life if parent is not None else None)
         self.budget = BudgetTracker(
-            self.settings.budget, parent=parent.budget if parent is not None else None, spent=self.state.usage
+            self.settings.budget,
+            parent=parent.budget if parent is not None else None,
+            spent=self.state.usage,
+            seconds=active_seconds(records),
         )
         self.hooks = Hooks(blueprint.plugins)
         self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())
@@ -205,8 +219,23 @@ class Execution:
         items = self.inbox.drain()
         if not items:
             return False
+        self.answer.retract()
         await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
         return True
+
+    async def last_drain(self) -> bool:
+        """Drain it and, if there was nothing, take no more messages: whoever sends one later is told."""
+        self.inbox.close()
+        if await self.drain(at_once=True):
+            self.inbox.reopen()
+            return True
+        return False
+
+    async def close_inbox(self) -> None:
+        """Take no more messages; what has arrived and was not read is left in the inbox."""
+        if not self.inbox.closed:
+            self.inbox.close()
+            await self.inbox.fetch(at_once=True)
 
     async def apply_swap(self) -> None:
         if self.tools.swap is not None:

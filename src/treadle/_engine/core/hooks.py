@@ -6,15 +6,15 @@ A plug-in that fails is logged and ignored, except before a tool call: there, a 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from treadle._safety.logs import get_logger
 from treadle._types.errors import JournalError, LimitError
 from treadle._types.messages import ToolCall
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 HOOKS = (
     "on_start", "on_resume", "before_round", "after_decision", "before_tool", "on_approval", "after_tool",

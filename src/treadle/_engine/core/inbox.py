@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 from treadle._engine.core.decisions import decision_of
 from treadle._journal.base import InboxItem, Journal
+from treadle._types.errors import RunEndedError
 from treadle._types.events import Approved
 from treadle._types.ids import fresh_id
 
@@ -25,6 +26,8 @@ class Inbox:
         self.decisions: list[Approved] = []
         """What people decided about calls that wait, not yet recorded."""
         self.cancelled = False
+        self.closed = False
+        """The run ends: nothing more is read."""
         self._looked = 0.0
 
     @property
@@ -35,8 +38,26 @@ class Inbox:
     def send(self, text: str) -> str:
         item_id = fresh_id()
         with self._lock:
+            if self.closed:
+                raise RunEndedError(
+                    f"run {self._run_id} has ended and reads no more messages: start another run with "
+                    "history=result.messages, or use a Conversation"
+                )
             self._waiting[item_id] = text
         return item_id
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed = True
+
+    def reopen(self) -> None:
+        with self._lock:
+            self.closed = False
+
+    def unread(self) -> tuple[str, ...]:
+        """What waits to be read."""
+        with self._lock:
+            return tuple(self._waiting.values())
 
     def recall(self, item_id: str) -> bool:
         with self._lock:

@@ -21,6 +21,8 @@ class Lifecycle:
         self.task: asyncio.Task[Any] | None = None
         self.stopping = ""
         """Why the run is being stopped from outside: cancelled | budget. Empty while it is not."""
+        self.sealed = False
+        """The last record is being stored: nothing can stop the run any more."""
         self.abandoned = False
         self._work: Coroutine[Any, Any, Any] | None = None
         self.children: set[Lifecycle] = set()
@@ -37,31 +39,44 @@ class Lifecycle:
             self.task.add_done_callback(lambda _: parent.children.discard(self))
         return self.task
 
-    def stop(self, why: str) -> None:
-        """Stop model and tools as soon as possible, the children's first. Safe from any thread."""
+    def stop(self, why: str) -> bool:
+        """Stop model and tools as soon as possible, the children's first. Safe from any thread. False if it is too
+        late: the run has ended, or is about to record its end."""
+        if self.sealed or (self.task is not None and self.task.done()):
+            return False
         if self.stopping:
-            return
+            return True
         self.stopping = why
         for child in tuple(self.children):
             child.stop(why)
         if self._loop is None or self.task is None or self._loop.is_closed():
-            return
+            return True
         if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self.task.cancel)
+            self._loop.call_soon_threadsafe(self._cancel)
         elif self._work is not None and getcoroutinestate(self._work) == CORO_CREATED:
             # A task that is cancelled before its first step never takes it, and its run would have no end.
-            self._loop.call_soon(self.task.cancel)
+            self._loop.call_soon(self._cancel)
         else:
+            self.task.cancel()
+        return True
+
+    def _cancel(self) -> None:
+        if not self.sealed and self.task is not None:
             self.task.cancel()
 
     async def abandon(self) -> None:
         """Let go without recording an end: the log is left as a crash would leave it, for another driver to resume."""
+        tasks = [task for task in self._let_go() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _let_go(self) -> list[asyncio.Task[Any]]:
+        """The tasks of this run and of those inside it, outermost first: none may see another end and go on."""
         self.abandoned = True
-        for child in tuple(self.children):
-            await child.abandon()
-        if self.task is not None and not self.task.done():
-            self.task.cancel()
-            await asyncio.wait([self.task])
+        inside = [task for child in tuple(self.children) for task in child._let_go()]
+        return inside if self.task is None else [self.task, *inside]
 
     async def check(self) -> None:
         """A model or tool that never yields to the event loop must not outrun a stop."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
 
+from treadle._engine.core.redaction import EventRedactor, LiveRedaction
 from treadle._journal.base import Journal
+from treadle._safety.logs import get_logger
 from treadle._types.events import Event, Record
 from treadle._types.state import RunState
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 Sink = Callable[[Record], None]
 
@@ -25,16 +26,19 @@ class Log:
         run_id: str,
         *,
         parent: str = "",
+        depth: int = 0,
         journal: Journal | None = None,
-        redact: Callable[[Event], Event] | None = None,
+        redact: EventRedactor | None = None,
         records: Sequence[Record] = (),
     ) -> None:
         self.run_id = run_id
         self.parent = parent
+        self.depth = depth
         self.journal = journal
         self.records: list[Record] = []
         self.state = RunState()
         self._redact = redact
+        self._live: LiveRedaction | None = None
         self._sinks: list[Sink] = []
         self._quiet: list[Sink] = []
         self._lock = asyncio.Lock()
@@ -96,8 +100,9 @@ class Log:
         """Without a journal there is nothing to wait for."""
         if self._redact is not None:
             event = self._redact(event)
+        self._show_ends(event)
         self._offset = 0
-        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent)
+        record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent, 0, self.depth)
         self.records.append(record)
         self.state.apply(record)
         if self._sinks:
@@ -108,6 +113,8 @@ class Log:
             deferred, self.deferred = self.deferred, []
             records = [self._record(event, self.state.seq + 1 + index) for index, event in enumerate(events)]
             await journal.append([*deferred, *records])
+            for record in (*deferred, *records):
+                self._show_ends(record.event)
             if self._sinks:
                 for record in deferred:
                     self.forward(record)
@@ -115,10 +122,25 @@ class Log:
 
     def show(self, event: Event) -> None:
         """Show a transient event: it gets an offset within the last record and is not stored."""
-        if self._sinks:
-            self._offset += 1
-            event = event if self._redact is None else self._redact(event)
-            self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset))
+        if not self._sinks:
+            return
+        if self._redact is None:
+            self._show(event)
+            return
+        if self._live is None:
+            self._live = LiveRedaction(self._redact)
+        for piece in self._live.pieces(event):
+            self._show(piece)
+
+    def _show(self, event: Event) -> None:
+        self._offset += 1
+        self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset, self.depth))
+
+    def _show_ends(self, event: Event) -> None:
+        """Texts that were being shown end with this record: nothing of them is held back any longer."""
+        if self._live is not None:
+            for piece in self._live.ends(event):
+                self._show(piece)
 
     def forward(self, record: Record) -> None:
         """Show a record, of this run or of one of its children."""
@@ -134,7 +156,7 @@ class Log:
         return len(self._sinks) > len(self._quiet)
 
     def _record(self, event: Event, seq: int) -> Record:
-        return Record(self.run_id, seq, time.time(), event, self.parent)
+        return Record(self.run_id, seq, time.time(), event, self.parent, 0, self.depth)
 
     def _commit(self, records: Sequence[Record]) -> None:
         self._offset = 0

@@ -7,7 +7,6 @@ run starts, is claimed, stopped, paused and ended is said here.
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -19,12 +18,15 @@ from treadle._engine.answering.ends import end, fail, out_of_budget
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, concerns_loop, run_hooks
+from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
+from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
+from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 
 class Flow(Protocol):
@@ -90,6 +92,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
         if journal is not None:
             with suppress(JournalError):
                 await journal.release(run.id, run.life.owner)
+        await settle_with_parent(run)
         if run.life.stopping:
             with suppress(asyncio.CancelledError):  # asked for after the last moment it could be obeyed
                 await asyncio.sleep(0)
@@ -110,11 +113,11 @@ async def _taint_parent(run: Execution) -> None:
 
 def result_now(run: Execution) -> RunResult:
     """The result the run amounts to at this moment; what nobody read of its inbox is reported with it."""
-    leftovers = tuple(text for _, text in run.inbox.drain())
     ending = run.ending
     return result_of(
-        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output, leftovers=leftovers
-    )
+        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
+        unread=run.inbox.unread(),
+    )  # fmt: skip
 
 
 async def _live(run: Execution, flow: Flow) -> None:
@@ -126,7 +129,7 @@ async def _live(run: Execution, flow: Flow) -> None:
             await _start(run)
             if run.life.stopping:  # asked for before the first step
                 await run.life.check()
-            if run.state.finished is None:
+            if run.state.finished is None and run.state.paused is None:
                 await _work(run, flow)
         except JournalError:
             raise
@@ -167,8 +170,16 @@ async def _start(run: Execution) -> None:
             )
         )  # fmt: skip
     elif state.finished is None:
+        await settle_children(run)
         waiting = state.paused
-        await run.emit(Resumed("paused" if waiting is not None else "restarted"))
+        attempts = attempts_without_progress(run.log.records)
+        if waiting is None and run.origin.unattended and attempts >= MAX_ATTEMPTS:
+            await run.emit(parked(run.id, attempts))
+            return
+        if waiting is not None and not waiting.parked:
+            await run.emit(Resumed("paused"))
+        else:
+            await run.emit(Resumed("restarted" if waiting is None else "unparked", attempts + 1))
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
         for decision in run.inbox.decisions:

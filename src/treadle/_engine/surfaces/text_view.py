@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from treadle._engine.surfaces.answer_pieces import missing
 from treadle._types.events import (
     AnswerDelta,
     AnswerDone,
+    AnswerRetracted,
     Record,
     Reset,
     TextStreamed,
@@ -18,108 +20,119 @@ from treadle._types.events import (
     ToolStarted,
 )
 from treadle._types.messages import text_of
+from treadle._types.state import CONVERSATION
 
 OPEN, CLOSE = "<__final_answer__>", "</__final_answer__>"
-_HIDDEN = (OPEN, "Action:")
-"""Where a streamed thought ends and something begins that is shown in its own way."""
 
 
 class TextView:
-    """Feed it records, it gives text. A marker never leaks in part: what might be the start of one is held back."""
+    """Feed it records, it gives text, of which nothing can be taken back.
+
+    Without markers, words that may be the answer are given as they come; if they turn out to be a thought, a line ends
+    there. With markers they wait until it is known what they are: the answer stands between the markers, once.
+    Of runs inside the run, only the tools they use are shown.
+    """
 
     def __init__(self, *, markers: bool) -> None:
         self.answer = ""
         self._markers = markers
-        self._held = ""
-        self._hiding = ""
         self._thought = ""
-        self._answer_shown = ""
-        self._answer_open = False
+        """What was given of the current reply as a thought."""
+        self._waiting = ""
+        """Words that may be the answer, or a thought."""
+        self._answer = ""
+        """What was given of the answer."""
+        self._open = False
         self._streamed_tool = ""
 
     def feed(self, record: Record) -> Iterator[str]:
-        match record.event:
-            case TextStreamed(component="loop" | "repair", reasoning=False, text=text):
-                yield from self._stream(text)
-            case ThinkDone(component="loop" | "repair") as event:
+        event = record.event
+        if record.depth:
+            yield from _of_a_child(record)
+            return
+        match event:
+            case AnswerDelta(text=text, provisional=provisional):
+                if provisional and self._markers:
+                    self._waiting += text
+                else:
+                    yield from self._say(text)
+            case AnswerRetracted(text=text):
+                yield from self._move(text)
+            case TextStreamed(component=component, reasoning=False, text=text) if component in CONVERSATION:
+                self._thought += text
+                yield text
+            case ThinkDone(component=component) if component in CONVERSATION:
                 yield from self._end_of_thought(event)
             case Reset():
-                self._held = self._hiding = self._thought = self._answer_shown = ""
+                yield from self._reset()
             case ToolStarted(call=call):
                 yield f"\n[{call.name}] {msgspec.json.encode(call.args).decode()}\n"
             case ToolOutput(call_id=call_id, text=text):
                 self._streamed_tool = call_id
                 yield text
-            case ToolDone() as event:
+            case ToolDone(final=False):
                 if self._streamed_tool != event.call_id:
                     yield text_of(event.content)
                 yield "\n"
-            case AnswerDelta(text=text):
-                yield from self._answer_piece(text)
             case AnswerDone(text=text):
                 yield from self._end_of_answer(text)
             case _:
                 pass
 
-    def _stream(self, text: str) -> Iterator[str]:
-        """Thought text as it comes, up to what is hidden; an answer between markers as it comes, too."""
-        self._held += text
-        if not self._hiding:
-            starts = [(index, mark) for mark in _HIDDEN if (index := self._held.find(mark)) >= 0]
-            if starts:
-                index, self._hiding = min(starts)
-                if shown := self._held[:index]:
-                    self._thought += shown
-                    yield shown
-                self._held = self._held[index + len(self._hiding) :]
-            else:
-                shown, self._held = _split_safe(self._held, _HIDDEN)
-                self._thought += shown
-                if shown:
-                    yield shown
-        if self._hiding == OPEN:
-            end = self._held.find(CLOSE)
-            shown, self._held = (self._held[:end], self._held[end:]) if end >= 0 else _split_safe(self._held, (CLOSE,))
-            if shown:
-                yield from self._answer_piece(shown)
+    def _say(self, text: str) -> Iterator[str]:
+        if self._thought and not self._answer:
+            if not self._thought.endswith("\n"):
+                yield "\n"
+            self._thought = ""
+        if self._markers and not self._open:
+            self._open = True
+            yield OPEN
+        if self._waiting:
+            text, self._waiting = self._waiting + text, ""
+        self._answer += text
+        yield text
+
+    def _move(self, text: str) -> Iterator[str]:
+        """It was a thought."""
+        if self._waiting:
+            yield self._waiting
+        if self._open:
+            self._open = False
+            yield CLOSE
+        yield "\n"
+        self._thought += text + "\n"
+        self._waiting = self._answer = ""
+
+    def _reset(self) -> Iterator[str]:
+        """What was given since the last start is void: it stays, apart from what follows."""
+        if self._open:
+            self._open = False
+            yield CLOSE
+        if self._answer or self._thought:
+            yield "\n"
+        self._waiting = self._answer = self._thought = ""
 
     def _end_of_thought(self, event: ThinkDone) -> Iterator[str]:
-        if not self._hiding and self._held:
-            self._thought += self._held
-            yield self._held
-        if not self._thought and event.thought and not event.problem:
+        if event.thought and not (self._thought.strip() or self._answer or event.problem):
             yield event.thought + "\n"
-        self._held = self._hiding = ""
         if event.message.calls or event.problem:
             self._thought = ""
 
-    def _answer_piece(self, text: str) -> Iterator[str]:
-        if not self._answer_open:
-            already = self._thought.strip() and self._thought.strip() == text.strip() and not self._markers
-            self._answer_open = True
-            if self._markers:
-                yield OPEN
-            elif already:
-                self._answer_shown = text
-                return
-        if self._answer_shown and text.startswith(self._answer_shown):
-            text, self._answer_shown = text[len(self._answer_shown) :], text
-        else:
-            self._answer_shown += text
-        if text:
-            yield text
-
     def _end_of_answer(self, text: str) -> Iterator[str]:
         self.answer = text
-        if not self._answer_open:
-            yield from self._answer_piece(text)
-        if self._markers:
-            yield CLOSE
+        self._waiting = ""
+        if rest := missing(self._answer, text):
+            yield from self._say(rest)
+        if self._open or (self._markers and not text):
+            yield CLOSE if self._open else OPEN + CLOSE
+        self._open, self._answer = False, ""
 
 
-def _split_safe(text: str, marks: tuple[str, ...]) -> tuple[str, str]:
-    """What can be shown now, and the tail that may be the start of a marker."""
-    for size in range(min(len(text), max(map(len, marks)) - 1), 0, -1):
-        if any(mark.startswith(text[-size:]) for mark in marks):
-            return text[:-size], text[-size:]
-    return text, ""
+def _of_a_child(record: Record) -> Iterator[str]:
+    """Runs inside the run work side by side: whole lines only, indented by their depth."""
+    indent = "  " * record.depth
+    event = record.event
+    if isinstance(event, ToolStarted):
+        yield f"\n{indent}[{event.call.name}] {msgspec.json.encode(event.call.args).decode()}\n"
+    elif isinstance(event, ToolDone):
+        yield "".join(f"{indent}{line}\n" for line in text_of(event.content).splitlines())

@@ -201,7 +201,7 @@ class DagAgent(FlowAgent):
         reason: Any = "answer" if good else done.stop_reason or "error"
         error = None if good else TreadleError(done.error)
         # The agent has written its answer already, whatever way that is done.
-        await finish(run, done.result or done.error, reason, success=good, error=error, written=True)
+        await finish(run, done.result, reason, success=good, error=error, written=True)
 
     def _best(self, run: Execution) -> str:
         """The surest answer any round gave, else what the steps found."""

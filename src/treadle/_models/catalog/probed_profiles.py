@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 from pathlib import Path
@@ -13,10 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from treadle._safety.data import DataError, decode_json, read_text
+from treadle._safety.logs import get_logger
 from treadle._types.paths import state_folder
 from treadle._types.profile import ABILITIES, Profile
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class ProbedProfile(Struct, frozen=True, omit_defaults=True):

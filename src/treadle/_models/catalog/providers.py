@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle._models.transport.failures import Origin
 from treadle._models.transport.http import is_local
+from treadle._safety.secrets import address_secrets, header_secrets, known_secrets
 from treadle._types.errors import ConfigError, MissingKeyError, UnknownModelError
 from treadle._types.profile import Prices, Profile
 
@@ -216,7 +217,9 @@ def connect(
     secret_names = ("auth", "key", "token", "secret", "cookie")
     secrets = [value for name, value in extra.items() if len(value) >= 20 or any(part in name for part in secret_names)]
     secrets += [key, parts.password or ""]
-    return Connection(address, sent | extra, Origin(provider.name, shown, secrets), key, local)
+    origin = Origin(provider.name, shown, secrets)
+    known_secrets.keep(origin, f"{provider.name}-key", [key, *header_secrets(extra), *address_secrets(address)])
+    return Connection(address, sent | extra, origin, key, local)
 
 
 def _key(provider: Provider, api_key: str | None, local: bool, address: str) -> str:

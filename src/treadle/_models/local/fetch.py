@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from treadle._models.local.files import Progress
+from treadle._python_process import SAFE_FOLDER, pip_command
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -137,19 +138,16 @@ def _pip_download(package: str, folder: Path) -> Path:
     for leftover in folder.iterdir():
         leftover.unlink()
     # A subprocess of the user's Python, so that the user's package index settings apply.
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--no-deps",
-    ]
-    command += ["--only-binary", ":all:", "--dest", str(folder), package]
+    command = pip_command("download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps")
+    command += ["--only-binary", ":all:", "--dest", str(folder.absolute()), package]
     done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        check=False,
+        cwd=SAFE_FOLDER,
     )
     wheels = list(folder.glob("*.whl"))
     if done.returncode or len(wheels) != 1:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from treadle._models.local.runtime import ORIGIN, OnChunk, Options, Runtime, serve
 from treadle._models.transport.failures import connection_lost
+from treadle._python_process import SAFE_FOLDER, module_command
 from treadle._types.errors import ModelError, TreadleError
 
 
@@ -94,10 +93,8 @@ class Isolated(Runtime):
 
 
 def _start() -> subprocess.Popen[bytes]:
-    source = str(Path(__file__).resolve().parents[3])  # the folder that holds the package: it may not be installed
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))}
-    command = [sys.executable, "-m", "treadle._models.local.worker"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    command = module_command("treadle._models.local.worker")
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=SAFE_FOLDER)
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ def _matches(pattern: str, *texts: str) -> bool:
 class Origin:
     """The provider and its address for use in messages: without credentials, and with the secrets to mask in them."""
 
-    __slots__ = ("_secrets", "address", "provider")
+    __slots__ = ("__weakref__", "_secrets", "address", "provider")
 
     def __init__(self, provider: str, address: str, secrets: Iterable[str] = ()) -> None:
         self.provider = provider

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -10,11 +9,12 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._engine.context import RunContext
+from treadle._safety.logs import get_logger
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 SUMMARISE = (
     "You shorten a record so that work on a task can go on without the original. "

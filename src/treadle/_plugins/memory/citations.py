@@ -7,7 +7,6 @@ of the retrieval tool. Ids are unique in the run; two tools that use one id for 
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -19,13 +18,14 @@ from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
 from treadle._plugins.memory.citing import repair_citations, without_citations
 from treadle._plugins.state_queries import last_note
+from treadle._safety.logs import get_logger
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.events import MessageAdded, Noted, ToolDone
 from treadle._types.messages import Message, SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.state import RunState
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 RULES = (
     "The passages found have ids. "

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._engine.run import Run
+from treadle._engine.surfaces.answer_pieces import BREAK
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, not_found
 from treadle._server.live.follower import Follower
@@ -167,8 +168,11 @@ async def _disconnected(call: Call) -> None:
 def _refuse_unless_answered(run: Run) -> None:
     if (paused := run.state.paused) is not None:
         path = f"/api/runs/{run.id}/approvals"
-        raise ApiError(409, "approval_required", f"run {run.id} waits for approval ({paused.reason}): decide at {path}")
+        text = f"run {run.id} waits for approval ({paused.reason}): decide at {path}"
+        raise ApiError(409, "approval_required", text, again=False)
     finished = run.state.finished
+    if finished is not None and finished.stop_reason == "empty":  # it was asked again already, in the run
+        raise ApiError(502, "empty_answer", finished.error or "the model gave no answer", again=False)
     if finished is None or finished.stop_reason in ("error", "cancelled") or (finished.error and not finished.answer):
         text = (
             finished.error
@@ -179,13 +183,15 @@ def _refuse_unless_answered(run: Run) -> None:
 
 
 async def _chunks(call: Call, run: Run, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """The answer's text as it is written. The protocol cannot retract text: then the stream ends with an error."""
+    """The answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so does
+    an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends with an
+    error."""
     head = {"id": f"chatcmpl-{run.id}", "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return _data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
-    has_text = False
+    has_text, gap = False, ""
     try:
         yield chunk({"role": "assistant", "content": ""})
         async with aclosing(_answer_events(call, run)) as events:
@@ -194,7 +200,10 @@ async def _chunks(call: Call, run: Run, model: str, with_usage: bool) -> AsyncGe
                     yield HEARTBEAT
                 elif name == "answer" and data.get("status") == "delta":
                     has_text = True
-                    yield chunk({"content": data["content"]})
+                    yield chunk({"content": gap + data["content"]})
+                    gap = ""
+                elif has_text and (data.get("status") == "retracted" or data.get("replaced")):
+                    has_text, gap = False, BREAK
                 elif name == "reset" and has_text:
                     yield _data(
                         {
@@ -262,7 +271,7 @@ OPERATIONS = (
         handler=chat,
         tag="openai",
         body=ChatRequest,
-        errors=(404, 409),
+        errors=(404, 409, 502),
         summary="Ask an agent as if it were a model.",
         answers={200: (ChatAnswer, "text/event-stream")},
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from treadle._safety.data import DataError, InvalidDataError, decode_json
+from treadle._safety.logs import get_logger
 from treadle._server.authenticator import Authenticator, Principal
 from treadle._server.errors import ApiError, bad_request, error_response, from_engine, too_many
 from treadle._server.limits import ConcurrencyLimit, RateLimit
@@ -22,7 +22,7 @@ from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import TreadleError
 
-logger = logging.getLogger("treadle.server")
+logger = get_logger("treadle.server")
 
 
 class Context:

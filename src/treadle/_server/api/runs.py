@@ -14,7 +14,8 @@ from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.api.views import run_body
 from treadle._server.errors import ApiError, bad_request, conflict, unprocessable
 from treadle._server.live.follower import Follower, follow
-from treadle._server.live.projection import START, Position, Projection, read_position
+from treadle._server.live.positions import START, Position, read_position
+from treadle._server.live.projection import Projection
 from treadle._server.live.sse import EventStream
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record
@@ -277,7 +278,7 @@ OPERATIONS = (
         tag="runs",
         body=b.NewMessage,
         errors=_CHANGES,
-        summary="Send a message to a run in progress.",
+        summary="Send a message to a run in progress. 409 when the run has ended, or ends before it could read it.",
         answers={202: b.Accepted},
     ),
     Operation(
@@ -314,7 +315,7 @@ OPERATIONS = (
         handler=resume_run,
         tag="runs",
         errors=_CHANGES,
-        summary="Resume a run that was interrupted.",
+        summary="Resume a run that was interrupted or parked.",
         answers={202: b.Done},
     ),
     Operation(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from treadle._server.live.projection import ANSWERING
+from treadle._server.live.projection import ANSWERING, FORCED
 from treadle._types import events as ev
 from treadle._types.state import CONVERSATION
 
@@ -23,7 +23,7 @@ class Piece(Struct, frozen=True):
     """Text of an open message: it came after record `seq` and ends at character `end` of the message."""
 
     kind: str
-    """answer | thought | output"""
+    """answer | thought | output | retracted (what came before as the answer is not the answer)"""
     seq: int
     end: int
     text: str
@@ -112,6 +112,8 @@ class Channel:
         match event:
             case ev.AnswerDelta(text=text):
                 self.open_message.add("answer", last, text)
+            case ev.AnswerRetracted() | ev.Reset():
+                self.open_message.add("retracted", last, "\0")  # one character: it has a place of its own
             case ev.TextStreamed(component=component, iteration=iteration, text=text, reasoning=reasoning) if (
                 component in CONVERSATION
             ):
@@ -127,9 +129,9 @@ class Channel:
         event = record.event
         match event:
             case ev.ThinkStarted(component=component) | ev.ThinkDone(component=component):
-                opens = component in CONVERSATION
+                opens = component in CONVERSATION or component in FORCED
             case ev.ThinkFailed(component=component):
-                opens = component in CONVERSATION or component in ANSWERING
+                opens = component in CONVERSATION or component in ANSWERING or component in FORCED
             case ev.AnswerStarted() | ev.AnswerDone() | ev.RunFinished():
                 opens = True
             case ev.ToolStarted(call=call):

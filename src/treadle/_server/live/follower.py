@@ -9,7 +9,8 @@ from typing import Any
 
 from treadle._journal.base import Journal
 from treadle._server.live.channel import Channel, OpenMessage, Piece
-from treadle._server.live.projection import START, ClientEvent, Detail, Position, Projection
+from treadle._server.live.positions import START, ClientEvent, Position
+from treadle._server.live.projection import Detail, Projection
 from treadle._server.live.sse import HEARTBEAT, encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
@@ -24,7 +25,7 @@ class Follower:
 
     def __init__(self, channel: Channel, journal: Journal, after: Position = START, detail: Detail = "plain") -> None:
         self.channel = channel
-        self.projection = Projection(detail)
+        self.projection = Projection(detail, after)
         self._journal = journal
         self._after = after
         self.behind = True
@@ -65,11 +66,13 @@ class Follower:
         self._next_piece += len(fresh)
         for group in _by_source(fresh):
             text = "".join(piece.text for piece in group)
-            piece = (
-                self.projection.piece(text) if group[0].kind == "answer" else self._extra(group[0], text, group[-1].end)
-            )
-            if piece is not None:
-                yield piece
+            first, end = group[0], group[-1].end
+            if first.kind == "answer":
+                yield from self.projection.answer_text(text, Position(first.seq, end))
+            elif first.kind == "retracted":
+                yield from self.projection.retraction(Position(first.seq, end))
+            elif (extra := self._extra(first, text, end)) is not None:
+                yield extra
 
     def _extra(self, piece: Piece, text: str, end: int) -> ClientEvent | None:
         """A thought, or output of a call.
@@ -111,7 +114,7 @@ async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator
         while not channel.closed:
             version = channel.version
             events = await follower.step()
-            for chunk in encode(events):
+            for chunk in encode(events, follower.projection.whose):
                 silent = 0.0
                 yield chunk
             if follower.projection.finished:
@@ -124,7 +127,7 @@ async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator
                 failure = ClientEvent(
                     "error", {"type": "broken", "message": channel.failure}, Position(follower.projection.state.seq)
                 )
-                for chunk in encode([failure]):
+                for chunk in encode([failure], follower.projection.whose):
                     yield chunk
                 return
             wait = settings.heartbeat - silent if channel.live else min(settings.poll, settings.heartbeat)

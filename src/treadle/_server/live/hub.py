@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record
 from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
+from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
 from treadle._server.live.channel import Channel
@@ -30,7 +30,7 @@ from treadle._types.ids import fresh_id
 from treadle._types.messages import Content
 from treadle._types.state import fold
 
-logger = logging.getLogger("treadle.server")
+logger = get_logger("treadle.server")
 
 _MAX_FACTS = 10_000
 """How many runs the immutable facts are cached of."""
@@ -113,8 +113,11 @@ class Hub:
         """Start a run; `options` are those of `Agent.prepare`. It is in the journal when this returns."""
         return await self._drive(agent, agent.prepare(question, **options), key)
 
-    async def resume(self, run_id: str, key: str = "") -> Run:
-        """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is."""
+    async def resume(self, run_id: str, key: str = "", *, unattended: bool = False) -> Run:
+        """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is.
+
+        `unattended` when no person asks for it: one that does not get any further is parked instead.
+        """
         if (live := self.runs.get(run_id)) is not None and live.begun:
             if live.state.paused is None:
                 return live
@@ -123,7 +126,8 @@ class Hub:
         async with self._loading:  # two at once must not both load it
             if (live := self.runs.get(run_id)) is not None:
                 return live
-            return await self._drive(agent, await agent.load(run_id), key or f"user:{facts.user}")
+            run = await agent.load(run_id, unattended=unattended)
+            return await self._drive(agent, run, key or f"user:{facts.user}")
 
     async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
         facts = await self.facts(run_id)
@@ -141,8 +145,6 @@ class Hub:
 
         def sink(record: Record) -> None:
             self.metrics.record(record)
-            if record.offset and run.blueprint.redact is not None:  # the log redacts only what it stores
-                record = msgspec.structs.replace(record, event=run.blueprint.redact(record.event))
             if record.run == run.id:
                 channel.receive(record)
                 if not first_record.done():
@@ -180,8 +182,17 @@ class Hub:
     # ---- messages to runs, in whichever process they are driven
 
     async def send(self, run_id: str, text: str) -> str:
+        """Put a message into the run's inbox. A conflict when nobody will read it: the run has just ended."""
+        ended = conflict("the run has ended before it could read this: start another one in the same conversation")
+        run = self.runs.get(run_id)
+        if run is not None and not run.listens:
+            raise ended
         item = InboxItem(fresh_id(), run_id, "message", {"text": text})
         await self.journal.put(item)
+        # A run that is not driven here is looked up: it may have ended meanwhile.
+        over = not run.listens if run is not None else fold(await self.records(run_id)).finished is not None
+        if over and await self.journal.recall(run_id, item.id):
+            raise ended
         return item.id
 
     async def approve(self, run_id: str, approve: bool | Mapping[str, Answer]) -> None:
@@ -208,7 +219,8 @@ class Hub:
     async def cancel(self, run_id: str) -> None:
         run = self.runs.get(run_id)
         if run is not None and run.state.paused is None:
-            run.cancel()
+            if not run.cancel():
+                raise conflict("the run has just ended: there is nothing left to cancel")
             return
         agent, facts = await self._served(run_id)
         if run is not None and run.begun:
@@ -259,8 +271,11 @@ class Hub:
                 logger.warning("run %s is unfinished, but this server has no agent %r", info.run_id, info.agent)
                 continue
             try:
-                await self.resume(info.run_id)
-                resumed.append(info.run_id)
+                run = await self.resume(info.run_id, unattended=True)
+                if (paused := run.state.paused) is not None and paused.parked:
+                    logger.error("run %s is parked: %s", info.run_id, paused.reason)
+                else:
+                    resumed.append(info.run_id)
             except RunBusyError:
                 continue  # another process drives it
             except (TreadleError, ApiError) as error:

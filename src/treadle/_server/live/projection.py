@@ -4,6 +4,10 @@ Pure: the same records give the same events, whenever and from wherever they are
 numbered by its `seq`; text that streams is numbered `seq.offset`, where `seq` is the record that opened the message and
 `offset` the number of characters seen. So text need not be stored twice: it is cut again from the complete message.
 
+Words of the loop may be the answer, or a thought before a call. They are sent as they come, as an answer that is
+`provisional`; then either the answer is confirmed and continues where they end, or they are `retracted`. Whoever reads
+the log later sees only what they turned out to be.
+
 `detail="plain"` gives exactly the event names that the protocol documents (step, answer, reset, phase, step_progress,
 inject, compact, error, done). `detail="full"` adds names of its own (`thought`, `output`, `activity`) and more phases.
 """
@@ -14,9 +18,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
 from treadle._engine.result import pending_calls
+from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION, RunState
@@ -27,48 +31,8 @@ Pairs = Iterator[tuple[str, dict[str, Any]]]
 """Event names with their payloads."""
 ANSWERING = ("synthesis", "complete")
 """Components (and sources of an answer) whose text streams as the answer."""
-
-
-class Position(Struct, frozen=True, order=True):
-    """A position in a client's stream. `offset` is -1 for the first event of a record."""
-
-    seq: int = -1
-    offset: int = -1
-
-    def __str__(self) -> str:
-        return str(self.seq) if self.offset < 0 else f"{self.seq}.{self.offset}"
-
-
-START = Position()
-
-
-def read_position(text: str) -> Position | None:
-    """The position a `Last-Event-ID` names; None if it is not one of ours."""
-    seq, dot, offset = text.strip().partition(".")
-    if not (seq.isascii() and seq.isdigit()) or len(seq) > 15 or len(offset) > 15:
-        return None
-    if not dot:
-        return Position(int(seq))
-    return Position(int(seq), int(offset)) if offset.isascii() and offset.isdigit() else None
-
-
-class ClientEvent(Struct, frozen=True):
-    """One event as a client gets it."""
-
-    name: str
-    data: dict[str, Any]
-    at: Position
-    text_from: int = -1
-    """For a piece of text: where it begins in its message. It ends at `at.offset`."""
-
-    def after(self, position: Position) -> ClientEvent | None:
-        """What of this event a client at `position` has not seen yet."""
-        if self.at <= position:
-            return None
-        if self.text_from >= 0 and position.seq == self.at.seq and position.offset > self.text_from:
-            content = str(self.data["content"])[position.offset - self.text_from :]
-            return ClientEvent(self.name, {**self.data, "content": content}, self.at, position.offset)
-        return self
+FORCED = ("final", "salvage")
+"""Components whose text is the answer before the log says so."""
 
 
 def usage_fields(usage: Usage) -> dict[str, Any]:
@@ -82,10 +46,18 @@ def artifact_fields(artifact: ev.Artifact) -> dict[str, Any]:
 class Projection:
     """Feed it the records of one run in order; it gives the events of each."""
 
-    def __init__(self, detail: Detail = "plain") -> None:
+    def __init__(self, detail: Detail = "plain", seen: Position = START) -> None:
         self.full = detail == "full"
         self.state = RunState()
         self.finished = False
+        self.whose: dict[str, Any] = {}
+        """The run, its parent and its depth."""
+        self._seen = seen
+        """Where the client was when it connected: it may have seen provisional text that is sent to nobody else."""
+        self._thinking = -1
+        """The record of the model call whose words are provisional."""
+        self._provisional = False
+        """Whether such words were sent and nobody knows yet what they are."""
         self._open_text(-1)
         self._streams = False
         self._failing = False
@@ -94,6 +66,8 @@ class Projection:
 
     def feed(self, record: ev.Record) -> list[ClientEvent]:
         self.state.apply(record)
+        if not self.whose:
+            self.whose = {"run_id": record.run, "parent": record.parent, "depth": record.depth}
         handler = _HANDLERS.get(type(record.event))
         if handler is None:
             return []
@@ -102,6 +76,37 @@ class Projection:
         pairs = enumerate(handler(self, record.event, record), -1)
         events = [ClientEvent(name, data, Position(record.seq, offset)) for offset, (name, data) in pairs]
         return [rest, *events] if rest is not None else events
+
+    def answer_text(self, text: str, at: Position) -> Iterator[ClientEvent]:
+        """Words that stream as the answer, and end at `at` in the open message."""
+        if self.text_base >= 0:
+            if (piece := self.piece(text)) is not None:
+                yield piece
+            return
+        start = at.offset - len(text)
+        if not self._provisional:
+            self._provisional = True
+            yield ClientEvent("answer", {"status": "start", "provisional": True}, Position(at.seq, start))
+        self._sent.append(text)
+        self._length += len(text)
+        yield ClientEvent("answer", {"status": "delta", "content": text, "provisional": True}, at, start)
+
+    def retraction(self, at: Position) -> Iterator[ClientEvent]:
+        """The words that stream as the answer are not the answer; those after them may be."""
+        if self._sent:
+            yield ClientEvent("answer", {"status": "retracted"}, at)
+        self._withdraw()
+
+    def _withdraw(self) -> None:
+        self._provisional = False
+        self._sent, self._length, self._held = [], 0, ""
+
+    def _not_the_answer(self) -> Pairs:
+        """For an event after which provisional words, or an answer that is half written, do not count."""
+        if self._provisional or (self._thinking >= 0 and self._seen.seq == self._thinking and self._seen.offset >= 0):
+            yield "answer", {"status": "retracted"}
+        self._thinking = -1
+        self._open_text(-1)
 
     def piece(self, more: str) -> ClientEvent | None:
         """More text of the open answer. White space around an answer is not part of it: trailing space is held back."""
@@ -131,6 +136,7 @@ class Projection:
     def _open_text(self, base: int) -> None:
         """`base` is the record whose answer is written now; -1 when none is."""
         self.text_base = base
+        self._provisional = False
         self._sent: list[str] = []
         self._length = 0
         self._held = ""
@@ -144,12 +150,18 @@ class Projection:
     def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> Pairs:
         if event.component in CONVERSATION:
             yield "step", {"type": "thinking", "status": "start", "iteration": event.iteration}
+            yield from self._not_the_answer()
+            self._thinking = record.seq
+        elif event.component in FORCED:
+            self._thinking = record.seq
         elif self.full and event.component not in ANSWERING:
             yield "activity", {"component": event.component, "status": "start", "iteration": event.iteration}
 
     def on_think_failed(self, event: ev.ThinkFailed, record: ev.Record) -> Pairs:
         if event.component in ANSWERING and self.text_base >= 0:
             self._open_text(record.seq)
+        elif self._provisional and (event.component in CONVERSATION or event.component in FORCED):
+            self._withdraw()
         elif not self.full:
             return
         yield (
@@ -162,6 +174,8 @@ class Projection:
             self._calls = {call.id: call for call in event.message.calls}
             reasoning = event.thought or event.message.reasoning
             yield "step", {"type": "thinking", "status": "done", "iteration": event.iteration, "reasoning": reasoning}
+            if event.message.calls or event.problem:
+                yield from self._not_the_answer()
         elif self.full and event.component not in ANSWERING:
             yield (
                 "activity",
@@ -199,6 +213,13 @@ class Projection:
 
     def on_injected(self, event: ev.Injected, record: ev.Record) -> Pairs:
         yield "inject", {"type": "inject", "content": "\n\n".join(event.texts), "ids": event.ids}
+        if self.text_base >= 0:
+            self._provisional = True
+        yield from self._not_the_answer()
+
+    def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> Pairs:
+        if self._provisional:
+            yield from self._not_the_answer()
 
     def on_context_compacted(self, event: ev.ContextCompacted, record: ev.Record) -> Pairs:
         data = {
@@ -237,7 +258,8 @@ class Projection:
             {"call_id": call.call_id, "tool_name": call.tool, "tool_args": call.args, "why": call.why}
             for call in pending_calls(self.state)
         ]
-        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls}
+        parked = {"parked": event.parked} if event.parked else {}
+        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls, **parked}
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> Pairs:
         yield "phase", {"phase": "resumed", "reason": event.reason}
@@ -286,6 +308,10 @@ class Projection:
         self._failing = event.source == "error"
         if self._failing:
             return
+        if self._provisional and event.source not in ANSWERING:  # now it is known: it continues where it is
+            yield "step", {"type": "answer", "status": "start"}
+            self.text_base, self._provisional, self._streams = record.seq, False, False
+            return
         if self.text_base >= 0:  # the process ended while the answer was being written
             yield "reset", {"component": event.source, "attempt": 1, "error": "restarted", "wait": None}
         else:
@@ -298,7 +324,8 @@ class Projection:
         if self.text_base < 0:
             return
         if "".join(self._sent) != event.text:  # a plug-in changed the answer after it streamed: the recorded one counts
-            yield "reset", {"component": event.source, "attempt": 1, "error": "the answer was changed", "wait": None}
+            changed = {"component": event.source, "attempt": 1, "error": "the answer was changed", "wait": None}
+            yield "reset", {**changed, "replaced": True}
             yield "answer", {"status": "delta", "content": event.text}
         self._open_text(-1)
         yield "answer", {"status": "done"}
@@ -306,7 +333,9 @@ class Projection:
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> Pairs:
         self.finished = True
         state = self.state
-        failed = event.stop_reason == "error" or (bool(event.error) and (self._failing or state.answered is None))
+        failed = event.stop_reason in ("error", "empty") or (
+            bool(event.error) and (self._failing or state.answered is None)
+        )
         if failed:
             text = event.error or event.answer
             yield (
@@ -328,6 +357,7 @@ class Projection:
                 "stop_reason": event.stop_reason,
                 "success": event.success,
                 "run_id": record.run,
+                **({"unread": event.unread} if event.unread else {}),
             },
         )
 
@@ -339,6 +369,7 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.ToolStarted: Projection.on_tool_started,
     ev.ToolDone: Projection.on_tool_done,
     ev.Injected: Projection.on_injected,
+    ev.MessageAdded: Projection.on_message_added,
     ev.ContextCompacted: Projection.on_context_compacted,
     ev.PhaseChanged: Projection.on_phase,
     ev.ToolSelectionStarted: Projection.on_tool_selection_started,
@@ -359,6 +390,7 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.ModelSwitched: Projection.on_other,
     ev.DialectDemoted: Projection.on_other,
     ev.ToolsChanged: Projection.on_other,
+    ev.ReplyCapped: Projection.on_other,
     ev.AnswerStarted: Projection.on_answer_started,
     ev.AnswerDone: Projection.on_answer_done,
     ev.RunFinished: Projection.on_run_finished,
@@ -366,11 +398,5 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
 
 
 def _call_started(iteration: int, call: ToolCall) -> tuple[str, dict[str, Any]]:
-    return "step", {
-        "type": "iteration",
-        "status": "start",
-        "iteration": iteration,
-        "tool_name": call.name,
-        "tool_args": call.args,
-        "call_id": call.id,
-    }
+    what = {"tool_name": call.name, "tool_args": call.args, "call_id": call.id}
+    return "step", {"type": "iteration", "status": "start", "iteration": iteration, **what}

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from treadle._server.live.projection import ClientEvent
+from treadle._server.live.positions import ClientEvent
 
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _CHUNK = 64 * 1024
+_NOBODY: Mapping[str, Any] = {}
 _encode = msgspec.json.Encoder().encode
 
 
-def encode(events: Iterable[ClientEvent]) -> Iterator[bytes]:
-    """Encoded events in chunks of about `_CHUNK` bytes. JSON has no raw line ends, so a payload is one `data` line."""
+def encode(events: Iterable[ClientEvent], whose: Mapping[str, Any] = _NOBODY) -> Iterator[bytes]:
+    """Encoded events in chunks of about `_CHUNK` bytes. JSON has no raw line ends, so a payload is one `data` line.
+
+    `whose` says of which run they are; each payload has it.
+    """
     parts: list[bytes] = []
     size = 0
     for event in events:
-        data = _encode(event.data)
+        data = _encode({**event.data, **whose})
         parts += (b"id: ", str(event.at).encode(), b"\nevent: ", event.name.encode(), b"\ndata: ", data, b"\n\n")
         size += len(data)
         if size > _CHUNK:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from treadle._safety.secrets import known_secrets
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
 
@@ -53,13 +54,17 @@ def required_setting(value: str | None, variable: str, service: str, get_it_at: 
     return setting
 
 
-def client_for(client: GuardedClient | None, base_url: str, timeout: float) -> GuardedClient:
-    """`client`, or a new one that may also reach `base_url`, even if that is private: the operator chose it."""
-    if client is not None:
-        return client
-    parts = urlsplit(base_url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return GuardedClient(allow_hosts=[f"{parts.hostname}:{port}"] if parts.hostname else [], timeout=timeout)
+def client_for(client: GuardedClient | None, base_url: str, timeout: float, *, key: str | None = None) -> GuardedClient:
+    """`client`, or a new one that may also reach `base_url`, even if that is private: the operator chose it.
+
+    A `key` given in code is known as a secret for as long as the client is used.
+    """
+    if client is None:
+        parts = urlsplit(base_url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        client = GuardedClient(allow_hosts=[f"{parts.hostname}:{port}"] if parts.hostname else [], timeout=timeout)
+    known_secrets.keep(client, f"{urlsplit(base_url).hostname or 'service'}-key", [key] if key else ())
+    return client
 
 
 def check_status(response: HttpResponse, service: str, variable: str = "", secret: str = "") -> None:

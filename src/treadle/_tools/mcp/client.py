@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from treadle._models.base import Model, complete
+from treadle._safety.logs import get_logger
+from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
 from treadle._tools.mcp.content import to_response
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import Tool as RemoteTool
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 _CONTEXT_PARAM = "treadle_context"
 _BACK_OFF = (0.0, 0.3, 1.0, 2.0)
@@ -77,6 +79,8 @@ class McpConnection:
             transport=transport,
             headers=dict(headers or {}),
         )
+        secrets = [*header_secrets(headers or {}), *address_secrets(url), *environment_secrets(env or {})]
+        known_secrets.keep(self, f"mcp-{name}", secrets)
         self._opener = partial(open_client, self.endpoint, elicitation, sampling)
         self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopState] = WeakKeyDictionary()
 

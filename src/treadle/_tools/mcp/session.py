@@ -7,7 +7,6 @@ only the owner task opens and closes the client, and every request runs in a tas
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from mcp import Client
 
-logger = logging.getLogger("treadle")
+from treadle._safety.logs import get_logger
+
+logger = get_logger()
 
 Work = Callable[["Client"], Awaitable[Any]]
 Opener = Callable[["Session"], AbstractAsyncContextManager["Client"]]

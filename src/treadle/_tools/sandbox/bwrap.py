@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
+from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.command import Language, sandbox_command
 from treadle._tools.sandbox.interpreters import Interpreter, node_interpreter, python_interpreter
@@ -90,7 +91,7 @@ class BwrapSandbox:
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=[filter_fd],
                 env={},  # bubblewrap's own process, which the code can look at, has none of ours
-                cwd="/",
+                cwd=SAFE_FOLDER,
             )
         return await self._supervise(process)
 

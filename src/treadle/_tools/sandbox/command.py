@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Literal
 
+from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.interpreters import SYSTEM_FOLDERS, Interpreter
 
@@ -103,4 +104,4 @@ def _bwrap_options() -> str:
     program = shutil.which("bwrap")
     if program is None:
         return ""
-    return subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
+    return subprocess.run([program, "--help"], capture_output=True, text=True, cwd=SAFE_FOLDER, check=False).stdout

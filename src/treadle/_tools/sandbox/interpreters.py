@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from treadle._python_process import SAFE_FOLDER
 from treadle._types.errors import ToolError
 
 SYSTEM_FOLDERS = (
@@ -57,7 +58,7 @@ def node_interpreter(program: str) -> Interpreter:
 def _ask(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=_ASK_SECONDS, cwd="/", check=True
+            [program, *arguments], capture_output=True, text=True, timeout=_ASK_SECONDS, cwd=SAFE_FOLDER, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolError(f"the code was not run: {program} cannot be started ({type(error).__name__})") from None
@@ -76,7 +77,9 @@ def _needed(files: list[str], binaries: list[str]) -> tuple[str, ...]:
 
 def _libraries(binaries: list[str]) -> list[str]:
     try:
-        listed = subprocess.run(["ldd", *binaries], capture_output=True, text=True, timeout=_ASK_SECONDS, check=False)
+        listed = subprocess.run(
+            ["ldd", *binaries], capture_output=True, text=True, timeout=_ASK_SECONDS, cwd=SAFE_FOLDER, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):  # without `ldd` (musl) only what needs no such library runs
         return []
     return re.findall(r"=> (/.+) \(0x", listed.stdout)

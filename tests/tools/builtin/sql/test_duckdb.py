@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +23,20 @@ CREATE VIEW winner AS SELECT name FROM animal JOIN race ON animal.id = race.anim
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "zoo & co.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(TABLES)
-    return path
+@pytest.fixture(scope="module")
+def duck(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("zoo"))
 
 
-@pytest.fixture
-def duck(tmp_path: Path) -> Path:
+def filled(folder: Path) -> Path:
     duckdb = pytest.importorskip("duckdb")
-    path = tmp_path / "zoo.duckdb"
+    path = folder / "zoo.duckdb"
     with duckdb.connect(str(path)) as db:
         db.execute(TABLES)
     return path
 
 
+@cache  # the tests share a worker process
 def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
     tools: list[Tool] = sql(url, **options)
     return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
@@ -109,7 +105,7 @@ def test_duckdb_reads_files_below_allowed_folders(tmp_path: Path):
     data.mkdir()
     (data / "a.csv").write_text("name,age\nada,36\n")
     (tmp_path / "secret.csv").write_text("x\n1\n")
-    query = tools("duckdb://", allow_folders=[str(data)])["query"]
+    query = tools("duckdb://", allow_folders=(str(data),))["query"]
     assert query(query=f"SELECT * FROM '{data / 'a.csv'}'").rows == (("ada", 36),)
     for statement in (
         f"SELECT * FROM '{tmp_path / 'secret.csv'}'",
@@ -121,8 +117,8 @@ def test_duckdb_reads_files_below_allowed_folders(tmp_path: Path):
     assert [file.name for file in data.iterdir()] == ["a.csv"]
 
 
-def test_duckdb_writes_when_told(duck: Path):
-    query = tools(duck, read_only=False)["query"]
+def test_duckdb_writes_when_told(tmp_path: Path):
+    query = tools(filled(tmp_path), read_only=False)["query"]
     query(query="INSERT INTO animal VALUES (3, 'snail', 0.01)")
     assert query(query="SELECT count(*) FROM animal").rows == ((3,),)
     with pytest.raises(ToolError):

@@ -155,6 +155,13 @@ def test_only_the_rows_wanted_are_fetched(server: tuple[str, str]):
         assert (len(rows.rows), rows.truncated) == (10, True)
 
 
+def test_large_values_do_not_fill_the_memory_of_this_process(server: tuple[str, str]):
+    """libpq would collect 100 of them before it gives out the first."""
+    large = "SELECT repeat('x', 5000000) FROM generate_series(1, 100)"
+    with pytest.raises(ToolError, match="needs more than 40 MB of memory"):
+        query(server[0], large, timeout=100, memory=40 * 2**20)
+
+
 def test_writes_when_told(server: tuple[str, str]):
     assert query(server[0], "INSERT INTO race VALUES (1, 1), (2, 2)", read_only=False).changed == 2
     assert query(server[0], "DELETE FROM race WHERE place = 2 RETURNING place", read_only=False).rows == ((2,),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,19 @@ CREATE VIEW winner AS SELECT name FROM animal JOIN race ON animal.id = race.anim
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "zoo & co.db"
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("zoo"))
+
+
+def filled(folder: Path) -> Path:
+    path = folder / "zoo & co.db"
     with closing(sqlite3.connect(path)) as db:
         db.executescript(TABLES)
     return path
 
 
+@cache  # the tests share a worker process
 def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
     tools: list[Tool] = sql(url, **options)
     return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
@@ -129,8 +135,8 @@ def test_sqlite_reading_is_not_hindered(path: Path, query: str):
     assert tools(path)["query"](query=query).rows
 
 
-def test_sqlite_writes_when_told(path: Path):
-    query = tools(path, read_only=False)["query"]
+def test_sqlite_writes_when_told(tmp_path: Path):
+    query = tools(filled(tmp_path), read_only=False)["query"]
     assert query(query="INSERT INTO animal VALUES (3, 'snail', 0.01), (4, 'x', 1)").changed == 2
     assert query(query="SELECT count(*) FROM animal").rows == ((4,),)
     for statement in (

@@ -19,7 +19,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "python_enable_replacements": False,  # otherwise a table name may read a variable of this process
-    "memory_limit": "1GB",
+    "threads": 4,  # each takes memory of its own
     "temp_directory": "",
 }
 
@@ -46,7 +46,7 @@ class DuckDb:
                     "refused: this database is read-only here; only SELECT, DESCRIBE, SHOW and SUMMARIZE are allowed"
                 )
             cursor = connection.execute(statements[0])
-            rows = cursor.fetchmany(self._limits.max_rows + 1)
+            rows = iter(cursor.fetchone, None)
             return to_rows([entry[0] for entry in cursor.description or ()], rows, self._limits)
 
     def schema(self, table: str = "") -> Schema:
@@ -66,9 +66,10 @@ class DuckDb:
         import duckdb
 
         read_only = self._limits.read_only and self._path != ":memory:"
+        config = {**_CONFIG, "memory_limit": f"{self._limits.memory * 3 // 4 // 2**20}MiB"}
         timer: threading.Timer | None = None
         try:
-            with duckdb.connect(self._path, read_only=read_only, config=_CONFIG) as connection:
+            with duckdb.connect(self._path, read_only=read_only, config=config) as connection:
                 connection.execute("SET allowed_directories = ?", [self._folders])
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET lock_configuration = true")

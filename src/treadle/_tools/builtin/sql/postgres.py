@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,7 @@ class Postgres:
     def _result(self, cursor: Cursor) -> Rows:
         if cursor.description is None:
             return to_rows((), (), self._limits, max(cursor.rowcount, 0))
-        rows: Sequence[Sequence[Any]] = cursor.fetchmany(self._limits.max_rows + 1)
+        rows: Iterable[Sequence[Any]] = cursor
         return to_rows([column.name for column in cursor.description], rows, self._limits)
 
     def _refuse_superuser(self, connection: Connection) -> None:
@@ -103,6 +103,8 @@ class Postgres:
             # Its text may repeat the URL, which contains a password.
             raise ToolError(f"Postgres cannot be reached: {type(error).__name__}") from None
         except psycopg.Error as error:
+            if error.sqlstate is None and "out of memory" in str(error):  # here, not at the server
+                raise MemoryError from None
             raise ToolError(f"Postgres: {error.diag.message_primary or type(error).__name__}") from None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -21,6 +21,8 @@ class Limits(Struct, frozen=True):
     max_rows: int
     timeout: float
     read_only: bool
+    memory: int
+    """In bytes, for one query and its result."""
 
 
 class Rows(Struct, frozen=True, omit_defaults=True):
@@ -45,29 +47,32 @@ class Schema(Struct, frozen=True, omit_defaults=True):
 
 
 class Database(Protocol):
-    """One kind of database; `query` and `schema` are the tools' functions, sync or async."""
+    """One kind of database; `query` and `schema` are the tools' functions."""
 
     @property
     def dialect(self) -> str: ...
 
-    def query(self, query: str) -> Rows | Awaitable[Rows]: ...
+    def query(self, query: str) -> Rows: ...
 
-    def schema(self, table: str = "") -> Schema | Awaitable[Schema]: ...
+    def schema(self, table: str = "") -> Schema: ...
 
 
 def to_rows(
-    columns: Iterable[str], fetched: Sequence[Sequence[Any]], limits: Limits, changed: int | None = None
+    columns: Iterable[str], fetched: Iterable[Sequence[Any]], limits: Limits, changed: int | None = None
 ) -> Rows:
-    """Rows within the limits; `fetched` has one more than allowed when there are more."""
+    """Rows within the limits. They are taken one by one, so that a few large ones are never all in memory."""
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for row in fetched[: limits.max_rows]:
+    truncated = False
+    for row in fetched:
         values = tuple(_value(value) for value in row)
+        del row  # the next one is made before the name is given to it
         size += sum(len(value) if isinstance(value, str) else 8 for value in values)
-        if rows and size > MAX_CHARS:
+        truncated = len(rows) == limits.max_rows or (bool(rows) and size > MAX_CHARS)
+        if truncated:
             break
         rows.append(values)
-    return Rows(tuple(clip(column, 200) for column in columns), tuple(rows), len(rows) < len(fetched), changed)
+    return Rows(tuple(clip(column, 200) for column in columns), tuple(rows), truncated, changed)
 
 
 def to_schema(columns: Iterable[tuple[str, str, str]], only: str) -> Schema:

@@ -34,11 +34,11 @@ class Sqlite:
         with self._connected() as connection:
             connection.set_authorizer(self._authorize)
             cursor = connection.execute(query)
-            rows = cursor.fetchmany(self._limits.max_rows + 1)
+            columns = [entry[0] for entry in cursor.description or ()]
+            rows = to_rows(columns, cursor, self._limits, None if columns else max(cursor.rowcount, 0))
             connection.set_authorizer(None)
             connection.commit()
-            columns = [entry[0] for entry in cursor.description or ()]
-            return to_rows(columns, rows, self._limits, None if columns else max(cursor.rowcount, 0))
+            return rows
 
     def schema(self, table: str = "") -> Schema:
         listing = (
@@ -87,4 +87,7 @@ class Sqlite:
             return "refused: this database is read-only here" if self._limits.read_only else f"refused: {message}"
         if "unable to open" in message:
             return "the database file cannot be opened: check that it exists"
+        if "disk I/O" in message and self._limits.read_only:
+            most = f"at most {self._limits.memory // 2**20} MB of temporary files are allowed"
+            return f"SQLite: {message}; if this query sorts or groups much data, ask for less: {most}"
         return f"SQLite: {message}"

@@ -8,9 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import object_schema
+from treadle._tools.builtin.sql.databases import Source
+from treadle._tools.builtin.sql.process import WorkerDatabase
 from treadle._tools.builtin.sql.rows import Database, Limits
 from treadle._types.errors import ConfigError
 
+_START_SECONDS = 20.0
+"""For the start of the process, on a busy machine."""
 _SUFFIXES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
 
 
@@ -20,6 +24,7 @@ def sql(
     read_only: bool = True,
     max_rows: int = 100,
     timeout: float = 10.0,
+    memory: int = 1024 * 1024 * 1024,
     name: str = "sql",
     allow_folders: Sequence[str] = (),
     allow_superuser: bool = False,
@@ -27,10 +32,13 @@ def sql(
     """Two tools, `{name}_query` and `{name}_schema`, over one database.
 
     `url` is `sqlite:///path`, `duckdb:///path`, `postgresql://...`, or a path that ends in .db, .sqlite, .sqlite3 or
-    .duckdb. DuckDB reads no files but its own, except below `allow_folders`. With Postgres a superuser is refused while
-    read-only, because a read-only transaction does not restrict what functions for superusers may do.
+    .duckdb. Queries run in a process of their own: it is killed when one takes longer than `timeout` seconds, and has
+    at most `memory` bytes for a query and its result. DuckDB reads no files but its own, except below `allow_folders`.
+    With Postgres a superuser is refused while read-only, because a read-only transaction does not restrict what
+    functions for superusers may do.
     """
-    database = _database(str(url), Limits(max_rows, timeout, read_only), allow_folders, allow_superuser)
+    limits = Limits(max_rows, timeout, read_only, memory)
+    database: Database = WorkerDatabase(_source(str(url), limits, allow_folders, allow_superuser))
     kind = f"{database.dialect}, read-only" if read_only else f"{database.dialect}, may change data"
     query = {
         "query": {
@@ -51,7 +59,7 @@ def sql(
             ),
             parameters=object_schema(query, ("query",)),
             execute=database.query,
-            timeout=timeout + 5,
+            timeout=timeout + _START_SECONDS,
             effect="pure" if read_only else "unsafe",
             untrusted="the database",
             concurrent=read_only,
@@ -61,29 +69,24 @@ def sql(
             description=f"List the tables of the database ({database.dialect}) with their columns and types.",
             parameters=object_schema(table),
             execute=database.schema,
-            timeout=timeout + 5,
+            timeout=timeout + _START_SECONDS,
             effect="pure",
         ),
     ]
 
 
-def _database(url: str, limits: Limits, allow_folders: Sequence[str], allow_superuser: bool) -> Database:
+def _source(url: str, limits: Limits, allow_folders: Sequence[str], allow_superuser: bool) -> Source:
     parts = urlsplit(url)
     if parts.scheme in ("postgresql", "postgres"):
-        from treadle._tools.builtin.sql.postgres import Postgres
-
-        return Postgres(url, limits, allow_superuser)
+        return Source("postgres", url, limits, allow_superuser=allow_superuser)
     kind, path = parts.scheme, unquote(url.partition("://")[2]).removeprefix("/")
     if kind not in ("sqlite", "duckdb") or "://" not in url:
         kind, path = _SUFFIXES.get(os.path.splitext(url)[1].lower(), ""), url
     if kind == "sqlite":
-        from treadle._tools.builtin.sql.sqlite import Sqlite
-
-        return Sqlite(path, limits)
+        return Source("sqlite", os.path.abspath(path), limits)
     if kind == "duckdb":
-        from treadle._tools.builtin.sql.duckdb import DuckDb
-
-        return DuckDb(path or ":memory:", limits, allow_folders)
+        location = ":memory:" if path in ("", ":memory:") else os.path.abspath(path)
+        return Source("duckdb", location, limits, tuple(allow_folders))
     raise ConfigError(
         # Without the url: it may contain a password.
         "sql: the url names no supported database; expected sqlite:///path, duckdb:///path, postgresql://..., "

@@ -43,7 +43,7 @@ def baidu(
     timeout: float = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
-    web = client_for(client, base_url, timeout)
+    web = client_for(client, base_url, timeout, key=key)
 
     async def execute(query: str) -> SearchResult:
         secret = required_setting(key, "BAIDU_API_KEY", "Baidu search", "console.bce.baidu.com, Qianfan")

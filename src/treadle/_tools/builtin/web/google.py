@@ -30,7 +30,7 @@ def google(
     client: GuardedClient | None = None,
 ) -> Tool:
     """`engine` is the search engine's id (cx). `language` like "en" restricts the results to it."""
-    web = client_for(client, base_url, timeout)
+    web = client_for(client, base_url, timeout, key=key)
 
     async def execute(query: str) -> SearchResult:
         secret = required_setting(key, "GOOGLE_API_KEY", "Google search", "console.cloud.google.com, Custom Search API")

@@ -53,7 +53,7 @@ def pubmed(
     client: GuardedClient | None = None,
 ) -> Tool:
     """Needs no API key; one (or NCBI_API_KEY) allows more requests a second. `max_chars` limits each abstract."""
-    web = client_for(client, base_url, timeout)
+    web = client_for(client, base_url, timeout, key=key)
 
     def common() -> dict[str, str | int]:
         secret = key or os.environ.get("NCBI_API_KEY", "")

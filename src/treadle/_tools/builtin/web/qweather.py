@@ -112,7 +112,7 @@ def qweather(
     client: GuardedClient | None = None,
 ) -> Tool:
     """`host` is the account's own API host (or QWEATHER_API_HOST); `base_url` takes precedence over it."""
-    web = client_for(client, base_url, timeout)
+    web = client_for(client, base_url, timeout, key=key)
     units = "°C, km/h, mm, hPa" if unit == "metric" else "°F, mph, in, hPa"
 
     async def ask(path: str, shape: type[A], place: str, **params: str) -> A:

@@ -33,7 +33,7 @@ def tavily(
     timeout: float = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
-    web = client_for(client, base_url, timeout)
+    web = client_for(client, base_url, timeout, key=key)
 
     async def execute(query: str) -> SearchResult:
         secret = required_setting(key, "TAVILY_API_KEY", "Tavily", "app.tavily.com")

@@ -8,7 +8,7 @@ import timeit
 import msgspec
 import pytest
 
-from treadle._journal.redact import Redactor
+from treadle._safety.redact import Redactor
 from treadle._types.errors import ConfigError
 from treadle._types.events import ToolDone, ToolStarted
 from treadle._types.messages import TextPart, ToolCall

@@ -1,0 +1,79 @@
+"""What is shown of the answer while it is written: each character once, and nothing wrong left standing.
+
+Everything that streams as an answer goes through here, whoever writes it: the loop, the synthesis, a last call that may
+only answer, a tool whose output is the answer. It knows what has been shown, so the end of a run shows only the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treadle._types.events import AnswerDelta, AnswerRetracted, OutputPartial, Reset
+
+if TYPE_CHECKING:
+    from treadle._engine.core.log import Log
+
+
+class AnswerStream:
+    """White space around an answer is not part of it: it is not shown before the first word, and held after each."""
+
+    __slots__ = ("_held", "_log", "_partial", "_pieces")
+
+    def __init__(self, log: Log, partial: Any = None) -> None:
+        self._log = log
+        self._pieces: list[str] = []
+        self._held = ""
+        self._partial = partial
+        """Reads the typed answer while it is written: `feed(text) -> OutputPartial | None`, `reset()`."""
+
+    @property
+    def text(self) -> str:
+        """What has been shown."""
+        return "".join(self._pieces)
+
+    def add(self, text: str, *, provisional: bool = False) -> None:
+        """Show more of it."""
+        if not self._log.watched:
+            return
+        text = self._held + text if self._pieces else text.lstrip()
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        if shown:
+            self._pieces.append(shown)
+            self._log.show(AnswerDelta(shown, provisional))
+            if self._partial is not None and (grown := self._partial.feed(shown)) is not None:
+                self._log.show(grown)
+
+    def retract(self) -> None:
+        """It was a thought: whoever shows it moves it."""
+        if self._pieces:
+            self._log.show(AnswerRetracted(self.text))
+        self._forget()
+
+    def void(self, component: str, attempt: int = 1) -> None:
+        """It does not count: the attempt failed, or another answer takes its place."""
+        self._log.show(Reset(component, attempt))
+        self._forget()
+
+    def settle(self, answer: str, source: str) -> None:
+        """The answer is known: show what is missing of it, or all of it in place of something else."""
+        shown = self.text
+        words = answer.lstrip() if shown else answer
+        if not words.startswith(shown):
+            self.void(source)
+            words, shown = answer, ""
+        self._held = ""
+        if rest := words[len(shown) :]:
+            self._pieces.append(rest)
+            self._log.show(AnswerDelta(rest))
+
+    def grown(self, partial: OutputPartial | None) -> None:
+        """Show the typed answer as far as another call has written it."""
+        if partial is not None:
+            self._log.show(partial)
+
+    def _forget(self) -> None:
+        self._pieces.clear()
+        self._held = ""
+        if self._partial is not None:
+            self._partial.reset()

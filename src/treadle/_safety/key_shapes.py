@@ -1,0 +1,152 @@
+"""Formats of well-known keys: how one is found in a text, and how one that has only begun is found at a text's end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from msgspec import Struct
+
+LONGEST_OPEN = 8192
+"""So many characters of what may be a key are held back in a stream; what is longer is cut there."""
+
+
+class KeyShape(Struct, frozen=True):
+    name: str
+    marks: tuple[str, ...]
+    """One of them is in every text the expression can match: most texts need no expression."""
+    source: str
+    begun: str
+    """What stands at the end of a text whose next characters could complete a key."""
+    before: int = 0
+    """How many characters before a key show that it is one."""
+
+    @property
+    def expression(self) -> re.Pattern[str]:
+        return _compiled(self.source)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    """Most processes never see a key of most kinds, so nothing is compiled before it is needed."""
+    return re.compile(source, re.DOTALL)
+
+
+def _prefixes(mark: str, rest: str) -> str:
+    """An expression for every beginning of `mark`, or all of it followed by `rest`."""
+    expression = rest
+    for character in reversed(mark):
+        expression = f"{re.escape(character)}(?:{expression})?"
+    return expression
+
+
+def _shape(name: str, marks: tuple[str, ...], expression: str, *begun: str, before: int = 0) -> KeyShape:
+    return KeyShape(name, marks, expression, "|".join(begun), before)
+
+
+_WORD = "(?<![A-Za-z0-9])"
+
+SHAPES: tuple[KeyShape, ...] = (
+    _shape("api-key", ("sk-",), rf"{_WORD}sk-[A-Za-z0-9_-]{{20,}}", _WORD + _prefixes("sk-", "[A-Za-z0-9_-]*")),
+    _shape(
+        "api-key",
+        ("k_live_", "k_test_"),
+        rf"{_WORD}[rs]k_(?:live|test)_[A-Za-z0-9]{{10,}}",
+        *(_WORD + _prefixes(f"{a}k_{b}_", "[A-Za-z0-9]*") for a in "rs" for b in ("live", "test")),
+    ),
+    _shape(
+        "aws-key",
+        ("AKIA", "ASIA"),
+        rf"{_WORD}A[KS]IA[0-9A-Z]{{16}}",
+        *(_WORD + _prefixes(mark, "[0-9A-Z]{0,16}") for mark in ("AKIA", "ASIA")),
+    ),
+    _shape(
+        "github-token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{30,}",
+        *(_prefixes(mark, "[A-Za-z0-9_]*") for mark in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
+    ),
+    _shape("gitlab-token", ("glpat-",), r"glpat-[A-Za-z0-9_-]{20,}", _prefixes("glpat-", "[A-Za-z0-9_-]*")),
+    _shape("google-key", ("AIza",), r"AIza[0-9A-Za-z_-]{35}", _prefixes("AIza", "[0-9A-Za-z_-]{0,35}")),
+    _shape(
+        "slack-token",
+        ("xox",),
+        r"xox[abeoprs]-[0-9A-Za-z-]{10,}",
+        *(_prefixes(f"xox{kind}-", "[0-9A-Za-z-]*") for kind in "abeoprs"),
+    ),
+    _shape("hub-token", ("hf_",), rf"{_WORD}hf_[A-Za-z0-9]{{30,}}", _WORD + _prefixes("hf_", "[A-Za-z0-9]*")),
+    _shape("npm-token", ("npm_",), rf"{_WORD}npm_[A-Za-z0-9]{{36,}}", _WORD + _prefixes("npm_", "[A-Za-z0-9]*")),
+    _shape(
+        "web-token",  # a JWT
+        ("eyJ",),
+        rf"{_WORD}eyJ[A-Za-z0-9_-]{{8,}}\.eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]*",
+        _WORD + _prefixes("eyJ", r"[A-Za-z0-9_.-]*"),
+    ),
+    _shape(
+        "bearer-token",
+        ("earer ",),
+        r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{20,}",
+        *(_prefixes(f"{letter}earer ", r"[A-Za-z0-9._~+/=-]*") for letter in "Bb"),
+        before=len("Bearer "),
+    ),
+    _shape(
+        "private-key",
+        ("PRIVATE KEY",),
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+        _prefixes("-----BEGIN ", r"[A-Z ]{0,60}-{0,4}"),
+    ),
+)
+
+
+_PEM_BEGIN = r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+_PEM_END = r"-----END [A-Z ]*PRIVATE KEY-----"
+_KEY_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~+/=-"
+_LEAD = 96
+"""What may stand before a key's own characters and belongs to it: `Bearer `, the head of a key file."""
+
+
+@cache
+def _begun() -> re.Pattern[str]:
+    return re.compile(rf"(?:{'|'.join(shape.begun for shape in SHAPES)})\Z", re.DOTALL)
+
+
+@cache
+def _suspect() -> re.Pattern[str]:
+    marks = "|".join(re.escape(mark) for shape in SHAPES for mark in shape.marks)
+    return re.compile(rf"{marks}|(?:{'|'.join(shape.begun for shape in SHAPES)})\Z", re.DOTALL)
+
+
+def may_hold_key(text: str) -> bool:
+    """Whether a short text has the mark of a key or the beginning of one: one look instead of many."""
+    return _suspect().search(text) is not None
+
+
+def begins_at(text: str) -> int:
+    """Where a key begins that has only begun or may go on when the text ends; the text's length if there is none.
+
+    Only the end of the text is searched, so that the time is linear in its length whatever it contains.
+    """
+    word = len(text.rstrip(_KEY_CHARACTERS))
+    found = _begun().search(text, max(0, word - _LEAD))
+    start = found.start() if found is not None else len(text)
+    if "PRIVATE KEY" in text:
+        ended = max((match.end() for match in _compiled(_PEM_END).finditer(text)), default=0)
+        begin = _compiled(_PEM_BEGIN).search(text, ended)
+        start = min(start, begin.start()) if begin is not None else start
+    return start
+
+
+def keys_in(text: str) -> Iterator[tuple[int, int]]:
+    """Where complete keys begin, with what shows that they are ones, and where they end."""
+    for shape in SHAPES:
+        if any(mark in text for mark in shape.marks):
+            for match in shape.expression.finditer(text):
+                yield max(0, match.start() - shape.before), match.end()
+
+
+def is_whole_key(text: str) -> bool:
+    """Whether the whole text is one key, so that a part of it left out makes no difference."""
+    return any(
+        mark in text and shape.expression.fullmatch(text) is not None for shape in SHAPES for mark in shape.marks
+    )

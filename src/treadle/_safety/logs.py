@@ -1,0 +1,76 @@
+"""Logs without secrets: every logger of ours, and those of the server below it, go through one filter."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from logging import Filter, Formatter, Logger, LogRecord
+
+from treadle._safety.redact import Redactor
+from treadle._safety.secrets import environment_secrets, known_secrets
+
+_formatter = Formatter()
+
+
+class ProcessRedactor:
+    """For all secrets of the process, made again when one comes or goes."""
+
+    def __init__(self) -> None:
+        self._made: tuple[int, dict[str, str], Redactor] | None = None
+        self._lock = threading.Lock()
+
+    def text(self, text: str) -> str:
+        with self._lock:
+            environment = environment_secrets(os.environ)
+            made = self._made
+            if made is None or made[0] != known_secrets.version or made[1] != environment:
+                version, known = known_secrets.version, known_secrets.values()
+                named = {**known, **environment}
+                self._made = made = (version, environment, Redactor([(n, v) for v, n in named.items()], env={}))
+        return made[2].text(text)
+
+
+process_redactor = ProcessRedactor()
+
+
+class SecretFilter(Filter):
+    """Takes secrets out of a record's message and its traceback. It never drops a record."""
+
+    def filter(self, record: LogRecord) -> bool:
+        try:
+            self._clean(record)
+        except Exception:  # a message that cannot be written is the handler's to report
+            return True
+        return True
+
+    def _clean(self, record: LogRecord) -> None:
+        message = record.getMessage()
+        if process_redactor.text(message) != message:
+            if isinstance(record.args, tuple):  # they stay apart if possible: uvicorn's formatter needs them
+                record.args = tuple(process_redactor.text(arg) if isinstance(arg, str) else arg for arg in record.args)
+            message = record.getMessage()
+            clean = process_redactor.text(message)
+            if clean != message:
+                record.msg, record.args = clean, None
+        if record.exc_info and record.exc_info[0] is not None:
+            traceback = record.exc_text or _formatter.formatException(record.exc_info)
+            clean = process_redactor.text(traceback)
+            if clean != traceback:  # not the exception itself: a handler would write it once more
+                record.exc_text, record.exc_info = clean, None
+        if record.stack_info:
+            record.stack_info = process_redactor.text(record.stack_info)
+
+
+_filter = SecretFilter()
+
+
+def guarded(logger: Logger) -> Logger:
+    """The logger, with the filter. Filters are not inherited: each logger needs its own."""
+    logger.addFilter(_filter)
+    return logger
+
+
+def get_logger(name: str = "treadle") -> Logger:
+    """A logger of ours."""
+    return guarded(logging.getLogger(name))

@@ -1,0 +1,108 @@
+"""The one place that knows what is secret in this process: what the environment holds, and what was given in code.
+
+Whoever is given a key (a model, an MCP connection, a server, an agent) keeps it here for as long as it lives; when the
+last one is gone, so is the key.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote, urlsplit
+
+SHORTEST = 8
+"""Shorter values would be found inside ordinary words."""
+
+_SECRET_NAME = re.compile(
+    r"(_|^)(API_?)?(KEYS?|TOKEN|SECRETS?|PAT|PASS|PASSWD|PASSPHRASE|PWD|PW|CREDENTIALS?|JWT)$|APIKEY$|PASSWORD",
+    re.IGNORECASE,
+)
+_FOLDERS = frozenset({"PWD"})
+_ADDRESS_NAME = re.compile(r"(_|^)(URL|URI|DSN|CONNECTION_STRING)$", re.IGNORECASE)
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password|credential|session", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:bearer|basic|token|digest|apikey)\s+", re.IGNORECASE)
+_PLACEHOLDERS = frozenset({"not-needed", "no-key-needed", "no-key-required", "placeholder", "anything", "dummy-key"})
+
+
+def environment_secrets(env: Mapping[str, str]) -> dict[str, str]:
+    """Secret values of an environment, with the names of their variables."""
+    found: dict[str, str] = {}
+    for name, value in env.items():
+        if name in _FOLDERS:
+            continue
+        if _SECRET_NAME.search(name):
+            # GOOGLE_APPLICATION_CREDENTIALS and its like name a file.
+            a_path = value.startswith(("/", "~", "./")) and name.upper().endswith(("CREDENTIALS", "CREDENTIAL"))
+            if len(value) >= SHORTEST and not a_path:
+                found[value] = name
+        elif _ADDRESS_NAME.search(name):
+            found.update(dict.fromkeys(address_secrets(value), name))
+    return found
+
+
+def address_secrets(address: str) -> list[str]:
+    """The password in an address, as it is written and as it is meant; a short one with what stands around it."""
+    if "@" not in address:
+        return []
+    try:
+        password = urlsplit(address).password
+    except ValueError:
+        return []
+    if not password:
+        return []
+    forms = dict.fromkeys((password, unquote(password)))
+    return [form if len(form) >= SHORTEST else f":{form}@" for form in forms]
+
+
+def header_secrets(headers: Mapping[str, str]) -> list[str]:
+    """The secret values of HTTP headers, without the word that says what they are."""
+    return [_SCHEME.sub("", value, count=1) for name, value in headers.items() if _SECRET_HEADER.search(name)]
+
+
+class KnownSecrets:
+    """Secrets given in code, counted by those who use them."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Changes whenever the secrets do."""
+        self._users: dict[str, tuple[str, int]] = {}
+        self._lock = threading.RLock()  # a garbage collection may drop an owner while another is being added
+
+    def keep(self, owner: object, name: str, values: Iterable[str], *, shortest: int = SHORTEST) -> None:
+        """Know these values for as long as `owner` lives. Placeholders and very short ones are no secrets."""
+        kept = [value for value in dict.fromkeys(values) if len(value) >= shortest and value not in _PLACEHOLDERS]
+        if not kept:
+            return
+        for value in kept:
+            self._count(value, name, 1)
+        weakref.finalize(owner, self._forget, name, kept).atexit = False
+
+    def values(self) -> dict[str, str]:
+        """Each secret with its name."""
+        with self._lock:
+            return {value: name for value, (name, _) in self._users.items()}
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def __repr__(self) -> str:
+        return f"KnownSecrets({len(self)})"
+
+    def _forget(self, name: str, values: list[str]) -> None:
+        for value in values:
+            self._count(value, name, -1)
+
+    def _count(self, value: str, name: str, change: int) -> None:
+        with self._lock:
+            first, users = self._users.get(value, (name, 0))
+            if users + change > 0:
+                self._users[value] = (first, users + change)
+            else:
+                self._users.pop(value, None)
+            if users == 0 or users + change == 0:
+                self.version += 1
+
+
+known_secrets = KnownSecrets()

@@ -1,0 +1,53 @@
+"""What streams as the answer is shown once, and what was wrong is taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle._engine.core.answer_stream import AnswerStream
+from treadle._engine.core.log import Log
+from treadle._types import events as ev
+
+
+def watched() -> tuple[AnswerStream, list[Any]]:
+    log, seen = Log("run"), []
+    log.subscribe(lambda record: seen.append(record.event))
+    return AnswerStream(log), seen
+
+
+def test_nothing_is_kept_for_nobody():
+    stream = AnswerStream(Log("run"))
+    stream.add("text")
+    assert stream.text == ""
+
+
+def test_white_space_around_an_answer_is_not_shown():
+    stream, seen = watched()
+    for text in (" \n", "It", " is ", "3.", "\n\n"):
+        stream.add(text, provisional=True)
+    stream.settle("It is 3.", "loop")
+    assert "".join(event.text for event in seen) == "It is 3."
+    assert all(event.provisional for event in seen)
+
+
+def test_at_the_end_only_the_rest_is_shown():
+    stream, seen = watched()
+    stream.add("It is")
+    stream.settle("It is 3.", "loop")
+    assert seen == [ev.AnswerDelta("It is"), ev.AnswerDelta(" 3.")]
+
+
+def test_another_answer_takes_the_place_of_what_was_shown():
+    stream, seen = watched()
+    stream.add("Three")
+    stream.settle("3", "loop")
+    assert seen == [ev.AnswerDelta("Three"), ev.Reset("loop", 1), ev.AnswerDelta("3")]
+
+
+def test_a_thought_is_retracted_once():
+    stream, seen = watched()
+    stream.add("Let me see.", provisional=True)
+    stream.retract()
+    stream.retract()
+    assert seen[1:] == [ev.AnswerRetracted("Let me see.")]
+    assert stream.text == ""

@@ -1,0 +1,41 @@
+"""Text that cannot be taken back: the answer once, words before a call apart from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle._engine.surfaces.answer_pieces import AnswerPieces
+from treadle._types import events as ev
+
+
+def given(*events: Any, provisional: bool = True) -> str:
+    pieces = AnswerPieces(provisional=provisional)
+    return "".join(text for event in events for text in pieces.feed(event))
+
+
+def test_an_answer_that_streamed_is_not_repeated():
+    assert given(ev.AnswerDelta("4"), ev.AnswerDelta("2"), ev.AnswerDone("42", "loop")) == "42"
+    assert given(ev.AnswerDone("42", "loop")) == "42"
+
+
+def test_words_before_a_call_are_followed_by_an_empty_line():
+    events = (
+        ev.AnswerDelta("I look.", True),
+        ev.AnswerRetracted("I look."),
+        ev.AnswerDelta("42"),
+        ev.AnswerDone("42", "x"),
+    )
+    assert given(*events) == "I look.\n\n42"
+    assert given(*events, provisional=False) == "42"
+
+
+def test_what_waited_is_given_when_it_is_known():
+    events = (ev.AnswerDelta("4", True), ev.AnswerDelta("2", True), ev.AnswerDone("42", "loop"))
+    assert given(*events, provisional=False) == "42"
+    assert given(ev.AnswerDelta("4", True), ev.AnswerDelta("2"), provisional=False) == "42"
+
+
+def test_an_answer_that_begins_anew_is_apart_too():
+    assert (
+        given(ev.AnswerDelta("Three"), ev.Reset("x", 2), ev.AnswerDelta("3"), ev.AnswerDone("3", "x")) == "Three\n\n3"
+    )

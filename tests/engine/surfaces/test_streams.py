@@ -1,0 +1,211 @@
+"""Every stream of a run shows its answer once, as it is written, however the provider cuts it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kit import add, call, echo, go
+from treadle import Agent, ScriptedModel
+from treadle._engine.surfaces.text_view import CLOSE, OPEN
+from treadle._flows import presets
+from treadle._types import events as ev
+from treadle._types.request import RawCall, Reply, Request, StreamPart, TextDelta
+
+PLAIN = {"tool_call": False, "json_mode": False, "json_schema": False, "forced_tool": False}
+
+
+class Cut(ScriptedModel):
+    """Streams its replies in pieces that end at given places."""
+
+    def __init__(self, script: Any, cuts: Any = None, **options: Any) -> None:
+        super().__init__(script, **options)
+        self.cuts = cuts
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        parts = [part async for part in super().stream(request)]
+        text = "".join(part.text for part in parts if isinstance(part, TextDelta))
+        every = range(1, len(text)) if self.cuts is None else self.cuts
+        places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in every)})
+        for start, end in pairwise(places):
+            yield TextDelta(text[start:end])
+        for part in parts:
+            if not isinstance(part, TextDelta):
+                yield part
+
+
+ANSWER = 'Hello, it is < 3 & "so".\n\nA list:\n- one\n- two'
+REPLIES = {
+    "native": [
+        ANSWER,
+        f"\n {ANSWER}\n\n",
+        f"<think>hm</think>\n{ANSWER}",
+        f"{ANSWER}<|im_end|>",
+        "```python\nx = [1]\n```",
+        "[1] is a list",
+        "{x} is a set",
+    ],
+    "json": [
+        '{"reasoning": "r", "type": "final_answer", "answer": "Hel\\nlo \\u00e9 \\ud83d\\ude00 \\"x\\"!"}',
+        'So: {"type": "final_answer", "answer": " Hi "}',
+    ],
+    "array": ['[{"name": "__complete_task__", "arguments": {"answer": "Hello\\tthere"}}]'],
+    "schema": ['{"thought": "t", "action": "final_answer", "final_answer": "Hello", "task_successful": true}'],
+    "direct": ['{"action": "final_answer", "final_answer": "Hello", "task_successful": true}'],
+    "brief": ['{"from": "result", "final_answer": "Hello \\\\ there"}'],
+    "action": [
+        f"<__final_answer__>\n{ANSWER}\n</__final_answer__>",
+        f"I know it.\n<__final_answer__>\n{ANSWER}\n</__final_answer__>\n",
+        f"<final_answer>{ANSWER}</final_answer>",
+        ANSWER,
+        f"Final Answer: {ANSWER}",
+        f"Thought: I know.\n**Final Answer:** {ANSWER}\n",
+        f"Thought: {ANSWER}",
+        "Actions speak louder.\nFinally: act.",
+    ],
+    "code": [ANSWER, "Use this:\n```json\n{}\n```\nand that"],
+}  # fmt: skip
+CASES = [(dialect, text) for dialect, texts in REPLIES.items() for text in texts]
+
+
+def events_of(agent: Agent, **options: Any) -> list[Any]:
+    async def main() -> list[Any]:
+        return [event async for event in agent.stream("q", **options)]
+
+    return go(main())
+
+
+def concatenated(events: list[Any]) -> str:
+    text = ""
+    for event in events:
+        if isinstance(event, ev.AnswerDelta):
+            text += event.text
+        elif isinstance(event, ev.AnswerRetracted | ev.Reset):
+            text = ""
+    return text
+
+
+def agent_for(dialect: str, script: list[Any], cuts: Any = None, **options: Any) -> Agent:
+    return Agent(Cut(script, cuts, abilities={} if dialect == "native" else PLAIN), [echo], dialect=dialect, **options)
+
+
+@pytest.mark.parametrize(("dialect", "text"), CASES)
+def test_the_answer_streams_as_it_is_written_in_every_dialect(dialect: str, text: str):
+    for size in (1, 2, 3, 5, 7, 11, 1000):
+        events = events_of(agent_for(dialect, [text], range(0, len(text), size)))
+        answer = next(event.text for event in events if isinstance(event, ev.AnswerDone))
+        assert concatenated(events) == answer
+        assert not any(isinstance(event, ev.Reset) for event in events), "nothing wrong was shown on the way"
+        before = events.index(next(event for event in events if isinstance(event, ev.ThinkDone)))
+        streamed = [event for event in events[:before] if isinstance(event, ev.AnswerDelta)]
+        if size == 1 and text[0] not in "[{":
+            assert len(streamed) > len(answer) // 3, "it streams while it is written"
+
+
+@pytest.mark.parametrize(("dialect", "text"), CASES)
+@settings(max_examples=25, deadline=None)
+@given(cuts=st.lists(st.integers(0, 500), max_size=12))
+def test_every_surface_gives_the_answer_once_however_it_is_cut(dialect: str, text: str, cuts: list[int]):
+    agent = agent_for(dialect, [text] * 4, cuts)
+
+    async def joined(provisional: bool) -> str:
+        return "".join([piece async for piece, _ in agent.deltas("q", provisional=provisional)])
+
+    answer = agent.run_sync("q").answer
+    alone = "I know it" not in text and "Thought: I know" not in text
+    if alone:
+        assert go(joined(True)) == answer
+    else:
+        assert go(joined(True)).endswith(answer)
+    assert go(joined(False)) == answer
+    shown = "".join(agent.text("q"))
+    assert shown.count(answer) == 1
+    assert shown.endswith(answer)
+
+
+@pytest.mark.parametrize("preset", presets.names())
+@pytest.mark.parametrize("markers", [True, False])
+def test_text_gives_the_answer_once_in_every_preset(preset: str, markers: bool):
+    replies = {
+        "default": "Hello", "two_phase": "Hello", "strict": "Hello", "code": "Hello",
+        "streaming": f"{OPEN}\nHello\n{CLOSE}",
+        "reflective": '[{"name": "__complete_task__", "arguments": {"answer": "Hello"}}]',
+        "planned": '{"thought": "t", "action": "final_answer", "final_answer": "Hello", "task_successful": true}',
+    }  # fmt: skip
+
+    def reply(request: Request) -> Any:
+        if request.component == "loop":
+            return replies[preset]
+        return "Hello" if request.component in ("synthesis", "complete") else "{}"
+
+    for chunk in (1, 3, 100):
+        agent = Agent(ScriptedModel(reply, chunk=chunk), [echo], preset=preset)
+        shown = "".join(agent.text("q", skip_special_tokens=not markers))
+        assert shown.count("Hello") == 1
+        assert shown.endswith(f"{OPEN}Hello{CLOSE}" if markers else "Hello")
+
+
+@pytest.mark.parametrize("text", REPLIES["action"])
+def test_between_markers_stands_the_answer_whatever_the_model_wrote(text: str):
+    for size in (1, 4, 1000):
+        agent = agent_for("action", [text] * 2, range(0, len(text), size), preset="streaming")
+        answer = agent.run_sync("q").answer
+        shown = "".join(agent.text("q"))
+        assert shown.count(answer) == 1
+        assert shown.endswith(f"{OPEN}{answer}{CLOSE}")
+
+
+def test_words_before_a_call_are_retracted_and_moved():
+    reply = Reply("Let me add them.", (RawCall("c1", "add", '{"a":1,"b":2}'),), finish="calls")
+    agent = Agent(Cut([reply, "It is 3."]), [add])
+    events = events_of(agent)
+    retracted = [event for event in events if isinstance(event, ev.AnswerRetracted)]
+    assert retracted == [ev.AnswerRetracted("Let me add them.")]
+    assert concatenated(events) == "It is 3."
+    assert all(event.provisional for event in events if isinstance(event, ev.AnswerDelta) and event.text in "Letmadhm.")
+    agent = Agent(Cut([reply, "It is 3."] * 3), [add])
+    assert "".join(agent.text("q")) == 'Let me add them.\n\n[add] {"a":1,"b":2}\n3\nIt is 3.'
+
+    async def joined(**options: Any) -> str:
+        return "".join([piece async for piece, _ in agent.deltas("q", **options)])
+
+    assert go(joined()) == "Let me add them.\n\nIt is 3."
+    assert go(joined(provisional=False)) == "It is 3."
+
+
+def test_the_thought_of_an_action_is_not_left_as_the_answer():
+    action = 'I look.\nAction: {"tool": "echo", "inputs": {"text": "x"}}'
+    for size in (1, 3, 1000):
+        agent = agent_for("action", [action, f"{OPEN}done{CLOSE}"] * 2, range(0, 99, size), preset="streaming")
+        events = events_of(agent)
+        assert concatenated(events) == "done"
+        assert [event.text for event in events if isinstance(event, ev.AnswerRetracted)] == ["I look."]
+        assert "".join(agent.text("q")) == f'I look.\n\n[echo] {{"text":"x"}}\nx\n{OPEN}done{CLOSE}'
+
+
+def test_a_forced_answer_streams():
+    agent = Agent(Cut([call("echo", text="x"), "From what I know: 7."]), [echo], max_iterations=1)
+    events = events_of(agent)
+    deltas = [event.text for event in events if isinstance(event, ev.AnswerDelta)]
+    assert len(deltas) > 10
+    assert concatenated(events) == "From what I know: 7."
+
+
+def test_a_forced_answer_of_a_text_dialect_streams_without_its_syntax():
+    call_text = '{"type": "tool_call", "tool_name": "echo", "tool_args": {"text": "x"}}'
+    agent = agent_for("json", [call_text, '{"type": "final_answer", "answer": "It is 7."}'], max_iterations=1)
+    deltas = [event.text for event in events_of(agent) if isinstance(event, ev.AnswerDelta)]
+    assert len(deltas) > 5
+    assert "".join(deltas) == "It is 7."
+
+
+def test_an_answer_in_the_loop_is_no_answer_when_another_call_writes_it():
+    agent = Agent(Cut(["brief", "The full answer."]), [echo], answer="synthesize", stream_thoughts=True)
+    events = events_of(agent)
+    assert "".join(event.text for event in events if isinstance(event, ev.TextStreamed)) == "brief"
+    assert concatenated(events) == "The full answer."
