@@ -8,13 +8,12 @@ from typing import Any, get_args
 import msgspec
 
 from treadle._types import events as ev
-from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
+from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
-from treadle._types.state_values import groups as groups
-from treadle._types.usage import NO_USAGE, Usage, Work
+from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted
+from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage, Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
@@ -264,26 +263,7 @@ class RunState:
         self._break(record.seq, f"tools changed: {event.reason}")
 
     def on_context_compacted(self, event: ev.ContextCompacted, record: ev.Record) -> None:
-        covers, unpinned = set(event.covers), set(event.unpinned)
-        window: list[Entry] = []
-        summary_placed = not event.summary
-        for entry in self.window:
-            if entry.seq in covers and entry.component != "question":
-                if not summary_placed:
-                    window.append(Entry(UserMessage(event.summary, kind="summary"), record.seq, "summary"))
-                    summary_placed = True
-                continue
-            message = entry.message
-            if (
-                entry.seq in event.replaced
-                and not isinstance(message, AssistantMessage)
-                and hasattr(message, "content")
-            ):
-                message = msgspec.structs.replace(message, content=event.replaced[entry.seq])
-            if entry.seq in unpinned and isinstance(message, UserMessage) and entry.component != "question":
-                message = msgspec.structs.replace(message, pinned=False)
-            window.append(entry if message is entry.message else Entry(message, entry.seq, entry.component))
-        self.window = window
+        self.window = compacted(self.window, event, record.seq)
         if event.reason == "trim":
             self.counters.trims += 1
         else:

@@ -139,7 +139,7 @@ def test_one_agent_that_fails_is_the_runs_failure():
     result = go(
         DagAgent(Brain([], [], lambda question: "", mode="loop"), [echo], mode="auto", max_iterations=1).run("q")
     )
-    assert (result.success, result.stop_reason) == (False, "limit")
+    assert (result.success, result.stop_reason) == (False, "empty")
 
 
 def test_a_plan_can_be_given_looked_at_changed_and_refused():

@@ -177,7 +177,7 @@ async def fail(run: Execution, error: TreadleError) -> None:
     what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
     await finish(
         run,
-        f"{what} ({type(error).__name__}). {run.partial_answer(run)}",
+        f"{what} ({type(error).__name__}). {run.partial_answer(run)}".strip(),
         "error",
         success=False,
         error=error,

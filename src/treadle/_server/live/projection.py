@@ -254,10 +254,8 @@ class Projection:
         yield "phase", {"phase": "checklist", "steps": steps, "iteration": event.iteration}
 
     def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
-        calls = [
-            {"call_id": call.call_id, "tool_name": call.tool, "tool_args": call.args, "why": call.why}
-            for call in pending_calls(self.state)
-        ]
+        waiting = pending_calls(self.state)
+        calls = [{"call_id": c.call_id, "tool_name": c.tool, "tool_args": c.args, "why": c.why} for c in waiting]
         parked = {"parked": event.parked} if event.parked else {}
         yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls, **parked}
 
