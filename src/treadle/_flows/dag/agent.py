@@ -27,6 +27,7 @@ from treadle._flows.dag.plan import DagStep, Plan
 from treadle._flows.flow import FlowAgent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import ModelRegistry
+from treadle._safety.bounds import Count, Seconds, Share, bounded
 from treadle._types.errors import ModelError, StructuredCallError, TreadleError
 from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
 from treadle._types.messages import UserMessage, text_of
@@ -44,18 +45,19 @@ class DagAgent(FlowAgent):
     >>> result = dag.run_sync("Compare the economies of Peru and Chile")
     """
 
+    @bounded
     def __init__(
         self,
         model: str | Model | ModelRegistry,
         tools: Iterable[Any] | None = None,
         *,
         mode: Literal["dag", "auto"] = "dag",
-        max_rounds: int = 3,
-        max_steps_at_once: int = 5,
-        step_timeout: float = 600.0,
-        confidence: float = 0.8,
+        max_rounds: Count = 3,
+        max_steps_at_once: Count = 5,
+        step_timeout: Seconds = 600.0,
+        confidence: Share = 0.8,
         review: Review | None = None,
-        dependency_tokens: int = 2_000,
+        dependency_tokens: Count = 2_000,
         **options: Any,
     ) -> None:
         self.registry = model if isinstance(model, ModelRegistry) else None

@@ -14,6 +14,7 @@ from treadle._plugins.memory.store import Memo, MemoryStore
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
+from treadle._safety.bounds import Amount, bounded
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.request import Reply
@@ -43,7 +44,8 @@ class Memory(Plugin):
 
     name = "memory"
 
-    def __init__(self, store: MemoryStore | None = None, *, top: int = 3, rank: str = "model") -> None:
+    @bounded
+    def __init__(self, store: MemoryStore | None = None, *, top: Amount = 3, rank: str = "model") -> None:
         self.store = store or MemoryStore()
         self.top = top
         self.rank = rank

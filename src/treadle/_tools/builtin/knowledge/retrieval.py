@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA
 from treadle._tools.builtin.knowledge.base import Chunk, Document, Embedder, KnowledgeBase, embedded
@@ -23,14 +24,15 @@ class Retrieved(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
 
+@bounded
 def retrieval(
     path: str | Path | Sequence[str | Path],
     *,
-    k: int = 5,
+    k: Count = 5,
     embed: Embedder | str | None = None,
     name: str = "retrieval",
     about: str = "",
-    timeout: float = 30.0,
+    timeout: Seconds = 30.0,
 ) -> Tool:
     """A tool that searches the knowledge base at `path`, or several at once; `about` tells the model what they contain.
 
