@@ -68,6 +68,7 @@ _TWO_PHASE = Settings(
     on_limit="fallback",
     answer="synthesize",
     one_tool_per_step="text",
+    max_parallel=None,
     error_detail="message",
     max_observation_chars=50_000,
     repair=RepairPolicy(max_parse=1),

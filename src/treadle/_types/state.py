@@ -65,6 +65,7 @@ class RunState:
         """Results are in the conversation and the model has not been asked about them yet."""
         self.final_call: ev.ToolDone | None = None
         self.extras_pending = False
+        """A tool has left objects for the next call, and no call has used them yet."""
         self.task_successful: bool | None = None
         self.answer_only = ""
         """Why no tool may be called any more; empty while they may."""
@@ -198,7 +199,6 @@ class RunState:
             self._put(entry)
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
-        self.extras_pending = False
         if event.call.id in self.open:
             self.open[event.call.id].started = True
             self.open[event.call.id].effect = event.effect
@@ -213,7 +213,6 @@ class RunState:
         counters.tool_calls += 1
         counters.failed_calls += bool(event.error)
         counters.truncated_observations += event.full is not None
-        self.extras_pending = (self.extras_pending and event.error != "lost_extras") or event.had_extras
         if event.usage is not NO_USAGE:
             self.usage += event.usage
         if event.executed:
@@ -225,6 +224,10 @@ class RunState:
             self._close_calls()
 
     def _close_calls(self) -> None:
+        results = [call.done for call in self.open.values() if call.done is not None]
+        # They wait until a call has used them, or the model was told that they are gone.
+        used = any((done.executed and not done.error) or done.error == "lost_extras" for done in results)
+        self.extras_pending = any(done.had_extras for done in results) or (self.extras_pending and not used)
         for call in self.open.values():
             done = call.done
             assert done is not None

@@ -8,7 +8,7 @@ from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
 from treadle._safety.logs import get_logger
-from treadle._types.errors import BudgetExhaustedError, ModelError
+from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.state_values import Step
@@ -92,7 +92,9 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
     try:
         reply = await ask(run, source, messages, stream=run.log.watched)
         text = reply.text.strip() if said(reply.text) else ""
-    except (ModelError, BudgetExhaustedError):
+    except JournalError:
+        raise
+    except Exception:
         logger.warning(
             "the answer could not be written in a call of its own; the loop's own answer stands in", exc_info=True
         )

@@ -16,6 +16,7 @@ from treadle._safety.logs import get_logger
 from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
+    JournalError,
     LimitError,
     MaxIterationsError,
     ModelError,
@@ -188,6 +189,8 @@ async def _guarded(run: Execution, answering: Any) -> str:
     """A last answer is welcome, not required: without one the summary of the steps stands in."""
     try:
         return await answering
-    except (ModelError, BudgetExhaustedError):
+    except JournalError:
+        raise
+    except Exception:
         logger.warning("could not get a final answer", exc_info=True)
         return ""
