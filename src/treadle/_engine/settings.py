@@ -22,6 +22,8 @@ from treadle._safety.bounds import (
 from treadle._tools.base import Limits
 from treadle._types.errors import ConfigError
 
+_ALL = 1_000_000
+
 
 class RepairPolicy(Struct, frozen=True, kw_only=True):
     """What to do about replies that cannot be read and calls that fail."""
@@ -72,7 +74,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Stream what the model writes inside the loop."""
     markers: bool = False
     """Put `<__final_answer__>` markers around the answer in the text view."""
-    max_parallel: Count = 5
+    max_parallel: Count | None = 5
+    """How many calls of one reply run at the same time; None: all of them."""
     one_tool_per_step: bool | Literal["text"] = False
     """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
     tool_timeout: Seconds | None = None
@@ -134,6 +137,11 @@ class Settings(Struct, frozen=True, kw_only=True):
             return msgspec.convert(plain, Settings, from_attributes=True)
         except msgspec.ValidationError as error:
             raise ConfigError(f"a setting has a wrong value: {error}") from None
+
+    @property
+    def parallel(self) -> int:
+        """`max_parallel` as a number."""
+        return _ALL if self.max_parallel is None else self.max_parallel
 
     def asks_about(self, tool: str) -> bool:
         """Whether `ask` names this tool."""
