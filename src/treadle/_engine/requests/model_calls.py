@@ -30,6 +30,8 @@ from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE, Usage
 
 _ASSUMED_OUTPUT = 4096
+OUTPUT = "output"
+"""The component that turns an answer into a typed one."""
 
 
 async def call_model(run: Execution, request: Request, iteration: int) -> tuple[Reply, float]:
@@ -160,6 +162,9 @@ class _Show:
         if isinstance(part, ReasoningDelta):
             self._thought(part.text, reasoning=True)
             return
+        if self._component == OUTPUT:
+            self._run.answer.grow(part.text)
+            return
         if self._watcher is None:
             self._watcher = _watcher(self._run, self._component)
         for piece in self._watcher.feed(part.text):
@@ -203,6 +208,8 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
             elif isinstance(part, CallDelta):
                 if request.component in CONVERSATION:
                     run.early.feed(part)
+                elif request.component == OUTPUT and part.arguments:
+                    run.answer.grow(part.arguments)
             else:
                 shown.part(part)
     except BaseException:
