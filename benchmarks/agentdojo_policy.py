@@ -1,7 +1,7 @@
 """The provenance policy on AgentDojo: what a hijacked model gets done, and how often an honest one is interrupted.
 
     python -m venv somewhere && somewhere/bin/pip install agentdojo==0.1.35 . && \
-        somewhere/bin/python benchmarks/agentdojo_policy.py --write benchmarks/results/agentdojo_policy.json
+        somewhere/bin/python benchmarks/agentdojo_policy.py --write benchmarks/agentdojo_policy.json
 
 AgentDojo (97 tasks of users, 949 pairs with a task of an attacker) has environments, tools and, for each task, the
 calls that solve it. Here no model is asked: a script makes the calls of the user's task through the real loop, with the

@@ -15,12 +15,8 @@ SECTIONS = {
     for title, body in re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
     if "| attack | what happens | test |\n" in body
 }
-ROWS = [
-    line
-    for section in SECTIONS.values()
-    for line in section.splitlines()
-    if line.startswith("| ") and not line.startswith("| attack")
-]
+TABLES = re.findall(r"^\| attack \| what happens \| test \|\n\|[-|]+\|\n((?:\| .*\n)*)", TEXT, re.MULTILINE)
+ROWS = [line for table in TABLES for line in table.splitlines()]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])

@@ -48,8 +48,8 @@ def test_rounds_are_bounded():
 @pytest.mark.parametrize(
     "bound",
     [
-        Usage(requests=2), Usage(tool_calls=1), Usage(input_tokens=25), Usage(output_tokens=4096), Usage(cost=0.04),
-        Budget(requests=2), Budget(tokens=4200),
+        Usage(requests=2), Usage(tool_calls=1), Usage(input_tokens=25), Usage(output_tokens=30), Usage(cost=0.0003),
+        Budget(requests=2), Budget(tokens=150),
     ],
     ids=str,
 )  # fmt: skip

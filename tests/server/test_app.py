@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
@@ -95,30 +94,26 @@ def test_no_secrets_in_what_is_only_shown():
 
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_no_secret_is_shown_in_pieces(size: int):
-    """Neither to those who follow the run, nor to those who watch its tools, nor through OpenAI's interface."""
-    secret = "hunter2-hunter2"
+    """To those who follow the run while the tool writes."""
+    secret, gate = "hunter2-hunter2", Gate()
 
     @tool
-    def leak(context: ToolContext) -> str:
-        """Says too much."""
-        for start in range(0, len(secret), size):
-            context.output(secret[start : start + size])
+    async def leak(context: ToolContext) -> str:
+        """Says too much, a little at a time."""
+        text = f"it is {secret}\n"
+        for start in range(0, len(text), size):
+            context.output(text[start : start + size])
+        await gate.wait()
         return "done"
 
-    model = ScriptedModel([call("leak"), f"It is {secret}, yes."], repeat_last=True, chunk=size)
-    with serving(Agent(model, tools=[leak], secrets=[secret], answer="synthesize")) as client:
+    agent = Agent(ScriptedModel([call("leak"), "ok"]), tools=[leak], secrets=[secret])
+    with serving(agent) as client:
         run = client.start()
+        gate.wait_reached()
+        shown = client.events(run, detail="full", until="output")[-1]["data"]["content"]
+        assert shown == "it is [redacted:secret]\n"
+        gate.open()
         client.wait(run)
-        seen = "".join(str(event["data"]) for event in client.events(run, detail="full"))
-        streamed = client.ask(
-            "POST", "/v1/chat/completions",
-            {"model": "demo", "stream": True, "messages": [{"role": "user", "content": "?"}]},
-        )  # fmt: skip
-        assert streamed.status == 200
-        lines = [line[6:] for line in streamed.data.decode().splitlines() if line.startswith("data: {")]
-        deltas = [choice["delta"].get("content") or "" for line in lines for choice in json.loads(line)["choices"]]
-        assert "".join(deltas) == "It is [redacted:secret], yes."
-        assert "hunter2" not in seen
 
 
 def test_no_secrets_in_the_servers_logs(caplog: pytest.LogCaptureFixture):

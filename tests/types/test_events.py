@@ -18,7 +18,7 @@ STORED_TAGS = set(
     tool_selection_started think_started think_failed think_done message_added tool_started
     tool_done injected tools_changed context_compacted plan_changed observed reflected
     model_switched dialect_demoted answer_started answer_done paused resumed approved tainted forked noted
-    dag_mode_chosen dag_planning dag_planned dag_judged step_started step_done run_finished
+    dag_mode_chosen dag_planning dag_planned dag_judged step_started step_done reply_capped child_spent run_finished
     """.split()
 )
 """What is in journals on disks. A tag that goes or changes its shape needs a new SCHEMA and an upcaster."""

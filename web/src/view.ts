@@ -262,7 +262,12 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
   const note = (title: string, words: string): Partial<RunView> => ({ items: [...view.items, { kind: "note", key: id, title, text: words }] });
   switch (name) {
     case "paused":
-      return { waiting: list<WaitingCall>(data.calls), waitingFor: text(data.reason), activity: "Waiting for you" };
+      return {
+        waiting: list<WaitingCall>(data.calls),
+        waitingFor: text(data.reason),
+        activity: data.parked ? "Parked" : "Waiting for you",
+        ...(data.parked ? note("Parked", text(data.reason)) : {}),
+      };
     case "resumed":
       return { activity: "Resuming", ...(data.reason === "restarted" ? note("Resumed after a restart", "") : {}) };
     case "approved":

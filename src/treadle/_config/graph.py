@@ -14,7 +14,7 @@ from treadle._engine.core.execution import Execution
 from treadle._flows.agent import Agent
 from treadle._flows.flow import FlowAgent, run_child
 from treadle._models.base import Model
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, TreadleError
 from treadle._types.events import StepDone, StepStarted
 from treadle._types.messages import text_of
 
@@ -53,7 +53,7 @@ class GraphAgent(FlowAgent):
     async def work(self, run: Execution) -> None:
         outputs: dict[str, str] = {}
         messages: list[str] = []
-        answer, success = "", True
+        answer, failed = "", ""
         for name in self._order:
             component = self.document.components[name]
             kind = _kind(component)
@@ -67,10 +67,11 @@ class GraphAgent(FlowAgent):
             done = run.state.dag.steps.get(name) or await self._step(run, name, component, kind, outputs)
             outputs[name] = answer = done.result
             if done.status != "completed":
-                answer, success = done.error, False
+                failed = done.error or f"{name} failed"
                 break
-        text = "\n\n".join(message for message in messages if message) if messages and success else answer
-        await finish(run, text, "answer" if success else "error", success=success)
+        text = "\n\n".join(message for message in messages if message) if messages and not failed else answer
+        error = TreadleError(failed) if failed else None
+        await finish(run, text, "error" if failed else "answer", success=not failed, error=error)
 
     async def _step(
         self, run: Execution, name: str, component: Component, kind: str, outputs: dict[str, str]
@@ -81,7 +82,8 @@ class GraphAgent(FlowAgent):
             agent, params = self._agents[name]
             question = "\n\n".join(render(prompt.content, outputs, run.state.question) for prompt in params.prompts)
             result = await run_child(agent, run, child_id, question)
-            status, error = ("completed", "") if result.success else ("failed", result.answer)
+            failure = f"{name}: {result.error or result.answer or result.stop_reason}"
+            status, error = ("completed", "") if result.success else ("failed", failure)
             done = StepDone(name, status, result.answer, error, usage=result.usage, key=name)
         else:
             done = await self._tool_step(run, name, component, outputs)
@@ -97,7 +99,8 @@ class GraphAgent(FlowAgent):
             key: render(value, outputs, run.state.question) if isinstance(value, str) else value
             for key, value in arguments.items()
         }
-        outcome = await NestedCalls(run, name).call(tool.name, args, tool)
+        calls = NestedCalls(run, name)
+        outcome = await calls.call(tool.name, args, tool)
         text = text_of(outcome.content)
         return StepDone(
             name,
@@ -105,6 +108,7 @@ class GraphAgent(FlowAgent):
             text,
             text if outcome.error else "",
             outcome.elapsed,
+            calls.usage,
             key=name,
         )
 

@@ -15,8 +15,9 @@ from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import action_grammar
 from treadle._dialects.prompts import ACTION, ACTION_REFORMAT
 from treadle._dialects.reading.extract import encodable, scan, strict
-from treadle._dialects.reading.reply import Reading, by_name, names_existing_tool, read, read_arguments
-from treadle._dialects.reading.shapes import Tools, clean_name, make_call
+from treadle._dialects.reading.placement import TEXT_FOLLOWS
+from treadle._dialects.reading.reply import NOT_UNICODE, Reading, by_name, names_existing_tool, read, read_arguments
+from treadle._dialects.reading.shapes import Tools, clean_name, doubted, make_call
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
 from treadle._dialects.watching.base import Watcher
@@ -36,6 +37,8 @@ _THOUGHT = re.compile(r"\A[ \t*]*Thought[ \t*]*:[ \t*]*", re.IGNORECASE)
 _NULL_TOOL = re.compile(
     r"\s*(?:```\w*\s*)?\{[^{}]*[\"'](?:tool|name|action)[\"']\s*:\s*(?:null|None|[\"'](?:none|null)?[\"'])"
 )
+QUOTED_LABEL = "it stands in a quotation: write the Action on a line of its own"
+SEVERAL_LINES = "it is not clear where its input ends: give it as a JSON object"
 _NONE = ("none", "null", "n/a", "no", "")
 
 
@@ -76,6 +79,8 @@ class ActionDialect(TextDialect, frozen=True):
         marked = _marked(rest)
         outside = f"{rest[: marked.start()]}\n{rest[marked.end() :]}" if marked else rest
         reading = _read_action(outside, tools_by_name, is_cut(reply))
+        if text is not reply.text:
+            reading = msgspec.structs.replace(reading, calls=doubted(reading.calls, NOT_UNICODE))
         before = _THOUGHT.sub("", reading.before).strip()
         if reading.calls or reading.problem:
             answer = marked.group(1).strip() if marked else None
@@ -114,19 +119,23 @@ def _read_action(text: str, tools: Tools, cut: bool) -> Reading:
     if label is None:
         return _unlabelled(text, tools, cut)
     before = text[: label.start()].strip()
+    quoted = QUOTED_LABEL if label.group().lstrip().startswith((">", "`")) and "```" not in label.group() else ""
     body = text[label.end() :]
     if observed := _OBSERVATION.search(body):  # the model invented a result itself: what follows does not count
         body, cut = body[: observed.start()], False
     if stepwise := _STEPWISE.match(body):
-        return _stepwise(before, stepwise, body, tools, cut)
+        reading = _stepwise(before, stepwise, body, tools, cut)
+        return msgspec.structs.replace(reading, calls=doubted(reading.calls, quoted))
     reading = read(body, tools, cut=cut)
     if reading.calls or (reading.problem and not _names_none(reading, body)):
-        return msgspec.structs.replace(reading, before=before)
+        return msgspec.structs.replace(reading, before=before, calls=doubted(reading.calls, quoted))
     if _names_none(reading, body):
         return Reading(text=text, before=before or reading.answer or "")
     name = clean_name(body.strip().strip("`*\"'").split("\n")[0], tools)
     if name in tools and not cut and not tools[name].parameters.get("required"):
-        return Reading(text=text, before=before, calls=(make_call(name, {}, tools),))
+        only = not body.strip().partition("\n")[2].strip()
+        doubt = quoted or ("" if only else TEXT_FOLLOWS)
+        return Reading(text=text, before=before, calls=(make_call(name, {}, tools, repaired=doubt),))
     return Reading(
         text=text, before=before, problem='the Action is not a JSON object like {"tool": "name", "inputs": {...}}'
     )
@@ -146,7 +155,12 @@ def _stepwise(before: str, head: re.Match[str], body: str, tools: Tools, cut: bo
     if name.lower() in _NONE:
         return Reading(text=body, before=before)
     json = given[:1] in ("{", "[", "`")
-    call = read_arguments(given, name, tools, cut=cut) if json else make_call(name, given, tools, complete=not cut)
+    lines = "" if "\n" not in given else SEVERAL_LINES
+    call = (
+        read_arguments(given, name, tools, cut=cut)
+        if json
+        else make_call(name, given, tools, complete=not cut, repaired=lines)
+    )
     return Reading(text=body, before=before, calls=(call,))
 
 

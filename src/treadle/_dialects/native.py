@@ -1,7 +1,8 @@
 """`native`: tools go into the provider's own parameter and calls come back structured.
 
-Local models often write the call into their text all the same; a reply that is nothing but a call, or that has a
-model's own call markup, is read as one. An answer that merely shows JSON stays an answer.
+Local models often write the call into their text all the same; a reply that is nothing but a call, or that ends in a
+model's own call markup, is read as one. An answer that merely shows JSON or markup stays an answer
+(`reading/placement.py`), and the text of a model whose native calls are known to work is never read for calls at all.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from msgspec import Struct
 from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.prompts import NATIVE_REFORMAT
 from treadle._dialects.reading.extract import CUT_OFF, encodable
+from treadle._dialects.reading.placement import IN_CODE_BLOCK
 from treadle._dialects.reading.reply import Reading, by_name, names_existing_tool, read, read_arguments
-from treadle._dialects.reading.shapes import Tools, clean_name
+from treadle._dialects.reading.shapes import Tools, clean_name, doubted
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import is_cut, to_tool_calls
 from treadle._dialects.watching.base import Watcher
@@ -26,6 +28,9 @@ from treadle._types.request import RawCall, Reply, ToolSchema
 
 
 class NativeDialect(Struct, frozen=True):
+    text_calls: bool = True
+    """Whether calls in the text of a reply count: not from a model whose native calls are known to work."""
+
     name: ClassVar[str] = "native"
     native: ClassVar[bool] = True
 
@@ -62,6 +67,9 @@ class NativeDialect(Struct, frozen=True):
             thinking, text = split_thinking(encodable(reply.text)) if reply.text else ("", "")
             calls, repaired = _native_calls(reply.calls, tools_by_name, is_cut(reply))
             return Decision(text or thinking or reply.reasoning, calls, repaired=repaired)
+        if not self.text_calls:
+            thinking, text = split_thinking(encodable(reply.text))
+            return _answer(text, thinking or reply.reasoning, reply)
         return _from_text(read(reply.text, tools_by_name, cut=is_cut(reply)), reply, tools_by_name)
 
 
@@ -75,13 +83,13 @@ def _native_calls(raw: Sequence[RawCall], tools: Tools, cut: bool) -> tuple[tupl
             seen.add(call.id)
             calls.append(ToolCall(call.id, call.name, args))
             continue
-        parsed = read_arguments(encodable(call.arguments), clean_name(encodable(call.name), tools), tools, cut=cut)
+        parsed = read_arguments(call.arguments, clean_name(encodable(call.name), tools), tools, cut=cut)
         call_id = call.id if call.id and call.id not in seen else _unused_id(index, used)
         seen.add(call_id)
         used.add(call_id)
-        any_repaired = any_repaired or (parsed.repaired and not parsed.problem)
+        any_repaired = any_repaired or bool(parsed.repaired and not parsed.problem)
         raw_text = call.arguments if parsed.problem or parsed.repaired else ""
-        calls.append(ToolCall(call_id, parsed.name, parsed.args, raw_text, parsed.problem))
+        calls.append(ToolCall(call_id, parsed.name, parsed.args, raw_text, parsed.problem, parsed.repaired))
     return tuple(calls), any_repaired
 
 
@@ -112,11 +120,18 @@ def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
     only_calls = reading.only_json and bool(reading.calls) and all(call.name in tools for call in reading.calls)
     is_call = reading.markup or only_calls
     if is_call and any(not call.problem for call in reading.calls):
-        repaired = reading.repaired or any(call.repaired for call in reading.calls)
-        return Decision(reading.before or thought, to_tool_calls(reading.calls, reading.text), repaired=repaired)
+        fenced = not reading.markup and reading.text.startswith(("```", "~~~"))
+        read_calls = doubted(reading.calls, IN_CODE_BLOCK if fenced else "")
+        calls = tuple(msgspec.structs.replace(call, from_text=True) for call in to_tool_calls(read_calls, reading.text))
+        repaired = reading.repaired or any(bool(call.repaired) for call in calls)
+        return Decision(reading.before or thought, calls, repaired=repaired)
     if is_call or (reading.problem and reading.only_json and names_existing_tool(reading.text, tools)):
         problem = CUT_OFF if is_cut(reply) else next((call.problem for call in reading.calls), reading.problem)
         return Decision(reading.before or thought, problem=f"the tool call is not complete or not readable: {problem}")
-    if reading.text:
-        return Decision(thought, answer=reading.text)
+    return _answer(reading.text, thought, reply)
+
+
+def _answer(text: str, thought: str, reply: Reply) -> Decision:
+    if text:
+        return Decision(thought, answer=text)
     return Decision(thought, problem=CUT_OFF if is_cut(reply) else "it holds neither an answer nor a tool call")

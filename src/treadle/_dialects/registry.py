@@ -52,6 +52,16 @@ def dialect_for(name: str, completion: str) -> Dialect:
     return get_dialect(name, completion=completion) if name == "array" else get_dialect(name)
 
 
+def reader_for(dialect: Dialect, calls_natively: bool) -> Dialect:
+    """The dialect that reads a reply. Where native calls are known to work, text is never read for calls."""
+    if not (dialect.native and calls_natively):
+        return dialect
+    reader = _instances.get("native only")
+    if reader is None:
+        reader = _instances["native only"] = _create("native", {"text_calls": False})
+    return reader
+
+
 def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) -> Dialect:
     """The dialect for a model.
 

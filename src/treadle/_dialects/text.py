@@ -126,7 +126,12 @@ def to_tool_calls(parsed: Sequence[ParsedCall], raw: str) -> tuple[ToolCall, ...
     """Calls read from the text `raw`, which goes with those that are broken or repaired."""
     return tuple(
         ToolCall(
-            f"call_{index}", call.name, call.args, raw[:2000] if call.problem or call.repaired else "", call.problem
+            f"call_{index}",
+            call.name,
+            call.args,
+            raw[:2000] if call.problem or call.repaired else "",
+            call.problem,
+            call.repaired,
         )
         for index, call in enumerate(parsed)
     )
@@ -139,7 +144,7 @@ def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing
     usable = [call for call in reading.calls if not call.problem]
     if usable:
         calls = to_tool_calls(reading.calls, reading.text)
-        repaired = reading.repaired or any(call.repaired for call in usable)
+        repaired = reading.repaired or any(bool(call.repaired) for call in usable)
         return Decision(thought, calls, answer, repaired=repaired)
     if reading.calls:
         call = reading.calls[0]

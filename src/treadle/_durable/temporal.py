@@ -121,7 +121,7 @@ class Advancer:
             return await self._start(run_id)
         name = started.agent if isinstance(started, RunStarted) else "agent"
         agent = self._agent(name)
-        return agent, await agent.load(run_id)
+        return agent, await agent.load(run_id, unattended=True)
 
     async def _start(self, run_id: str) -> tuple[Agent, Run]:
         items = await self._journal.take(run_id, ["start"])

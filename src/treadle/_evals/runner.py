@@ -21,7 +21,7 @@ from treadle._types.errors import ConfigError
 from treadle._types.usage import NO_USAGE, Usage
 
 TASK_SECONDS = 600.0
-FAILED_STOPS = ("error", "cancelled", "paused")
+FAILED_STOPS = ("error", "empty", "cancelled", "paused")
 """Stop reasons with which a task is never solved, whatever the answer is."""
 
 

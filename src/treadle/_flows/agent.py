@@ -233,9 +233,14 @@ class Agent:
         *,
         approve: bool | Mapping[str, Answer] | None = None,
         parent: RunContext | None = None,
+        unattended: bool = False,
         **overrides: Any,
     ) -> Run:
-        """A stored run, ready to be launched."""
+        """A stored run, ready to be launched.
+
+        `unattended` is for programs that resume what they find when they start: a run that was resumed three times
+        without any progress (one that kills its process) is then parked, until a person resumes it.
+        """
         run_id = run if isinstance(run, str) else run.id
         journal = self._journal_under(parent)
         if journal is not None:
@@ -251,7 +256,13 @@ class Agent:
         settings = self.settings.with_changes({**started.settings, **overrides})
         if self.settings.ask and "ask" not in overrides:  # what must be asked about now, whatever held when it started
             settings = settings.with_changes({"ask": tuple(dict.fromkeys((*settings.ask, *self.settings.ask)))})
-        origin = Origin(run_id=run_id, question=started.question, conversation=started.conversation, user=started.user)
+        origin = Origin(
+            run_id=run_id,
+            question=started.question,
+            conversation=started.conversation,
+            user=started.user,
+            unattended=unattended,
+        )
         resumed = new_run(self._blueprint(settings, []), origin, journal=journal, records=records, parent=parent)
         if approve is not None:
             paused = resumed.state.paused

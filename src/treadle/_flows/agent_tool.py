@@ -78,11 +78,11 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
     question = f"{order}\n\nWhy: {reasoning}\n\nBackground: {background}".strip()
     child = await child_of(agent, parent, child_id, question)
     result = await agent.launch(child)
+    # A child without a word has failed, and the parent is told so: it must not take silence for a result.
     return ToolResponse(
-        result.answer,
+        result.answer or f"The agent gave no answer ({result.error or result.stop_reason}).",
         error=not result.success,
         artifacts=result.artifacts,
-        usage=result.usage,
         waiting=waiting_calls(child),
         why=why_waiting(child),
     )

@@ -23,7 +23,7 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     conversation: str = ""
     user: str = ""
     status: str = "running"
-    """running | finished | paused"""
+    """running | finished | paused | parked (it was resumed several times without progress: a person has to)"""
     stop_reason: str = ""
     created: float = 0.0
     updated: float = 0.0

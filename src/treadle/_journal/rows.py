@@ -137,7 +137,7 @@ def status_after(event: Event) -> tuple[str, str] | None:
     if isinstance(event, RunFinished):
         return ("paused" if event.stop_reason == "paused" else "finished"), event.stop_reason
     if isinstance(event, Paused):
-        return "paused", "paused"
+        return ("parked" if event.parked else "paused"), "paused"
     if isinstance(event, Resumed):
         return "running", ""
     return None

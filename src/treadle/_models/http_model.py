@@ -76,6 +76,8 @@ class HttpModel(Closing):
         self._name = name
         if profile is None:
             facts = profile_for(self._provider, name)
+            if facts.calls_known and self._connection.base_url.rstrip("/") != self._provider.base_url.rstrip("/"):
+                facts = msgspec.structs.replace(facts, calls_known=False)  # whoever serves it there
             profile = with_probed_facts(facts, self._provider.name, name, self.address)
         self._profile = profile.with_abilities(dict(abilities or {}))
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)

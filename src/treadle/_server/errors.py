@@ -9,12 +9,18 @@ from treadle._types.errors import ConfigError, JournalError, RunBusyError, RunNo
 
 
 class ApiError(Exception):
-    def __init__(self, status: int, kind: str, message: str, *, retry_after: float | None = None) -> None:
+    """`again`: whether the same request is worth another attempt; None leaves it to the client, which usually repeats
+    409 and 5xx on its own."""
+
+    def __init__(
+        self, status: int, kind: str, message: str, *, retry_after: float | None = None, again: bool | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.kind = kind
         self.message = message
         self.retry_after = retry_after
+        self.again = again
 
 
 def bad_request(message: str) -> ApiError:
@@ -55,6 +61,8 @@ def from_engine(error: TreadleError) -> ApiError:
 def error_response(error: ApiError) -> Response:
     body = msgspec.json.encode({"error": {"type": error.kind, "message": error.message, "code": error.status}})
     headers = {"retry-after": str(max(1, round(error.retry_after)))} if error.retry_after is not None else {}
+    if error.again is not None:  # the clients of the OpenAI protocol obey it
+        headers["x-should-retry"] = str(error.again).lower()
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     if error.status in (408, 413):

@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle._types.event_base import EventBase
 from treadle._types.messages import ToolCall
+from treadle._types.usage import NO_USAGE, Usage
 
 
 class PhaseChanged(EventBase, frozen=True, tag="phase"):
@@ -55,12 +56,34 @@ class Paused(EventBase, frozen=True, tag="paused"):
     calls: tuple[ToolCall, ...] = ()
     why: dict[str, str] = {}
     """Why a call waits, by its id, where that is another reason than the pause's own."""
+    parked: int = 0
+    """How often the run was resumed without any progress before it was parked: nothing resumes it but a person. 0 for
+    every other pause."""
 
 
 class Resumed(EventBase, frozen=True, tag="resumed"):
     """A run continues that had been interrupted or paused."""
 
     reason: str = ""
+    """paused | restarted | unparked"""
+    attempt: int = 0
+    """How often it was resumed since its last progress, this time included; 0 after a pause, and in older logs."""
+
+
+class ReplyCapped(EventBase, frozen=True, tag="reply_capped"):
+    """The budget leaves room for a shorter reply than the settings allow: this request was sent with that limit."""
+
+    component: str
+    iteration: int
+    max_tokens: int
+
+
+class ChildSpent(EventBase, frozen=True, tag="child_spent"):
+    """What a run inside this one has spent so far, all in all, whatever way it ended. A later one takes its place."""
+
+    child: str
+    """Its id, without this run's id in front where it begins with it."""
+    usage: Usage = NO_USAGE
 
 
 class Approved(EventBase, frozen=True, tag="approved"):

@@ -15,11 +15,13 @@ from msgspec.structs import force_setattr
 from treadle._types.artifact_names import safe_artifact_name
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import Approved as Approved
+from treadle._types.control_events import ChildSpent as ChildSpent
 from treadle._types.control_events import Forked as Forked
 from treadle._types.control_events import LoopStarted as LoopStarted
 from treadle._types.control_events import MessageRetracted as MessageRetracted
 from treadle._types.control_events import Paused as Paused
 from treadle._types.control_events import PhaseChanged as PhaseChanged
+from treadle._types.control_events import ReplyCapped as ReplyCapped
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
 from treadle._types.control_events import Tainted as Tainted
@@ -39,8 +41,8 @@ from treadle._types.usage import NO_USAGE, Usage
 
 SCHEMA = 2
 
-StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "cancelled", "paused", "error"]
-"""Why a run ended."""
+StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
+"""Why a run ended. `empty`: the model gave no answer, however often it was asked."""
 
 
 class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -338,7 +340,8 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    StepStarted, StepDone, RunFinished, TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset,
+    StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput, AnswerDelta,
+    AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)

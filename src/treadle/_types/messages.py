@@ -40,6 +40,11 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     args: dict[str, Any] = {}
     raw: str = ""
     problem: str = ""
+    repaired: str = ""
+    """Why the arguments may not be what the model meant: what was put right to read them, or where in the text they
+    stood. Only a tool without effects runs with such arguments; for any other the model is asked again."""
+    from_text: bool = False
+    """A model that is offered native calls wrote this one into its text."""
 
 
 class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):

@@ -55,6 +55,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     prices: Prices | None = None
     dialect: str | None = None
     """The dialect that works best, by a probe."""
+    calls_known: bool = False
+    """Its native calls are known to work at this provider: the text of its replies is never read for calls."""
     accepts_temperature: bool = True
     token_cap_name: str = "max_tokens"
     """How this model calls the cap on output tokens."""
@@ -78,6 +80,11 @@ class Profile(Struct, frozen=True, omit_defaults=True):
         if abilities.get("tool_call") is False:
             abilities = {"forced_tool": False, "parallel_calls": False, **abilities}
         return msgspec.structs.replace(self, **abilities)
+
+    @property
+    def calls_natively(self) -> bool:
+        """Whether native calls are known to work, from the table of models or by a probe; not only offered."""
+        return self.calls_known or self.dialect == "native"
 
     @property
     def small(self) -> bool:

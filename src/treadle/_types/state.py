@@ -8,11 +8,21 @@ from typing import Any, get_args
 import msgspec
 
 from treadle._types import events as ev
-from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
+from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import UNCONSTRAINED, Counters, DagState, Entry, OpenCall, ReplyConstraint, Spent, Step
+from treadle._types.state_values import (
+    UNCONSTRAINED,
+    Counters,
+    DagState,
+    Entry,
+    OpenCall,
+    ReplyConstraint,
+    Spent,
+    Step,
+    compacted,
+)
 from treadle._types.usage import NO_USAGE, Usage
 
 CONVERSATION = ("loop", "repair")
@@ -57,6 +67,8 @@ class RunState:
         """An answer the loop has proposed and nobody has objected to yet."""
         self.problem = ""
         self.parse_failures = 0
+        self.native_calls = False
+        """The model has made a native call in this run: what its text holds is no call."""
         self.tool_failures = 0
         self.round_failed = False
         self.round_due = False
@@ -81,6 +93,9 @@ class RunState:
         self.notes: dict[str, list[dict[str, Any]]] = {}
         self.dag = DagState()
         self.usage = NO_USAGE
+        """What this run and the runs inside it have spent."""
+        self.children: dict[str, Usage] = {}
+        """What each run inside this one has spent."""
         self.spent: dict[str, Spent] = {}
         self.counters = Counters()
         self.replies: dict[tuple[str, str], list[ev.ThinkDone]] = {}
@@ -175,6 +190,9 @@ class RunState:
         if event.task_successful is not None:
             self.task_successful = event.task_successful
         calls = event.message.calls
+        self.native_calls = self.native_calls or (
+            event.message.dialect == "native" and any(not call.from_text for call in calls)
+        )
         self.candidate = event.answer if not calls and not event.problem else None
         self.round_failed = False
         self._add(self.provenance.marked(event.message), record.seq, event.component)
@@ -255,26 +273,7 @@ class RunState:
         self._break(record.seq, f"tools changed: {event.reason}")
 
     def on_context_compacted(self, event: ev.ContextCompacted, record: ev.Record) -> None:
-        covers, unpinned = set(event.covers), set(event.unpinned)
-        window: list[Entry] = []
-        summary_placed = not event.summary
-        for entry in self.window:
-            if entry.seq in covers and entry.component != "question":
-                if not summary_placed:
-                    window.append(Entry(UserMessage(event.summary, kind="summary"), record.seq, "summary"))
-                    summary_placed = True
-                continue
-            message = entry.message
-            if (
-                entry.seq in event.replaced
-                and not isinstance(message, AssistantMessage)
-                and hasattr(message, "content")
-            ):
-                message = msgspec.structs.replace(message, content=event.replaced[entry.seq])
-            if entry.seq in unpinned and isinstance(message, UserMessage) and entry.component != "question":
-                message = msgspec.structs.replace(message, pinned=False)
-            window.append(entry if message is entry.message else Entry(message, entry.seq, entry.component))
-        self.window = window
+        self.window = compacted(self.window, event, record.seq)
         if event.reason == "trim":
             self.counters.trims += 1
         else:
@@ -286,6 +285,7 @@ class RunState:
 
     def on_model_switched(self, event: ev.ModelSwitched, record: ev.Record) -> None:
         self.model = event.model
+        self.native_calls = False
         self.profile = event.profile or self.profile
         self._break(record.seq, f"model switched to {event.model}")
 
@@ -335,9 +335,18 @@ class RunState:
         self.dag.judged = True
         self.replies.clear()  # the same question about another round is a new one
 
+    def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> None:
+        self.dag.runs[event.step] = event.run
+
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         self.dag.steps[event.key or event.step] = event
-        self.usage += event.usage
+        run = self.dag.runs.get(event.step, "")
+        if not any(run.endswith(f".{child}") for child in self.children):  # else the record of its run has counted it
+            self.usage += event.usage
+
+    def on_child_spent(self, event: ev.ChildSpent, record: ev.Record) -> None:
+        self.usage += event.usage - self.children.get(event.child, NO_USAGE)
+        self.children[event.child] = event.usage
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.messages import Message, ToolCall, ToolMessage
+from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from treadle._types.usage import NO_USAGE, Usage
 
 
@@ -83,6 +84,8 @@ class DagState(Struct, gc=False):
     verdicts: list[ev.DagJudged] = []
     steps: dict[str, ev.StepDone] = {}
     """Ended steps, by the key of their work."""
+    runs: dict[str, str] = {}
+    """The run of each step that has begun."""
     planning: bool = False
     """Whether a new plan is being made."""
     judged: bool = False
@@ -101,3 +104,23 @@ def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
         group = [entry]
     if group:
         yield group
+
+
+def compacted(window: Iterable[Entry], event: ev.ContextCompacted, seq: int) -> list[Entry]:
+    """The window after a compaction that is record `seq`."""
+    covers, unpinned = set(event.covers), set(event.unpinned)
+    kept: list[Entry] = []
+    summary_placed = not event.summary
+    for entry in window:
+        if entry.seq in covers and entry.component != "question":
+            if not summary_placed:
+                kept.append(Entry(UserMessage(event.summary, kind="summary"), seq, "summary"))
+                summary_placed = True
+            continue
+        message = entry.message
+        if entry.seq in event.replaced and not isinstance(message, AssistantMessage) and hasattr(message, "content"):
+            message = msgspec.structs.replace(message, content=event.replaced[entry.seq])
+        if entry.seq in unpinned and isinstance(message, UserMessage) and entry.component != "question":
+            message = msgspec.structs.replace(message, pinned=False)
+        kept.append(entry if message is entry.message else Entry(message, entry.seq, entry.component))
+    return kept

@@ -18,6 +18,8 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     requests: int = 0
     tool_calls: int = 0
     cost: float | None = None
+    estimated_tokens: int = 0
+    """The part of the tokens that nobody reported: what a budget counted them as."""
 
     @property
     def total_tokens(self) -> int:
@@ -36,6 +38,20 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
             self.requests + other.requests,
             self.tool_calls + other.tool_calls,
             cost,
+            self.estimated_tokens + other.estimated_tokens,
+        )
+
+    def __sub__(self, other: Usage) -> Usage:
+        return self + Usage(
+            -other.input_tokens,
+            -other.output_tokens,
+            -other.cached_tokens,
+            -other.cache_write_tokens,
+            -other.reasoning_tokens,
+            -other.requests,
+            -other.tool_calls,
+            None if other.cost is None else -other.cost,
+            -other.estimated_tokens,
         )
 
 

@@ -76,8 +76,8 @@ def test_what_was_typed_before_the_question_does_not_answer_it(home: Path, term:
     with Terminal(home, "run", "q", "-m", model, "-t", "mytools:gate", "-t", "mytools:erase", TERM=term) as screen:
         if term != "dumb":
             screen.wait_for("waiting at g")
-        screen.type("y\nalways\ny")
-        screen.wait_for("y\r\nalways\r\ny")  # the terminal itself has echoed it: it is in its buffer
+        screen.type("y\nalways\n~\x7fy")
+        screen.wait_for("~")  # the terminal itself has echoed it, so all of it is in its buffer
         open_gate(home, "g")
         screen.wait_for("allow this call?")
         screen.type("\n")
@@ -134,6 +134,43 @@ def test_arguments_can_be_edited(home: Path, term: str):
     assert [(event["args"], event["always"]) for event in decided] == [({"path": "c"}, True)]
     assert [event["call"]["args"]["path"] for event in events(home, "tool_started")] == ["c", "b"]
     assert events(home, "think_done")[0]["message"]["calls"][0]["args"] == {"path": "a"}
+
+
+VISITS = ("-t", "mytools:visit", "-t", "mytools:pay")
+VISIT = call("visit", url="https://example.org/page")
+
+
+@DISPLAYS
+def test_after_reading_from_outside_the_question_says_what_was_read(home: Path, term: str):
+    model = script(home, VISIT, call("pay", to="bob@example.org"), call("pay", to="eve@evil.org"), "done")
+    with Terminal(home, "run", "Read it and pay bob@example.org", "-m", model, *VISITS, TERM=term) as screen:
+        screen.wait_for('? pay {"to":"eve@evil.org"}')
+        screen.wait_for("after reading example.org")
+        screen.type("no\n")
+        assert screen.end() == 0, screen.text
+    assert (home / "paid.txt").read_text() == "bob@example.org\n", "the user's own words need no question"
+
+
+def test_always_from_before_reading_is_no_answer_to_what_comes_after(home: Path):
+    model = script(home, call("pay", to="carol"), call("pay", to="dave"), VISIT, *[call("pay", to="eve")] * 2, "done")
+    with Terminal(home, "run", "Read it", "-m", model, *VISITS, "--ask", "pay") as screen:
+        screen.wait_for('? pay {"to":"carol"}')
+        screen.type("always\n")
+        screen.wait_for("after reading example.org")
+        screen.type("a\n")
+        assert screen.end() == 0, screen.text
+    assert (home / "paid.txt").read_text() == "carol\ndave\neve\neve\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [((), 4), (("--yes",), 0), (("--set", "provenance=off"), 0), (("--set", "provenance=deny"), 0)]
+)
+def test_without_a_terminal_the_policy_holds_as_well(home: Path, options: tuple[str, ...], code: int):
+    model = script(home, VISIT, call("pay", to="eve@evil.org"), "done")
+    ran = treadle(home, "run", "Read it", "-m", model, *VISITS, *options)
+    assert ran.code == code, ran.err
+    unasked = options in (("--yes",), ("--set", "provenance=off"))
+    assert ("after reading example.org" in ran.err, (home / "paid.txt").exists()) == (not unasked, unasked)
 
 
 @pytest.mark.parametrize("stdin", ["", "y\ny\n", "always\n"])

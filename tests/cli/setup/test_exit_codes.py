@@ -39,7 +39,7 @@ Inside = Callable[..., Any]
             ["hi"],
             ("--tools", "mytools:missing"),
             2,
-            "its tools are: erase, gate, hostile, stuck",
+            "its tools are: erase, gate, hostile, pay, stuck, visit",
             id="unknown-name",
         ),
         pytest.param(["hi"], ("--tools", "missing.py:x"), 2, "there is no file", id="no-file"),

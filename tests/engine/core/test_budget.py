@@ -88,12 +88,48 @@ def test_settling_twice_gives_nothing_back_twice():
     assert tracker.reserved.requests == 0
 
 
-def test_a_share_that_must_stay_is_checked_but_not_reserved():
+def test_what_is_held_for_an_answer_must_still_fit_and_is_not_reserved():
     tracker = BudgetTracker(Budget(requests=2))
-    tracker.reserve(Usage(requests=1), keep=Usage(requests=1))
+    tracker.held = Usage(requests=1)
+    tracker.reserve(Usage(requests=1))
     assert tracker.reserved.requests == 1
     with pytest.raises(BudgetExhaustedError):
-        tracker.reserve(Usage(requests=1), keep=Usage(requests=1))
+        tracker.reserve(Usage(requests=1))
+    tracker.held = NO_USAGE
+    tracker.reserve(Usage(requests=1))
+
+
+def test_children_cannot_touch_what_their_parent_holds_for_its_answer():
+    parent = BudgetTracker(Budget(tokens=1_000))
+    parent.held = Usage(300, 200)
+    child = BudgetTracker(parent=parent)
+    child.held = Usage(100)
+    child.reserve(Usage(300, 100))
+    with pytest.raises(BudgetExhaustedError, match="budget of 1000 tokens"):
+        child.reserve(Usage(1))
+    child.held = NO_USAGE  # its own answer may have what it held for it
+    child.reserve(Usage(0, 100))
+    with pytest.raises(BudgetExhaustedError):
+        child.reserve(Usage(1))
+
+
+@pytest.mark.parametrize(
+    ("budget", "room"),
+    [
+        (Budget(), None),
+        (Budget(requests=1), None),
+        (Budget(tokens=400), 250),
+        (Budget(output_tokens=70), 70),
+        (Budget(cost=0.001), 85),
+        (Budget(tokens=100), 0),
+    ],
+)
+def test_the_room_for_a_reply_is_what_the_tightest_limit_leaves(budget: Budget, room: int | None):
+    request = Usage(150, requests=1, cost=0.00015)
+    assert BudgetTracker(budget).room(request, PRICED) == room
+    assert BudgetTracker(parent=BudgetTracker(budget)).room(request, PRICED) == room
+    if room:
+        BudgetTracker(budget).reserve(Usage(150, room, requests=1, cost=(150 + room * 10) / 1e6))
 
 
 def test_children_together_never_overshoot_their_parent():

@@ -6,11 +6,13 @@ import time
 
 import pytest
 
-from treadle import OpenAIModel
+from kit import go
+from treadle import Agent, OpenAIModel, ScriptedModel
 from treadle._engine.core import redaction
 from treadle._engine.core.redaction import LiveRedaction, event_redactor
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, UserMessage
+from treadle._types.request import Reply
 
 
 @pytest.fixture(autouse=True)
@@ -137,3 +139,18 @@ def test_redactors_for_other_secrets_do_not_pile_up():
     for number in range(50):
         event_redactor((f"secret number {number}",))
     assert len(redaction._made) <= 8  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("answer", ["direct", "synthesize"])
+def test_nobody_who_watches_a_run_sees_a_secret_that_its_model_writes_in_pieces(answer: str):
+    reply = Reply(text="It is hunter2hunter2, yes.", reasoning="I know hunter2hunter2!", finish="stop")
+    model = ScriptedModel([reply], repeat_last=True, chunk=3)
+    agent = Agent(model, tools=None, secrets=["hunter2hunter2"], answer=answer)
+
+    async def main() -> list[ev.Event]:
+        return [event async for event in agent.stream("?")]
+
+    pieces = [event for event in go(main()) if isinstance(event, (ev.TextStreamed, ev.AnswerDelta))]
+    shown = "".join(piece.text for piece in pieces)
+    assert "[redacted:secret]" in shown
+    assert "hunter2" not in shown

@@ -118,11 +118,31 @@ def test_counts_too_small_to_say_anything_are_not_learnt_from():
     assert estimator.ratio == before
 
 
-@pytest.mark.parametrize(("tokens", "ratio"), [(10**6, 0.8), (60, 8.0)])
-def test_an_absurd_count_is_believed_within_bounds_only(tokens: int, ratio: float):
+@pytest.mark.parametrize("tokens", [60, 300, 3_100, 10**6])
+def test_a_count_that_cannot_be_one_of_what_was_sent_teaches_nothing(tokens: int):
+    """A proxy that leaves out what was cached, or that counts a prompt of its own."""
+    estimator, untaught = Estimator(), Estimator()
+    messages: list[Message] = [UserMessage("x" * 3_000)]
+    estimator.learn(Request(messages), Usage(input_tokens=tokens))
+    messages.append(UserMessage("y" * 3_000))
+    assert estimator.ratio == untaught.ratio
+    assert estimator.tokens(Request(messages)) == untaught.tokens(Request(messages))
+
+
+def test_a_count_that_shrinks_while_the_conversation_grows_is_not_believed():
     estimator = Estimator()
-    estimator.learn(Request([UserMessage("x" * 3_000)]), Usage(input_tokens=tokens))
-    assert estimator.ratio == ratio
+    messages: list[Message] = [UserMessage("x" * 4_000)]
+    estimator.learn(Request(messages), Usage(input_tokens=1_000))
+    messages.append(UserMessage("y" * 1_000))
+    estimator.learn(Request(messages), Usage(input_tokens=900))
+    assert estimator.tokens(Request(messages)) >= 1_250
+
+
+def test_our_own_estimate_teaches_nothing():
+    estimator = Estimator()
+    before = estimator.ratio
+    estimator.learn(Request([UserMessage("x" * 3_000)]), Usage(input_tokens=900, estimated_tokens=900))
+    assert estimator.ratio == before
 
 
 def test_what_was_counted_is_known_and_only_the_rest_is_estimated_rather_high():

@@ -124,6 +124,23 @@ def test_unknown_prices_stay_unknown(spec: str):
     assert profile(spec).prices is None
 
 
+@pytest.mark.parametrize(
+    ("spec", "known"),
+    [
+        ("openai:gpt-5", True),
+        ("anthropic:claude-sonnet-5", True),
+        ("gemini:gemini-3-flash", True),
+        ("mistral:mistral-large-latest", True),
+        ("openai:o1-mini", False),
+        ("openai:a-model-nobody-knows", False),
+        ("ollama:qwen3:8b", False),
+        ("ollama:mistral-small-latest", False),
+    ],
+)
+def test_native_calls_are_known_to_work_on_the_owners_server_only(spec: str, known: bool):
+    assert profile(spec).calls_natively is known
+
+
 def test_every_pattern_compiles_and_names_only_known_fields():
     for fact in FACTS:
         re.compile(fact.pattern)

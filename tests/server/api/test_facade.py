@@ -73,6 +73,23 @@ def test_models():
             api.models.retrieve("c")
 
 
+def test_a_model_that_says_nothing_is_an_error_that_no_client_repeats():
+    model = ScriptedModel([""], repeat_last=True)
+    with serving({"silent": Agent(model, tools=None)}) as client:
+        api = openai.OpenAI(base_url=f"{client.address}/v1", api_key="none", max_retries=2, timeout=GUARD_SECONDS)
+        with api, pytest.raises(openai.InternalServerError) as raised:
+            api.chat.completions.create(model="silent", messages=[{"role": "user", "content": "?"}])
+        assert raised.value.status_code == 502
+        assert raised.value.response.headers["x-should-retry"] == "false"
+        assert raised.value.response.json()["error"]["type"] == "empty_answer"
+        assert "gave no answer" in str(raised.value)
+        assert len(model.requests) == 3, "the client sent its request once; the run asked its model three times"
+        with sdk(client) as again, pytest.raises(openai.APIError, match="gave no answer"):
+            list(
+                again.chat.completions.create(model="silent", messages=[{"role": "user", "content": "?"}], stream=True)
+            )
+
+
 def test_what_the_sdk_raises():
     token = "a-token-of-some-length"
     failing = Agent(ScriptedModel([RequestRefusedError("HTTP 400: refused", status=400)], repeat_last=True), tools=None)

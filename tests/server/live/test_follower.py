@@ -109,19 +109,19 @@ def test_dag_mode():
     with serving(DagAgent(ScriptedModel(lambda r: advice.get(r.component, "done")))) as client:
         run = client.start()
 
-        def step(at: str, name: str, task: str) -> list[tuple[str, str, dict[str, Any]]]:
+        def step(at: str, end: str, name: str, task: str) -> list[tuple[str, str, dict[str, Any]]]:
             begun = {"step": name, "status": "started", "task": task, "run": f"{run}.1.{name}", "round": 1}
             ended = {"step": name, "status": "completed", "result": "done", "error": None, "round": 1}
-            return [(at, "step_progress", begun), (str(int(at) + 1), "step_progress", ended)]
+            return [(at, "step_progress", begun), (end, "step_progress", ended)]
 
         steps = [{"id": "a", "task": "find it"}, {"id": "b", "task": "tell it", "dependencies": ["a"]}]
         assert stable(client.events(run)) == [
             ("1", "phase", {"phase": "planning"}),
             ("4", "phase", {"phase": "plan", "round": 1, "steps": steps}),
-            *step("5", "a", "find it"),
-            *step("7", "b", "tell it"),
-            ("11", "phase", {"phase": "verdict", "round": 1, **verdict}),
-            *answered(12, "All told.", 13, 0),
+            *step("5", "7", "a", "find it"),
+            *step("8", "10", "b", "tell it"),
+            ("13", "phase", {"phase": "verdict", "round": 1, **verdict}),
+            *answered(14, "All told.", 15, 0),
         ]
         assert client.events(f"{run}.1.a")[-1]["data"]["answer"] == "done"
 

@@ -81,6 +81,7 @@ USAGE = {
     "requests": 2,
     "tool_calls": 1,
     "cost": None,
+    "estimated_tokens": 0,
     "total_tokens": 40,
 }
 
@@ -278,7 +279,7 @@ def test_full_detail_adds_names_and_never_changes_what_plain_says():
 def test_every_stored_event_is_shown_or_left_out_on_purpose():
     handled = set(re.findall(r"^    ev\.(\w+): Projection", SOURCE.read_text(), re.MULTILINE))
     stored = {event.__name__ for event in ev.Event.__args__ if event not in ev.TRANSIENT}
-    quiet = {"RunStarted", "LoopStarted", "Forked", "Tainted", "Noted", "ReplyConstrained"}
+    quiet = {"RunStarted", "LoopStarted", "Forked", "Tainted", "Noted", "ChildSpent", "ReplyConstrained"}
     assert stored - handled == quiet
 
 

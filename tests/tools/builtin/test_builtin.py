@@ -18,6 +18,9 @@ from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.messages import ToolCall, text_of
 
+OWN = ("calculator", "code_exec", "write_file", "sql_schema")
+"""Tools whose results nobody outside can write."""
+
 
 def make(name: str, folder: Path) -> list[Tool]:
     params: dict[str, dict[str, Any]] = {
@@ -38,6 +41,8 @@ def test_every_built_in_is_a_proper_tool(name: str, tmp_path: Path):
         assert tool.timeout <= 60
         assert len(tool.description) < 700
         assert tool.effect == ("unsafe" if tool.name == "write_file" else "pure")
+        assert tool.marked_unsafe == (tool.name == "write_file")
+        assert bool(tool.untrusted) == (tool.name not in OWN), "whatever reads what others can write says so"
         assert tool.parameters["additionalProperties"] is False
         assert all("description" in schema for schema in tool.parameters["properties"].values())
 

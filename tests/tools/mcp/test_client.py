@@ -66,6 +66,8 @@ def test_content_progress_policy_and_names():
         kit = Toolkit(await server.tools())
         effects = {tool.name: tool.effect for tool in kit}
         assert (effects["custom_tool"], effects["pid"], effects["slow"]) == ("pure", "idempotent", "unsafe")
+        assert not any(tool.marked_unsafe for tool in kit), "the server has not said so"
+        assert {tool.untrusted for tool in kit} == {f"the MCP server {server.name}"}
         assert (await do(server, "odd_name_with_signs", value=1)).content == "2"
         assert (await do(server, "bad")).error == "exception"
         assert "expected integer" in str((await do(server, "odd_name_with_signs", value="x")).content)

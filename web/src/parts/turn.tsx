@@ -199,6 +199,7 @@ const ENDS: Record<string, string> = {
   limit: "Reached its limit of steps",
   budget: "Used up its budget",
   stuck: "Went in circles",
+  empty: "No answer came",
   error: "Failed",
 };
 

@@ -83,6 +83,8 @@ def spent(usage: Usage) -> str:
     tokens = f"{count(usage.total_tokens)} tokens"
     if usage.cached_tokens:
         tokens += f" ({count(usage.cached_tokens)} cached)"
+    if usage.estimated_tokens:
+        tokens += f" ({count(usage.estimated_tokens)} of them estimated: the provider does not report its usage)"
     return f"{tokens} · ${usage.cost:.4f}" if usage.cost else tokens
 
 

@@ -44,7 +44,7 @@ def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None
                 else "it was not recorded (--journal none)",
                 file=sys.stderr,
             )
-        case "error" | "limit" | "budget" | "stuck" if result.error is not None:
+        case "error" | "empty" | "limit" | "budget" | "stuck" if result.error is not None:
             print(f"treadle: {clean(str(result.error))}", file=sys.stderr)
         case _:
             pass

@@ -34,7 +34,9 @@ def register(commands: Any) -> None:
 def _register_reading(actions: Any) -> None:
     action = _action(actions, "list", "show:list_runs", "list the newest runs")
     action.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="how many (20)")
-    action.add_argument("--status", choices=("running", "paused", "finished"), help="only runs with this status")
+    action.add_argument(
+        "--status", choices=("running", "paused", "parked", "finished"), help="only runs with this status"
+    )
     action.add_argument("--all", action="store_true", help="also runs of sub-agents")
     action.add_argument("--ids", action="store_true", help="only their ids")
     action.add_argument("--json", action="store_true", help="as JSON lines")
@@ -61,7 +63,9 @@ def _register_reading(actions: Any) -> None:
 
 
 def _register_resuming(actions: Any) -> None:
-    action = _action(actions, "resume", "resume:resume_run", "resume a run that was paused, interrupted or killed")
+    action = _action(
+        actions, "resume", "resume:resume_run", "resume a run that was paused, parked, interrupted or killed"
+    )
     action.add_argument("run", help=RUN_HELP)
     action.add_argument(
         "--approve", action="append", metavar="CALL", help="allow this waiting call ('all' for every call)"
@@ -143,7 +147,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument(
         "--status",
         action="append",
-        choices=("finished", "paused", "running"),
+        choices=("finished", "paused", "parked", "running"),
         help="which runs (finished); may be repeated",
     )
 

@@ -108,6 +108,8 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
 def _status(state: RunState, result: RunResult) -> str:
     if state.finished:
         return result.stop_reason
+    if state.paused is not None and state.paused.parked:
+        return f"parked: {state.paused.reason}"
     return "paused" if state.paused else "unfinished: resume it with treadle runs resume"
 
 

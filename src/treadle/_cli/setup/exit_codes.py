@@ -11,7 +11,7 @@ OK, FAILED, USAGE, STOPPED, PAUSED, CANCELLED = 0, 1, 2, 3, 4, 130
 
 HELP = """exit codes:
   0    an answer (or the command succeeded)
-  1    an error: the model or the journal failed, or the answer is marked as unsuccessful
+  1    an error: the model or the journal failed, there is no answer, or it is marked as unsuccessful
   2    bad usage or input: an option, a file, a name, a missing key or package
   3    stopped before an answer: limit, budget, or stuck
   4    paused: a tool call waits for approval
@@ -23,6 +23,7 @@ _BY_REASON = {
     "stuck": STOPPED,
     "paused": PAUSED,
     "cancelled": CANCELLED,
+    "empty": FAILED,
     "error": FAILED,
 }
 

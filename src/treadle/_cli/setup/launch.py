@@ -156,6 +156,8 @@ def build_agent(
         _check_names(agent, launch.ask)
         agent.settings = agent.settings.with_changes({"ask": (*agent.settings.ask, *launch.ask)})
     agent.journal = journal
+    if "provenance" not in launch.settings and agent.settings.provenance == "off":
+        agent.settings = agent.settings.with_changes({"provenance": "ask"})  # here is somebody to ask
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
     return agent

@@ -132,7 +132,7 @@ def _from_text(text: str, types: set[str]) -> Any:
     if "null" in types and plain.lower() in ("null", "none", ""):
         return None
     if types & {"array", "object"} and plain[:1] in ("[", "{"):
-        for candidate in (plain, plain.replace('\\"', '"').replace("\\\\", "\\")):
+        for candidate in (plain, _unescaped(plain)):
             try:
                 value = parse_all(candidate)
             except UnreadableJson:
@@ -140,6 +140,14 @@ def _from_text(text: str, types: set[str]) -> Any:
             if _type_of(value) in types:
                 return value
     return [text] if "array" in types and plain[:1] not in ("[", "{") else text
+
+
+def _unescaped(text: str) -> str:
+    """A text that was escaped once too often, as it was before; the text itself if that is not what happened."""
+    try:
+        return msgspec.json.decode(f'"{text}"', type=str)
+    except ValueError:
+        return text
 
 
 def _fit_enum(value: Any, options: list[Schema]) -> Any:

@@ -1,9 +1,11 @@
-"""A JSON parser for what models write: it accepts what has only one meaning and never guesses.
+"""A JSON parser for what models write: it accepts what has only one meaning, and says where it had to choose.
 
 It takes trailing commas, comments, single, smart and triple quotes, Python literals, tuples, unquoted keys, raw
-newlines in strings, and Python-style calls. Text that ends inside a value is read as far as it goes, and `Parsed`
-says what was left open, so that nothing half-written is ever executed. Time is linear; one budget covers all starts
-in a text.
+newlines in strings, and Python-style calls: none of these can change a value. What can is read too, with the reason
+in `Parsed.doubt`: an unknown escape, a number with a leading zero, a name given twice, an empty place between commas,
+one value in parentheses. Text that ends inside a value is read as far as it goes, and `Parsed` says what was left
+open, so that nothing half-written is ever executed. Anything else is `UnreadableJson`. Time is linear; one budget
+covers all starts in a text.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from treadle._dialects.reading.parsed import Parsed, PythonCall, UnreadableJson
 from treadle._dialects.reading.tokens import CUT, NUMBER, QUOTES, WORD, TokenReader
 
 MAX_DEPTH = 64
+GIVEN_TWICE = "a name is given twice"
+ONE_IN_PARENTHESES = "one value in parentheses is not clearly a list"
+EMPTY_PLACE = "nothing stands before a comma"
 _TOOL_NAME = re.compile(r"[^\W\d][\w.-]*")
 
 
@@ -27,7 +32,7 @@ def parse_all(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     parsed = LenientParser(text).parse(0)
-    if parsed.value is CUT or not parsed.closed or text[parsed.end :].strip():
+    if parsed.value is CUT or parsed.repair or text[parsed.end :].strip():
         raise UnreadableJson(parsed.end, parsed.has_keys)
     return parsed.value
 
@@ -45,7 +50,9 @@ class LenientParser(TokenReader):
         """The object or array that begins at `start`; `UnreadableJson` if it is neither."""
         self._begin(start)
         value = self._value(0)
-        return Parsed(value, start, self._pos, frozenset(self._open), self._all_values, self._keys > 0, self._partial)
+        return Parsed(
+            value, start, self._pos, frozenset(self._open), self._all_values, self._keys > 0, self._partial, self._doubt
+        )
 
     def parse_calls(self, start: int) -> Parsed:
         """`[f(a=1), g()]` or `f(a=1)` at `start`: a list of `PythonCall`."""
@@ -67,7 +74,7 @@ class LenientParser(TokenReader):
         else:
             if bracket:
                 self._open.add(id(calls))
-        return Parsed(calls, start, self._pos, frozenset(self._open), self._all_values)
+        return Parsed(calls, start, self._pos, frozenset(self._open), self._all_values, doubt=self._doubt)
 
     def _begin(self, start: int) -> None:
         self._pos = start
@@ -75,6 +82,7 @@ class LenientParser(TokenReader):
         self._open = set()
         self._all_values = True
         self._cut_text = self._partial = None
+        self._doubt = ""
 
     def _left_open(self, container: object, *, cut: bool) -> None:
         self._open.add(id(container))
@@ -104,7 +112,7 @@ class LenientParser(TokenReader):
                 self._pos += 1
                 return result
             if char == ",":
-                self._pos += 1
+                self._comma(pending)
                 pending = True
                 continue
             if not char:
@@ -119,8 +127,16 @@ class LenientParser(TokenReader):
                 if depth == 0 and key is not CUT and self._cut_text is not None:
                     self._partial = (key, self._cut_text)
                 return result
+            if key in result:
+                self._doubt = GIVEN_TWICE
             result[key] = item
             pending = False
+
+    def _comma(self, pending: bool) -> None:
+        """A comma is passed; where something else was announced, it may have been left out by mistake."""
+        self._pos += 1
+        if pending:
+            self._doubt = EMPTY_PLACE
 
     def _key(self, char: str) -> Any:
         self._spend()
@@ -150,9 +166,11 @@ class LenientParser(TokenReader):
             char = self._skip()
             if char == closing:
                 self._pos += 1
+                if closing == ")" and len(result) == 1 and not pending:
+                    self._doubt = ONE_IN_PARENTHESES
                 return result
             if char == ",":
-                self._pos += 1
+                self._comma(pending)
                 pending = True
                 continue
             if not char:
@@ -184,7 +202,7 @@ class LenientParser(TokenReader):
                 self._pos += 1
                 return call
             if char == ",":
-                self._pos += 1
+                self._comma(pending)
                 pending = True
                 continue
             if char and not pending:
@@ -203,6 +221,8 @@ class LenientParser(TokenReader):
                 self._pos += 1
                 value = self._value(0) if self._skip() else CUT
                 if value is not CUT:
+                    if match.group() in call.named:
+                        self._doubt = GIVEN_TWICE
                     call.named[match.group()] = value
                 return value
             self._pos = before

@@ -9,19 +9,27 @@ by prose is not a call.
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from typing import Any
 
 import msgspec
 
 from treadle._dialects.reading.lenient import LenientParser
 from treadle._dialects.reading.parsed import Completeness, Parsed, UnreadableJson
+from treadle._dialects.reading.placement import (
+    IN_CODE_BLOCK,
+    IN_QUOTES,
+    TEXT_BETWEEN,
+    Quotations,
+    doubt_about,
+    is_closing,
+)
 from treadle._dialects.reading.shapes import (
     INCOMPLETE_ARGUMENTS,
     ParsedCall,
     Tools,
     calls_in,
     clean_name,
+    doubted,
     make_call,
     python_calls,
 )
@@ -63,8 +71,11 @@ _BARE = re.compile(
 _MISTRAL = re.compile(r"(?:\[CALL_ID\][\w-]{1,64})?(?:\[ARGS\])?\s*(?=\{)")
 _SIGNS = ("<", "[TOOL_CALLS]", "functools")
 """A text without any of these has no marker."""
-_FENCE_LINE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _FENCE = re.compile(r"\s*```\w*\s*")
+
+
+TEXT_IN_CALL = "other text stands between its parameters, where it may be a part of one of them"
+PARAMETER_NOT_CLOSED = "the closing tag of a parameter is missing"
 
 
 class Markup(msgspec.Struct, frozen=True):
@@ -76,6 +87,8 @@ class Markup(msgspec.Struct, frozen=True):
     """Something began like a call and could not be read."""
     before: str
     """The text before the first marker."""
+    end: int
+    """Where the last call ends."""
 
 
 def with_ascii_tokens(text: str) -> str:
@@ -83,24 +96,6 @@ def with_ascii_tokens(text: str) -> str:
     if "｜" not in text:
         return text
     return _WIDE_TOKEN.sub(lambda match: match.group().replace("｜", "|").replace("▁", "_"), text)
-
-
-class QuotedCode:
-    """The parts of a text that only show code: inline code, a fence that stands amid prose, a quotation."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._fences = [match.start() for match in _FENCE_LINE.finditer(text)]
-
-    def contains(self, position: int) -> bool:
-        text = self._text
-        line = text.rfind("\n", 0, position) + 1
-        if text[position - 1 : position] in ('"', "'", "“", "‘") or text[line : line + 1] == ">":
-            return True
-        if text.count("`", line, position) % 2 and "```" not in text[line:position]:
-            return True
-        before = bisect(self._fences, position)
-        return before % 2 == 1 and bool(text[: self._fences[before - 1]].strip())
 
 
 def _opening(text: str, start: int, end: int | None = None) -> re.Match[str] | None:
@@ -117,17 +112,19 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
     if not any(sign in text for sign in _SIGNS) or _opening(text, 0) is None:
         return None
     reader = _Reader(text, tools, cut)
-    code = QuotedCode(text)
+    quotations = Quotations(text)
     calls: list[ParsedCall] = []
-    start = wrapper = -1
-    broken = False
-    position = 0
+    start = wrapper = shown = -1
+    broken = talk_between = False
+    position = last = 0
     for _ in range(MAX_MARKERS):
         match = None if reader.exhausted else _opening(text, position)
         if match is None:
             break
         position = match.end()
-        if start < 0 and wrapper < 0 and code.contains(match.start()):
+        inside_shown = shown >= 0 and not text[shown : match.start()].strip()
+        if start < 0 and wrapper < 0 and (inside_shown or quotations.contains(match.start())):
+            shown = match.end()
             continue
         marked, end = reader.read(match)
         # A marker in running prose is talk about markup; at the head of the reply, or cut off, it was meant.
@@ -140,11 +137,24 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
             start = match.start() if wrapper < 0 else wrapper
         if marked is not None:
             wrapper = match.start() if wrapper < 0 else wrapper
+            talk_between = talk_between or (bool(calls) and not is_closing(text, last, match.start()))
             calls += marked
-            position = max(position, end)
+            last = position = max(position, end)
     if start < 0 <= wrapper:  # nothing but wrappers
         start, broken = wrapper, True
-    return Markup(start, tuple(calls), broken, text[:start].strip()) if start >= 0 else None
+    if start < 0:
+        return None
+    doubt = doubt_about(text, start, last) if calls else ""
+    if doubt is None:
+        return None
+    if not doubt and calls:
+        doubt = (
+            TEXT_BETWEEN if talk_between
+            else IN_CODE_BLOCK if quotations.fenced(start)
+            else IN_QUOTES if quotations.left_open(start)
+            else ""
+        )  # fmt: skip
+    return Markup(start, doubted(calls, doubt), broken, text[:start].strip(), last)
 
 
 class _Reader:
@@ -225,7 +235,7 @@ class _Reader:
             read = calls_in(parsed.value, self._tools, self._completeness(parsed))
             if read is None:
                 return (calls or None), parsed.end
-            calls += [msgspec.structs.replace(call, repaired=call.repaired or not parsed.closed) for call in read]
+            calls += doubted(read, parsed.repair)
             end = position = parsed.end
             while position < len(self._text) and self._text[position] in " \n\r\t;,":
                 position += 1
@@ -236,7 +246,8 @@ class _Reader:
             parsed = self._parser.parse_calls(position)
         except UnreadableJson as error:
             return None, error.position
-        return python_calls(parsed.value, self._tools, self._completeness(parsed)) or None, parsed.end
+        read = python_calls(parsed.value, self._tools, self._completeness(parsed))
+        return list(doubted(read, parsed.repair)) or None, parsed.end
 
     def _gemma(self, match: re.Match[str]) -> tuple[list[ParsedCall] | None, int]:
         end = self._text.find("<tool_call|>", match.end())
@@ -249,7 +260,10 @@ class _Reader:
             parsed = LenientParser(body).parse(0)
         except UnreadableJson:
             return None, match.end()
-        return [self._call(match.group("name"), parsed)], match.end() if end < 0 else end
+        call = self._call(match.group("name"), parsed)
+        if not parsed.closed or not body[parsed.end :].strip():
+            return [call], len(self._text) if end < 0 else end
+        return list(doubted([call], TEXT_IN_CALL)), match.end() if end < 0 else end
 
     def _xml(self, name: str, position: int) -> tuple[list[ParsedCall] | None, int]:
         """Parameters in tags, or one JSON object; the closing tag must be there, or the call may lack arguments."""
@@ -261,16 +275,19 @@ class _Reader:
             return self._slot(name, stripped)
         args: dict[str, Any] = {}
         begin = position
-        repeated = False
+        repeated, doubt = False, ""
         end = _XML_END.search(text, position)
         closing = _PARAM_END.search(text, position)
         while end and (param := _PARAM.search(text, position, end.start())):
+            doubt = doubt or self._text_between(position, param.start())
             if closing and closing.start() < param.end():
                 closing = _PARAM_END.search(text, param.end())
             stop, position = self._parameter_end(param, closing, end)
             if stop < 0:
                 end = None
                 break
+            if stop == position:
+                doubt = doubt or PARAMETER_NOT_CLOSED
             key = (param.group("key") or param.group("glm")).strip()
             repeated = repeated or key in args
             args[key] = _parameter(text[param.end() : stop])
@@ -278,9 +295,14 @@ class _Reader:
                 end = _XML_END.search(text, position)
         if end is None or text.count("<arg_key>", begin, end.start()) > len(args):
             return [ParsedCall(name, {}, INCOMPLETE_ARGUMENTS)], end.end() if end else len(text)
-        return [
-            ParsedCall(name, {}, "an argument is given twice") if repeated else make_call(name, args, self._tools)
-        ], end.end()
+        if repeated:
+            return [ParsedCall(name, {}, "an argument is given twice")], end.end()
+        doubt = doubt or self._text_between(position, end.start())
+        return [make_call(name, args, self._tools, repaired=doubt)], end.end()
+
+    def _text_between(self, start: int, end: int) -> str:
+        """The doubt that text outside the parameters of a call raises; empty when there is none."""
+        return TEXT_IN_CALL if self._text[start:end].replace("\\n", "").strip() else ""
 
     def _parameter_end(
         self, param: re.Match[str], closing: re.Match[str] | None, end: re.Match[str]
@@ -306,7 +328,7 @@ class _Reader:
 
     def _call(self, name: str, parsed: Parsed) -> ParsedCall:
         complete = self._completeness(parsed).covers(parsed.value)
-        return make_call(name, parsed.value, self._tools, complete=complete, repaired=not parsed.closed)
+        return make_call(name, parsed.value, self._tools, complete=complete, repaired=parsed.repair)
 
     def _completeness(self, parsed: Parsed) -> Completeness:
         return parsed.completeness(self._cut)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+UNCLOSED = "a closing bracket is missing, so something may be missing at its end"
+
 
 class Completeness(NamedTuple):
     """Says which containers of a value were written to the end, in a reply that was cut by a length limit or not."""
@@ -43,10 +45,17 @@ class Parsed(NamedTuple):
     """At least one key was read: this is JSON, not a bracket in prose."""
     partial: tuple[str, str] | None = None
     """The outermost object's key whose text was cut off, and the part of the text that is there."""
+    doubt: str = ""
+    """Why the value may not be what was meant, although it could be read. Empty when it has one meaning only."""
 
     @property
     def closed(self) -> bool:
         return not self.open
+
+    @property
+    def repair(self) -> str:
+        """What was put right to read it; empty when nothing had to be."""
+        return self.doubt or (UNCLOSED if self.open else "")
 
     def completeness(self, cut: bool) -> Completeness:
         return Completeness(self.open, self.all_values, cut)

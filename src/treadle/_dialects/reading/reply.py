@@ -23,6 +23,7 @@ from treadle._dialects.reading.extract import (
 from treadle._dialects.reading.lenient import LenientParser
 from treadle._dialects.reading.markup import read_markup
 from treadle._dialects.reading.parsed import Parsed, UnreadableJson
+from treadle._dialects.reading.placement import IN_SHOWN_MARKUP, TEXT_FOLLOWS, Quotations, doubt_about
 from treadle._dialects.reading.shapes import (
     ANSWER_KEYS,
     ParsedCall,
@@ -31,18 +32,23 @@ from treadle._dialects.reading.shapes import (
     arguments,
     calls_in,
     clean_name,
+    doubted,
     has_final_type,
     is_final_name,
     make_call,
     python_calls,
     tool_name_in,
 )
-from treadle._dialects.reading.thinking import split_thinking
+from treadle._dialects.reading.thinking import split_thinking, without_end_tokens
 from treadle._types.request import ToolSchema
 
 _OBSERVATION = re.compile(
     r"^[ \t*#>-]*(?:Observations?|Tool results?|Results?)\b[^\n]{0,80}:|<result\b", re.MULTILINE | re.IGNORECASE
 )
+TALK = "a tool call stands inside a sentence or a quotation: write it on a line of its own, with nothing after it"
+TEXT_AROUND = "other text stands beside the JSON of its arguments"
+SEVERAL_VALUES = "its arguments are given more than once"
+NOT_UNICODE = "the text holds a character that is not valid Unicode"
 _PYTHON_CALL = re.compile(r"\[?\s*([^\W\d][\w.-]*)\(")
 
 
@@ -85,7 +91,14 @@ class _Meaningful(Struct, frozen=True):
 
 def read(text: str, tools: Tools, *, cut: bool) -> Reading:
     """Read a reply. `cut`: it ended at a length limit, so that only closed values count."""
-    text = encodable(text)
+    written, text = text, encodable(text)
+    reading = _read(text, tools, cut)
+    if text is written or not reading.calls:
+        return reading
+    return _replace(reading, calls=doubted(reading.calls, NOT_UNICODE))
+
+
+def _read(text: str, tools: Tools, cut: bool) -> Reading:
     value = strict(text)
     if isinstance(value, (dict, list)):
         thinking, rest = "", text.strip()
@@ -101,8 +114,7 @@ def read(text: str, tools: Tools, *, cut: bool) -> Reading:
     inside = markup is not None and any(start < markup.start < end for start, end in spans)
     if markup and not inside and (not values or markup.start <= values[0].parsed.start):
         problem = "the tool call could not be read" if markup.broken and not markup.calls else ""
-        repaired = any(call.repaired for call in markup.calls)
-        return _replace(base, before=markup.before, calls=markup.calls, problem=problem, markup=True, repaired=repaired)
+        return _replace(base, before=markup.before, calls=markup.calls, problem=problem, markup=True)
     if values:
         return _from_values(base, _consistent(rest, values), scanned, tools, cut)
     return _from_incomplete(base, scanned, tools, cut)
@@ -149,16 +161,34 @@ def _from_values(base: Reading, values: list[_Meaningful], scanned: Scan, tools:
     before = _prose(base.text[: first.parsed.start])
     if not first.calls:
         return _replace(base, before=before, fields=first.fields, answer=first.answer)
-    calls = tuple(call for value in values for call in value.calls)
+    doubt = _doubt(base.text, first.parsed.start, values[-1].parsed.end)
+    if doubt is None:
+        return _replace(base, before=before, problem=TALK)
+    calls = tuple(call for value in values for call in doubted(value.calls, value.parsed.repair or doubt))
     if values[-1].parsed is scanned.values[-1]:
         calls += tuple(_unfinished(base.text, scanned, tools, cut))
     return _replace(base, before=before, calls=calls, fields=first.fields, answer=first.answer)
 
 
+def _doubt(text: str, start: int, end: int) -> str | None:
+    """As `doubt_about`, for JSON, which is what a text dialect asks for: doubtful in a sentence, only shown in quotes
+    or in markup that is shown. A result that the model invents after its call does not make the call an example."""
+    if observed := _OBSERVATION.search(text, end):
+        text = text[: observed.start()]
+    if start and Quotations(text).quoted(start):
+        return None
+    doubt = doubt_about(text, start, end)
+    in_markup = "<" in text[text.rfind("\n", 0, start) + 1 : start]
+    if doubt is None:
+        return None if in_markup else TEXT_FOLLOWS
+    return doubt or (IN_SHOWN_MARKUP if in_markup else "")
+
+
 def _unfinished(text: str, scanned: Scan, tools: Tools, cut: bool) -> list[ParsedCall]:
     """Unfinished or broken calls after the complete ones: the model gets an error for each instead of silence."""
     if scanned.tail:
-        return calls_in(scanned.tail.value, tools, scanned.tail.completeness(cut)) or []
+        calls = calls_in(scanned.tail.value, tools, scanned.tail.completeness(cut)) or []
+        return list(doubted(calls, scanned.tail.repair))
     if not scanned.broken or scanned.broken[-1][0] < scanned.values[-1].end:
         return []
     start = scanned.broken[-1][0]
@@ -176,22 +206,27 @@ def _from_incomplete(base: Reading, scanned: Scan, tools: Tools, cut: bool) -> R
     if not scanned.broken:
         return base
     start, end = scanned.broken[0]
-    problem = f"the JSON is broken, near {base.text[start : min(end, start + 60)]!r}"
+    problem = _broken(base.text, scanned)
     value = None if cut else repair(base.text, start)
     guesses = _meaningful([Parsed(value, start, end)], tools, cut) if value is not None else []
     # A guess may fill in punctuation, not invent a tool.
     if not guesses or any(call.name not in tools for call in guesses[0].calls):
         return _replace(base, problem=CUT_OFF if cut else problem)
     guess = guesses[0]
-    calls = tuple(msgspec.structs.replace(call, repaired=True) for call in guess.calls)
+    calls = doubted(guess.calls, problem)
     before = _prose(base.text[:start])
     return _replace(base, before=before, calls=calls, fields=guess.fields, answer=guess.answer, repaired=True)
+
+
+def _broken(text: str, scanned: Scan) -> str:
+    start, end = scanned.broken[0]
+    return f"the JSON is broken, near {text[start : min(end, start + 60)]!r}"
 
 
 def _from_tail(base: Reading, tail: Parsed, tools: Tools, cut: bool) -> Reading:
     before = _prose(base.text[: tail.start])
     values = _meaningful([tail], tools, cut)
-    calls = tuple(msgspec.structs.replace(call, repaired=True) for call in values[0].calls) if values else ()
+    calls = doubted(values[0].calls, tail.repair) if values else ()
     if any(not call.problem for call in calls):
         return _replace(base, before=before, calls=calls, fields=values[0].fields, repaired=True)
     problem = CUT_OFF if cut else "the JSON stops before it is complete"
@@ -220,7 +255,7 @@ def _python(base: Reading, tools: Tools, cut: bool) -> Reading | None:
     if text[parsed.end :].strip() or not calls or any(call.name not in tools for call in calls):
         return None
     problem = "" if any(not call.problem for call in calls) else calls[0].problem
-    usable = () if problem else tuple(calls)
+    usable = () if problem else doubted(calls, parsed.repair)
     return _replace(base, calls=usable, problem=problem, only_json=True, repaired=not parsed.closed)
 
 
@@ -234,7 +269,12 @@ def _prose(text: str) -> str:
 
 def read_arguments(text: str, name: str, tools: Tools, *, cut: bool) -> ParsedCall:
     """A call from its name and the text of its arguments. Incomplete arguments are a problem, never a guess."""
-    plain = text.strip()
+    encoded = encodable(text)
+    call = _read_arguments(encoded.strip(), name, tools, cut)
+    return call if encoded is text else doubted([call], NOT_UNICODE)[0]
+
+
+def _read_arguments(plain: str, name: str, tools: Tools, cut: bool) -> ParsedCall:
     if not plain:
         return ParsedCall(name, {}, CUT_OFF if cut else "")
     value = strict(plain)
@@ -242,18 +282,23 @@ def read_arguments(text: str, name: str, tools: Tools, *, cut: bool) -> ParsedCa
         args, problem = arguments(cast("Any", value), tools.get(name))
         return ParsedCall(name, args, problem)
     if value is not None or plain == "null":
-        return make_call(name, value, tools, repaired=True)
+        return make_call(name, value, tools)
     scanned = scan(plain)
-    values = scanned.values
-    parsed = next((item for item in values if item.value), values[0] if values else scanned.tail)
+    given = [item for item in scanned.values if item.value]
+    parsed = given[0] if given else scanned.values[0] if scanned.values else scanned.tail
+    if plain[0] in "{[" and min((start for start, _ in scanned.spans()), default=-1) != 0:
+        parsed = None  # what begins at the first bracket has no end: values inside it are not the arguments
     if parsed is not None and not scanned.broken:
         complete = parsed.completeness(cut).covers(parsed.value)
-        call = make_call(name, parsed.value, tools, complete=complete, repaired=not parsed.closed)
-        return ParsedCall(name, {}, CUT_OFF, True) if call.problem and cut else call
+        around = not _is_only_json(without_end_tokens(plain), scanned.spans())
+        doubt = parsed.repair or (SEVERAL_VALUES if len(given) + (scanned.tail is not None) > 1 else "")
+        doubt = doubt or (TEXT_AROUND if around else "")
+        call = make_call(name, parsed.value, tools, complete=complete, repaired=doubt)
+        return ParsedCall(name, {}, CUT_OFF) if call.problem and cut else call
     repaired = repair(plain, scanned.broken[0][0]) if scanned.broken and not cut else None
     if isinstance(repaired, dict):
-        return make_call(name, repaired, tools, repaired=True)
-    return ParsedCall(name, {}, CUT_OFF if cut else "the arguments are not valid JSON", True)
+        return make_call(name, repaired, tools, repaired=_broken(plain, scanned))
+    return ParsedCall(name, {}, CUT_OFF if cut else "the arguments are not valid JSON")
 
 
 def names_existing_tool(text: str, tools: Tools) -> bool:

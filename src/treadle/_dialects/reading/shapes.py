@@ -7,7 +7,7 @@ shape is explicit (a name key and an arguments key), so that the model can be to
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -57,6 +57,7 @@ _MAX_WRAPPERS = 4
 _NAME = re.compile(r"[\w.:/@-]{1,128}")
 
 INCOMPLETE_ARGUMENTS = "the arguments are not complete"
+NOT_DECODABLE = "its arguments are a text that begins like JSON and is not valid JSON"
 
 
 class ParsedCall(Struct, frozen=True):
@@ -65,7 +66,15 @@ class ParsedCall(Struct, frozen=True):
     name: str
     args: dict[str, Any]
     problem: str = ""
-    repaired: bool = False
+    repaired: str = ""
+    """Why it may not be what was meant: what was put right to read it, or where it stands. Empty when it is certain."""
+
+
+def doubted(calls: Iterable[ParsedCall], why: str) -> tuple[ParsedCall, ...]:
+    """The calls with a reason to doubt them, if there is one."""
+    if not why:
+        return tuple(calls)
+    return tuple(call if call.repaired else msgspec.structs.replace(call, repaired=why) for call in calls)
 
 
 def calls_in(
@@ -154,10 +163,13 @@ def parameter_schema(tool: ToolSchema, name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
 
 
-def make_call(name: str, args: Any, tools: Tools, *, complete: bool = True, repaired: bool = False) -> ParsedCall:
+def make_call(name: str, args: Any, tools: Tools, *, complete: bool = True, repaired: str = "") -> ParsedCall:
     """A call from a name and a value for its arguments, converted to the types the tool's schema asks for."""
     tool = tools.get(name)
-    fields, problem = arguments(args, tool)
+    value = _decoded(args) if isinstance(args, str) else args
+    if value is args and isinstance(args, str) and args.lstrip()[:1] in ("{", "["):
+        repaired = repaired or NOT_DECODABLE
+    fields, problem = arguments(value, tool)
     if not complete:
         return ParsedCall(name, {}, INCOMPLETE_ARGUMENTS, repaired)
     if problem:
@@ -168,7 +180,7 @@ def make_call(name: str, args: Any, tools: Tools, *, complete: bool = True, repa
 def arguments(value: Any, tool: ToolSchema | None) -> tuple[dict[str, Any], str]:
     """The arguments that a value stands for, and what is wrong with it (empty if nothing)."""
     if isinstance(value, str):
-        value = _from_text(value)
+        value = _decoded(value)
     if isinstance(value, list):
         rows = cast("list[Any]", value)
         value = cast("Any", rows[0] if len(rows) == 1 and isinstance(rows[0], dict) else rows)
@@ -182,7 +194,7 @@ def arguments(value: Any, tool: ToolSchema | None) -> tuple[dict[str, Any], str]
     return {}, f"the arguments must be a JSON object, not {msgspec.json.encode(value)[:80].decode(errors='replace')}"
 
 
-def _from_text(text: str) -> Any:
+def _decoded(text: str) -> Any:
     """Arguments that were encoded as a JSON string, decoded; other text as it is."""
     plain = text.strip()
     if plain[:1] not in ("{", "["):
@@ -213,7 +225,7 @@ def _unwrap(args: dict[str, Any], tool: ToolSchema | None) -> tuple[dict[str, An
         if wrapper in properties or inner is None or (len(args) > 1 and not is_schema):
             continue
         if isinstance(inner, str):
-            inner = _from_text(inner)
+            inner = _decoded(inner)
         if isinstance(inner, dict):
             fields = cast("dict[str, Any]", inner)
             if fields and all(isinstance(item, dict) and "type" in item for item in fields.values()):
@@ -228,7 +240,8 @@ def python_calls(calls: Sequence[PythonCall], tools: Tools, completeness: Comple
     for call in calls:
         name = clean_name(call.name.removesuffix(".call"), tools)
         names = list(properties_of(tools[name])) if name in tools else []
-        problem = "" if len(call.positional) <= len(names) else "give each argument by name"
+        twice = bool(set(names[: len(call.positional)]) & call.named.keys())
+        problem = "" if len(call.positional) <= len(names) and not twice else "give each argument by name"
         args = dict(zip(names, call.positional, strict=False)) | call.named
         result.append(
             ParsedCall(name, {}, problem)

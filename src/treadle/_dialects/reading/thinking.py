@@ -30,7 +30,7 @@ def split_thinking(text: str) -> tuple[str, str]:
     count: an answer may mention such tags. A closing tag alone ends thinking that began in the prompt.
     """
     if text.lstrip().startswith(("{", "[", "```")) and not _OPEN.match(text.lstrip()):
-        return "", _without_end_tokens(text)  # JSON comes first: tags in it are part of its strings
+        return "", without_end_tokens(text)  # JSON comes first: tags in it are part of its strings
     if "<|channel|>" in text:
         return _split_channels(text)
     thoughts: list[str] = []
@@ -42,7 +42,12 @@ def split_thinking(text: str) -> tuple[str, str]:
     if orphan and not _OPEN.search(text, 0, orphan.start()) and not _in_string(text, orphan.start()):
         thoughts.append(text[: orphan.start()].strip())
         rest = text[orphan.end() :]
-    return "\n".join(thought for thought in thoughts if thought), _without_end_tokens(rest)
+    return "\n".join(thought for thought in thoughts if thought), without_end_tokens(rest)
+
+
+def without_thinking(text: str) -> str:
+    """What a reply says beside its thinking; empty when it says nothing."""
+    return split_thinking(text)[1].strip() if text else ""
 
 
 def _in_string(text: str, position: int) -> bool:
@@ -73,11 +78,11 @@ def _split_channels(text: str) -> tuple[str, str]:
         else:
             thoughts.append(body.strip())
     if not (thoughts or replies or calls):
-        return "", "" if text.lstrip().startswith(("<|channel|>", "<|start|>")) else _without_end_tokens(text)
+        return "", "" if text.lstrip().startswith(("<|channel|>", "<|start|>")) else without_end_tokens(text)
     return "\n".join(thought for thought in thoughts if thought), "\n".join(calls or replies)
 
 
-def _without_end_tokens(text: str) -> str:
+def without_end_tokens(text: str) -> str:
     text = text.strip()
     while token := _END_TOKEN.search(text, max(0, len(text) - 40)):
         text = text[: token.start()].rstrip()

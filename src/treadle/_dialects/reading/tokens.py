@@ -27,6 +27,7 @@ QUOTES = {
 """Each opening quote with the pattern of what may follow up to an escape or the closing quote."""
 WORD = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*")
 NUMBER = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_LEADING_ZERO = re.compile(r"[-+]?0\d")
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))*")
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 _DELIMITERS = frozenset(" \t\r\n,}]):/#;<`")
@@ -45,6 +46,13 @@ _ESCAPES = {
 }
 
 
+UNKNOWN_ESCAPE = "a backslash stands before a character that needs none: write each backslash of a text twice"
+TRIPLE_QUOTED_ESCAPE = "a backslash in a text between triple quotes has two meanings: use plain JSON strings"
+LINE_CONTINUED = "a backslash at the end of a line has two meanings: write \\n or nothing"
+HALF_CHARACTER = "a \\u escape gives half a character"
+LEADING_ZERO = "a number begins with 0: write a text in quotes"
+
+
 class TokenReader:
     """A position in a text and what can be read there. `exhausted` says that the budget of tokens is used up."""
 
@@ -55,6 +63,8 @@ class TokenReader:
         self._keys = 0
         self._cut_text: str | None = None
         """The part of a string that is there, when the text ended inside it."""
+        self._doubt = ""
+        """Why the value that is being read may not be what was meant."""
 
     @property
     def exhausted(self) -> bool:
@@ -118,11 +128,16 @@ class TokenReader:
             self._spend((len(self._text) - self._pos) // 64)
             return CUT
         value = self._text[self._pos + 3 : end]
+        if "\\" in value:
+            self._doubt = TRIPLE_QUOTED_ESCAPE
         self._pos = end + 3
         return value
 
     def _escape(self) -> Any:
-        """What follows a backslash. An escape that does not exist keeps its backslash (`\\d` in a pattern)."""
+        """What follows a backslash. An escape that does not exist keeps its backslash (`\\d` in a pattern).
+
+        Whoever wrote such an escape did not escape at all: in `C:\\Users\\new` the second one would be a line break.
+        """
         char = self._peek()
         if not char:
             return CUT
@@ -130,11 +145,11 @@ class TokenReader:
         if char in _ESCAPES:
             return _ESCAPES[char]
         if char == "\n":
+            self._doubt = LINE_CONTINUED
             return "\n"
-        if char not in "ux":
-            return "\\" + char
-        code = self._hex(4 if char == "u" else 2)
+        code = self._hex(4 if char == "u" else 2) if char in "ux" else None
         if code is None:
+            self._doubt = UNKNOWN_ESCAPE
             return "\\" + char
         if 0xD800 <= code < 0xDC00 and self._text.startswith("\\u", self._pos):
             before = self._pos
@@ -143,7 +158,10 @@ class TokenReader:
             if low is not None and 0xDC00 <= low < 0xE000:
                 return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
             self._pos = before
-        return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
+        if 0xD800 <= code < 0xE000:
+            self._doubt = HALF_CHARACTER
+            return "\ufffd"
+        return chr(code)
 
     def _hex(self, width: int) -> int | None:
         digits = self._text[self._pos : self._pos + width]
@@ -165,6 +183,8 @@ class TokenReader:
         digits = match.group().replace("_", "")
         if following not in _DELIMITERS or len(digits) > MAX_DIGITS:
             self._fail()
+        if _LEADING_ZERO.match(digits):
+            self._doubt = LEADING_ZERO
         if digits.lstrip("+-").isdigit():
             return int(digits)
         number = float(digits)

@@ -1,9 +1,10 @@
 """The one way a tool runs, whoever asks: the model, an early start, code, a plan, a document, an MCP client.
 
-A call is admitted first: the plug-ins' policy, then provenance (what the run has read from outside), then a person's
-approval where one of them or the tool asks for it: one yes to exactly this call answers both. What cannot
-decide refuses: a hook that raises has refused the call. An admitted call is reserved in the budget, recorded as
-started, run, and recorded as done; whatever ends it, its reservation is settled.
+A call is admitted first: arguments that are partly a guess go to `pure` tools only; then the plug-ins' policy, then
+provenance (what the run has read from outside), then a person's approval where one of them or the tool asks for it: one
+yes to exactly this call answers both. What cannot decide refuses: a hook that raises has refused the call. An admitted
+call is reserved in the budget, recorded as started, run, and recorded as done; whatever ends it, its reservation is
+settled.
 
 Where nothing could refuse it (no policy, approval or budget), a call without effects may start while its reply is still
 being written; it is recorded when the reply is complete and asks for it, and leaves no trace otherwise.
@@ -23,6 +24,7 @@ from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._engine.requests.spending import hold_answer
 from treadle._safety.logs import get_logger
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
@@ -49,6 +51,8 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
 
     `tool` is given where the call is not one the model chose from its offer (a component of a document).
     """
+    if call.repaired and (guess := _guess(call, tool or run.tools.callable_tool(run.state, call.name))):
+        return guess
     for hook in run.hooks.before_tool:
         try:
             verdict = await hook(run.context, call)
@@ -64,6 +68,8 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
             return verdict
         call = verdict if verdict.id == call.id else msgspec.structs.replace(verdict, id=call.id)
     tool = tool or run.tools.callable_tool(run.state, call.name)
+    if call.repaired and (guess := _guess(call, tool)):  # a plug-in may have sent it to another tool
+        return guess
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
@@ -129,6 +135,20 @@ async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
     return None
 
 
+def _guess(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
+    """The refusal of a call whose arguments are partly a guess. Only a tool declared `pure` may run on a guess: a wrong
+    one costs nothing there. The model is told what was read and what is wrong, as after any call that failed."""
+    if tool is None or tool.effect == "pure" or call.problem:
+        return None
+    read = msgspec.json.encode(call.args).decode(errors="replace")
+    text = (
+        f"Tool '{call.name}' was not run, because its arguments would be a guess: {call.repaired}. "
+        f"They were read as {read if len(read) <= 400 else read[:400] + ' ...'}. "
+        "If you want this call, make it again, written correctly; otherwise go on without it."
+    )
+    return ToolOutcome(text, "invalid_args", executed=False)
+
+
 def _refused(call: ToolCall, why: str) -> ToolOutcome:
     return ToolOutcome(f"Tool '{call.name}' was not run: {why}.", "denied", executed=False)
 
@@ -166,6 +186,7 @@ async def _run_within_budget(
     run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]
 ) -> ToolOutcome:
     """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
+    hold_answer(run)
     try:
         reservation = run.budget.reserve(_ONE_CALL)
     except BudgetExhaustedError as error:

@@ -56,6 +56,7 @@ class NestedCalls:
         started, done = self._started.get(call.id), self._done.get(call.id)
         same = started is not None and (started.call.name, started.call.args) == (call.name, call.args)
         if done is not None and (started is None or same):
+            self.usage += done.usage + Usage(tool_calls=int(done.executed))  # spent by a process before this one
             return ToolOutcome(done.content, done.error, full=done.full, artifacts=done.artifacts, executed=False)
         # The code may have gone another way this time; what is unsafe is not risked for it.
         if self._replay_only or (started is not None and started.call.name == call.name and started.effect == "unsafe"):

@@ -6,11 +6,15 @@ from treadle._engine.answering.progress import trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
+from treadle._engine.requests.spending import covers_answer
 from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import AnswerStarted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.state_values import Step
+
+_BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
+"""How many characters of the trace a last answer is written from, when the budget does not cover the conversation."""
 
 logger = get_logger()
 
@@ -34,6 +38,10 @@ SALVAGE = (
     "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. "
     "Do not claim success."
 )
+
+
+NOTHING = ("", "null", "{}", "[]", '""')
+"""Texts of a reply that say nothing."""
 
 
 def trace_chars(run: Execution) -> int | None:
@@ -67,7 +75,7 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
     await run.emit(AnswerStarted(source))
     try:
         reply = await ask(run, source, messages, stream=run.log.watched)
-        text = reply.text.strip()
+        text = reply.text.strip() if said(reply.text) else ""
     except (ModelError, BudgetExhaustedError):
         logger.warning(
             "the answer could not be written in a call of its own; the loop's own answer stands in", exc_info=True
@@ -92,17 +100,37 @@ async def polished(run: Execution, answer: str) -> str:
     return answer
 
 
+def said(text: str) -> str:
+    """What a reply says, without its thinking; empty when that stands for nothing."""
+    from treadle._dialects.reading.thinking import without_thinking  # its expressions are compiled when first needed
+
+    text = without_thinking(text)
+    return "" if text in NOTHING else text
+
+
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
     prompt = run.prompts.get(f"forced_{why}", FORCED[why])
     messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
+    if why == "budget" and not covers_answer(run, messages):
+        return await _brief_answer(run, prompt)
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format,
         stream=run.log.watched,
     )  # fmt: skip
     decision = run.dialect.decode(reply, ())
-    return (decision.answer or ("" if decision.calls else reply.text) or decision.thought).strip()
+    return (decision.answer or (decision.thought if decision.calls else said(reply.text))).strip()
+
+
+async def _brief_answer(run: Execution, prompt: str) -> str:
+    """The conversation has grown beyond what was held back for the answer: as much of the trace as still fits."""
+    messages: list[Message] = []
+    for chars in _BRIEF_TRACES:
+        messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars)
+        if covers_answer(run, messages):
+            break
+    return (await ask(run, "final", messages)).text.strip()
 
 
 async def salvage(run: Execution) -> str:

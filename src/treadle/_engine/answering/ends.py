@@ -14,6 +14,7 @@ from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, r
 from treadle._engine.result import metadata_of, result_of
 from treadle._safety.logs import get_logger
 from treadle._types.errors import (
+    BadReplyError,
     BudgetExhaustedError,
     LimitError,
     MaxIterationsError,
@@ -73,7 +74,9 @@ async def finish(
     With `may_go_on`, what the user says while the answer is written is answered first: then the run does not end here.
     """
     state = run.state
-    failing = reason == "error" or run.ending.raises is not None
+    if reason == "answer" and not brief.strip() and (run.settings.answer == "direct" or not success):
+        reason, success, error = "empty", False, error or _nothing_said(run)
+    failing = reason in ("error", "empty") or run.ending.raises is not None
     answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
@@ -85,7 +88,7 @@ async def finish(
         answer = state.answered.text
     elif reason == "answer" and success and run.settings.answer != "direct":
         answer, source = await write_answer(run, brief)
-    elif reason != "error":
+    elif reason not in ("error", "empty"):
         answer = await polished(run, answer)
     if may_go_on:
         if _takes_time(run) and await run.last_drain():
@@ -97,6 +100,8 @@ async def finish(
             await run.emit(AnswerStarted(source))
         run.answer.settle(answer, source)
         await run.emit(AnswerDone(answer, source))
+    if reason == "answer" and not answer.strip():  # the second phase, or a plug-in, left nothing of it
+        reason, success, error = "empty", False, error or _nothing_said(run)
     task_successful = state.task_successful
     finished = RunFinished(
         reason, answer, brief if brief != answer else "", success and task_successful is not False,
@@ -118,6 +123,20 @@ async def end(run: Execution, finished: RunFinished) -> None:
         finished = msgspec.structs.replace(finished, unread=unread)
     run.life.sealed = True
     await run.emit(finished)
+
+
+def _nothing_said(run: Execution) -> ModelError:
+    empty = max(1, run.state.parse_failures)
+    replies = "its last reply was" if empty == 1 else f"its last {empty} replies were"
+    return BadReplyError(f"the model {run.state.model} gave no answer: {replies} empty")
+
+
+async def no_answer(run: Execution) -> None:
+    """The model said nothing, however often it was asked. No words of ours stand in for an answer."""
+    error = _nothing_said(run)
+    if run.settings.raise_errors:
+        run.ending.raises = error
+    await finish(run, "", "empty", success=False, error=error)
 
 
 async def limit_reached(run: Execution) -> None:
@@ -158,7 +177,7 @@ async def fail(run: Execution, error: TreadleError) -> None:
     partial = run.partial_answer(run)
     await finish(
         run,
-        f"The model could not be used any further ({type(error).__name__}). {partial}",
+        f"The model could not be used any further ({type(error).__name__}). {partial}".strip(),
         "error",
         success=False,
         error=error,

@@ -24,9 +24,10 @@ def trace(steps: list[Step], limit: int, max_chars: int | None = None) -> str:
 
 
 def progress(state: RunState) -> str:
-    """Which tools ran and how it went: an answer when no better one can be had."""
+    """Which tools ran and how it went: an answer when no better one can be had. Without any work there is none: the
+    error of the run says why."""
     if not state.steps:
-        return "No answer was found, and no tool was run."
+        return ""
     lines = [
         f"- {step.tool}: {'failed (' + step.error + ')' if step.error else 'succeeded'}" for step in state.steps[-20:]
     ]

@@ -37,3 +37,5 @@ class Origin(Struct, frozen=True, kw_only=True):
     history: tuple[Message, ...] = ()
     conversation: str = ""
     user: str = ""
+    unattended: bool = False
+    """Resumed by a program as it starts, not by a person: a run that does not get any further is parked."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from treadle._engine.settings import Budget
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.profile import Profile
 from treadle._types.usage import NO_USAGE, Usage
+
+_ROUNDING = 1e-9
+"""Sums of prices are not exact: by this share of a limit they may pass it."""
 
 
 def price(usage: Usage, profile: Profile) -> float | None:
@@ -43,82 +47,113 @@ class BudgetTracker:
     """
 
     def __init__(
-        self, budget: Budget | None = None, *, parent: BudgetTracker | None = None, spent: Usage = NO_USAGE
+        self,
+        budget: Budget | None = None,
+        *,
+        parent: BudgetTracker | None = None,
+        spent: Usage = NO_USAGE,
+        seconds: float = 0.0,
     ) -> None:
+        """`spent` and `seconds` are what the run has used up before, in another process or before a pause."""
         self.budget = budget
         self.parent = parent
         self.spent = spent
         self.reserved = NO_USAGE
-        self.started = time.monotonic()
+        self.held = NO_USAGE
+        """What the run needs for its own last answer: neither it nor anything it starts may spend this before."""
+        self.started = time.monotonic() - seconds
 
     @property
     def bounded(self) -> bool:
-        return self.budget is not None or (self.parent is not None and self.parent.bounded)
+        return any(tracker.budget is not None for tracker in self._upward())
 
     def require_prices(self, profile: Profile, model: str) -> None:
-        tracker: BudgetTracker | None = self
-        while tracker is not None:
+        for tracker in self._upward():
             if tracker.budget is not None and tracker.budget.cost is not None and profile.prices is None:
                 raise ConfigError(
                     f"a money limit needs prices, and none are known for {model!r}: "
                     "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))), "
                     "or limit tokens instead"
                 )
-            tracker = tracker.parent
 
-    def reserve(self, worst: Usage, *, keep: Usage = NO_USAGE) -> Reservation:
-        """Set the worst case aside, or raise `BudgetExhaustedError`. `keep`, the answer's share, must still fit."""
-        self._check(worst + keep)
-        self._add(worst)
+    def reserve(self, worst: Usage) -> Reservation:
+        """Set the worst case aside, or raise `BudgetExhaustedError`. What is held for answers must still fit."""
+        self._check_all(worst)
+        for tracker in self._upward():
+            tracker.reserved += worst
         return Reservation(self, worst)
 
+    def covers(self, worst: Usage) -> bool:
+        """Whether that much could be reserved now."""
+        try:
+            self._check_all(worst)
+        except BudgetExhaustedError:
+            return False
+        return True
+
+    def _check_all(self, worst: Usage) -> None:
+        for tracker in self._upward():
+            worst += tracker.held
+            tracker._check(worst)
+
+    def room(self, request: Usage, profile: Profile) -> int | None:
+        """The output tokens that fit beside what a request sends; None when nothing limits them."""
+        rooms: list[float] = []
+        for tracker in self._upward():
+            request += tracker.held
+            if (budget := tracker.budget) is None:
+                continue
+            used = tracker.spent + tracker.reserved + request
+            if budget.tokens is not None:
+                rooms.append(budget.tokens - used.total_tokens)
+            if budget.output_tokens is not None:
+                rooms.append(budget.output_tokens - used.output_tokens)
+            if budget.cost is not None and profile.prices is not None and profile.prices.output > 0:
+                rooms.append((budget.cost - (used.cost or 0.0)) * 1e6 / profile.prices.output)
+        return max(0, int(min(rooms))) if rooms else None
+
     def release(self, amount: Usage, used: Usage) -> None:
-        self.reserved = _minus(self.reserved, amount)
+        for tracker in self._upward():
+            tracker.reserved -= amount
+            tracker.spent += used
+
+    def charge(self, used: Usage) -> None:
+        """Count what runs inside this one have spent before it was resumed. A budget above counts that itself."""
         self.spent += used
-        if self.parent is not None:
-            self.parent.release(amount, used)
 
     def seconds_left(self) -> float | None:
         """Of this budget or of one above it, whichever ends first; None when no time is set."""
-        left = self._own_seconds_left()
-        above = self.parent.seconds_left() if self.parent is not None else None
-        return above if left is None else left if above is None else min(left, above)
+        left = [seconds for tracker in self._upward() if (seconds := tracker._own_seconds_left()) is not None]
+        return min(left, default=None)
+
+    def _upward(self) -> Iterator[BudgetTracker]:
+        tracker: BudgetTracker | None = self
+        while tracker is not None:
+            yield tracker
+            tracker = tracker.parent
 
     def _own_seconds_left(self) -> float | None:
         if self.budget is None or self.budget.seconds is None:
             return None
         return self.budget.seconds - (time.monotonic() - self.started)
 
-    def _add(self, amount: Usage) -> None:
-        self.reserved += amount
-        if self.parent is not None:
-            self.parent._add(amount)
-
-    def _check(self, worst: Usage) -> None:
+    def _check(self, wanted: Usage) -> None:
         budget = self.budget
-        if budget is not None:
-            total = self.spent + self.reserved + worst
-            for name, limit, value in (
-                ("tokens", budget.tokens, total.total_tokens),
-                ("input_tokens", budget.input_tokens, total.input_tokens),
-                ("output_tokens", budget.output_tokens, total.output_tokens),
-                ("cost", budget.cost, total.cost or 0.0),
-                ("requests", budget.requests, total.requests),
-                ("tool_calls", budget.tool_calls, total.tool_calls),
-            ):
-                if limit is not None and value > limit:
-                    raise BudgetExhaustedError(
-                        f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
-                    )
-            left = self._own_seconds_left()
-            if left is not None and left <= 0:
-                raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)
-        if self.parent is not None:
-            self.parent._check(worst)
-
-
-def _minus(a: Usage, b: Usage) -> Usage:
-    return a + Usage(
-        -b.input_tokens, -b.output_tokens, -b.cached_tokens, -b.cache_write_tokens, -b.reasoning_tokens, -b.requests,
-        -b.tool_calls, None if b.cost is None else -b.cost,
-    )  # fmt: skip
+        if budget is None:
+            return
+        total = self.spent + self.reserved + wanted
+        for name, limit, value in (
+            ("tokens", budget.tokens, total.total_tokens),
+            ("input_tokens", budget.input_tokens, total.input_tokens),
+            ("output_tokens", budget.output_tokens, total.output_tokens),
+            ("cost", budget.cost, total.cost or 0.0),
+            ("requests", budget.requests, total.requests),
+            ("tool_calls", budget.tool_calls, total.tool_calls),
+        ):
+            if limit is not None and value > limit * (1 + _ROUNDING):
+                raise BudgetExhaustedError(
+                    f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
+                )
+        left = self._own_seconds_left()
+        if left is not None and left <= 0:
+            raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)

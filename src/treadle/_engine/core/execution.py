@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import msgspec
@@ -29,7 +30,7 @@ from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.errors import BudgetExhaustedError
-from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, ThinkDone, ToolsChanged
+from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 
@@ -56,6 +57,12 @@ class Ending(Struct):
     output: Any = None
     exhausted: BudgetExhaustedError | None = None
     """A budget that ran out while calls were open: the run ends when they are closed."""
+
+
+def active_seconds(records: Sequence[Record]) -> float:
+    """How long processes have worked on a run, without the time between them and the time it waited for a person."""
+    gaps = pairwise(records)
+    return sum(max(0.0, after.time - before.time) for before, after in gaps if not isinstance(after.event, Resumed))
 
 
 class Execution:
@@ -90,7 +97,10 @@ class Execution:
         self.inbox = Inbox(self.id, journal)
         self.life = Lifecycle(parent.life if parent is not None else None)
         self.budget = BudgetTracker(
-            self.settings.budget, parent=parent.budget if parent is not None else None, spent=self.state.usage
+            self.settings.budget,
+            parent=parent.budget if parent is not None else None,
+            spent=self.state.usage,
+            seconds=active_seconds(records),
         )
         self.hooks = Hooks(blueprint.plugins)
         self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())

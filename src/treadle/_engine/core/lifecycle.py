@@ -60,12 +60,17 @@ class Lifecycle:
 
     async def abandon(self) -> None:
         """Let go without recording an end: the log is left as a crash would leave it, for another driver to resume."""
+        tasks = [task for task in self._let_go() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _let_go(self) -> list[asyncio.Task[Any]]:
+        """The tasks of this run and of those inside it, outermost first: none may see another end and go on."""
         self.abandoned = True
-        for child in tuple(self.children):
-            await child.abandon()
-        if self.task is not None and not self.task.done():
-            self.task.cancel()
-            await asyncio.wait([self.task])
+        inside = [task for child in tuple(self.children) for task in child._let_go()]
+        return inside if self.task is None else [self.task, *inside]
 
     async def check(self) -> None:
         """A model or tool that never yields to the event loop must not outrun a stop."""

@@ -18,6 +18,8 @@ from treadle._engine.answering.ends import end, fail, out_of_budget
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, run_hooks
+from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
+from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger
@@ -77,7 +79,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
         await journal.claim(run.id, run.life.owner)
     try:
         await _start(run)
-        if run.state.finished is None:
+        if run.state.finished is None and run.state.paused is None:
             await _work(run, flow)
     except asyncio.CancelledError:
         if run.life.abandoned:
@@ -100,6 +102,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
         if journal is not None:
             with suppress(JournalError):
                 await journal.release(run.id, run.life.owner)
+        await settle_with_parent(run)
         if run.life.stopping:
             with suppress(asyncio.CancelledError):  # asked for after the last moment it could be obeyed
                 await asyncio.sleep(0)
@@ -149,8 +152,16 @@ async def _start(run: Execution) -> None:
             )
         )  # fmt: skip
     elif state.finished is None:
+        await settle_children(run)
         waiting = state.paused
-        await run.emit(Resumed("paused" if waiting is not None else "restarted"))
+        attempts = attempts_without_progress(run.log.records)
+        if waiting is None and run.origin.unattended and attempts >= MAX_ATTEMPTS:
+            await run.emit(parked(run.id, attempts))
+            return
+        if waiting is not None and not waiting.parked:
+            await run.emit(Resumed("paused"))
+        else:
+            await run.emit(Resumed("restarted" if waiting is None else "unparked", attempts + 1))
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
         for decision in run.inbox.decisions:

@@ -10,9 +10,10 @@ import asyncio
 import msgspec
 
 from treadle._dialects.base import Decision
-from treadle._dialects.registry import choose_dialect
+from treadle._dialects.registry import choose_dialect, reader_for
 from treadle._engine.acting.round import run_tools
-from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, out_of_budget
+from treadle._engine.answering.answer import said
+from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, no_answer, out_of_budget
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.requests.model_calls import call_model
@@ -24,6 +25,7 @@ from treadle._types.request import Reply
 
 logger = get_logger()
 
+EMPTY = "the reply was empty: call a tool or give an answer"
 UNREADABLE = "(could not parse LLM output as JSON)"
 
 
@@ -103,7 +105,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
 
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
-    decision = run.dialect.decode(reply, run.state.tools)
+    known = run.state.native_calls or run.model.profile.calls_natively
+    decision = reader_for(run.dialect, known).decode(reply, run.state.tools)
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
     if decision.calls and run.state.answer_only:
@@ -114,8 +117,10 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
             problem="" if text else "an answer was wanted, not a tool call",
         )
     if not decision.calls:
-        if decision.answer is None:
-            return Decision(thought=UNREADABLE, problem="the reply was empty: call a tool or give an answer")
+        # With a second phase the loop may end without words of its own.
+        complete = decision.answer == "" and run.settings.answer != "direct"
+        if not complete and (decision.answer or "").strip() in ("", "null"):
+            return Decision(thought=decision.thought or UNREADABLE, problem=EMPTY)
         return decision
     used = run.used_call_ids
     calls: list[ToolCall] = []
@@ -135,20 +140,21 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
 
 
 async def unreadable(run: Execution) -> None:
-    """The last reply could not be read: ask again, a bounded number of times; then its text is the answer."""
+    """The last reply could not be read: ask again, a bounded number of times; then its text is the answer. A reply
+    without a text has none: the run ends as `empty`, and nothing of ours stands in."""
     state, policy = run.state, run.settings.repair
     failures = state.parse_failures
     if failures > policy.max_parse:
-        last = state.window[-1].message
-        text = last.text if isinstance(last, AssistantMessage) else ""
         if state.answer_only:  # what it says instead of an answer is one more call
             await finish(run, run.partial_answer(run), "stuck", success=False)
+        elif text := _said(run):
+            await finish(run, text, "answer", success=False)
         else:
-            await finish(run, text or state.problem, "answer", success=False)
+            await no_answer(run)
         return
     counted = policy.counts_as_iteration and not policy.separate_call
     if counted and state.iteration >= run.settings.max_iterations + state.extra_iterations:
-        await limit_reached(run)
+        await (limit_reached(run) if state.steps or _said(run) else no_answer(run))
         return
     if failures >= 2:
         await demote(run, f"{failures} unreadable replies in a row")
@@ -160,6 +166,12 @@ async def unreadable(run: Execution) -> None:
         await think(run, "repair", counted=False)
     elif not policy.counts_as_iteration:
         await think(run, counted=False)
+
+
+def _said(run: Execution) -> str:
+    """The words of the last reply; empty when it has none, or holds an answer that has none."""
+    last = run.state.window[-1].message
+    return said(last.text) if isinstance(last, AssistantMessage) and run.state.problem != EMPTY else ""
 
 
 async def repair_failed_calls(run: Execution) -> bool:

@@ -19,6 +19,9 @@ _PER_MESSAGE = 12
 _IMAGE = 4_000
 _FIRST_RATIO = 3.2
 _CAUTIOUS_RATIO = 2.5
+_PLAUSIBLE = (1.0, 8.0)
+"""Bytes per token. A token has at least a byte, and hardly any text has more than eight: a count outside of this is
+not one of what was sent (a proxy leaves out what was cached, or adds a prompt of its own)."""
 _ASSUMED_ANSWER = 4096
 
 
@@ -89,13 +92,19 @@ class Estimator:
         return int(size / self.ratio) + 1
 
     def learn(self, request: Request, usage: Usage) -> None:
-        """Calibrate by what the provider reported for this request."""
-        if usage.input_tokens > 50:
+        """Calibrate by what the provider reported for this request; our own estimates teach nothing."""
+        if usage.input_tokens > 50 and not usage.estimated_tokens:
             self.calibrate(request, usage.input_tokens)
 
     def calibrate(self, request: Request, tokens: int) -> None:
+        """Believe a count, unless it cannot be one of this request."""
         size = self.size(request)
-        self.ratio = min(8.0, max(0.8, size / tokens))
+        least, most = _PLAUSIBLE
+        messages, counted, before = self._reported
+        shrunk = messages is request.messages and size >= counted and tokens < before
+        if shrunk or not least <= size / tokens <= most:
+            return
+        self.ratio = size / tokens
         self._reported = (request.messages, size, tokens)
 
 

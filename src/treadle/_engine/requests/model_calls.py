@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._dialects.watching.base import Everything, Piece, Watcher
-from treadle._engine.core.budget import price
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.render import digest_of
+from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
 from treadle._models.base import Model
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle._types.events import Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
@@ -27,11 +27,11 @@ from treadle._types.request import (
     ToolSchema,
 )
 from treadle._types.state import ANSWERING, CONVERSATION
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.usage import NO_USAGE
 
-_ASSUMED_OUTPUT = 4096
 OUTPUT = "output"
 """The component that turns an answer into a typed one."""
+_CUT_OFF = "the request was cut off because the run was stopped"
 
 
 async def call_model(run: Execution, request: Request, iteration: int) -> tuple[Reply, float]:
@@ -40,26 +40,19 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
     began = time.perf_counter()
     attempt = 1
     while True:
-        reservation = (
-            run.budget.reserve(worst_case(run, request), keep=_answer_share(run, request))
-            if run.budget.bounded
-            else None
-        )
+        sent, reservation = await reserve(run, request, iteration)
         shown = _Show(run, request.component, iteration)
         try:
-            reply = _priced(await _receive(run, run.model, request, shown), run.model)
+            reply = await _receive(run, run.model, sent, shown)
         except ModelError as error:
+            usage = spent_by_failure(run, sent, error, shown.received)
             if reservation is not None:
-                reservation.settle(error.usage)
+                reservation.settle(usage)
             again = (
                 attempt < policy.attempts and not isinstance(error, ContextOverflowError) and policy.retryable(error)
             )
             wait = policy.delay(attempt, error) if again else None
-            await run.emit(
-                ThinkFailed(
-                    request.component, iteration, attempt, str(error)[:500], wait, _priced_usage(error.usage, run.model)
-                )
-            )
+            await run.emit(ThinkFailed(request.component, iteration, attempt, str(error)[:500], wait, usage))
             if shown.any:
                 run.answer.void(request.component, attempt + 1)
             if wait is None:
@@ -68,12 +61,17 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
             run.early.discard()
             await asyncio.sleep(wait)
             continue
-        except BaseException:
+        except BaseException as error:
             if reservation is not None:
-                reservation.settle(Usage(requests=1))
+                usage = spent_by_failure(run, sent, error, shown.received)
+                reservation.settle(usage)
+                if not run.life.abandoned:  # what was spent on it is in the log, too
+                    await run.emit(ThinkFailed(request.component, iteration, attempt, _CUT_OFF, None, usage))
             raise
+        usage = spent_by_reply(run, sent, reply)
         if reservation is not None:
-            reservation.settle(reply.usage)
+            reservation.settle(usage)
+        reply = reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
         return reply, time.perf_counter() - began
 
 
@@ -124,35 +122,16 @@ async def ask(
     return reply
 
 
-def worst_case(run: Execution, request: Request) -> Usage:
-    """What this request may cost at most: an estimate of what is sent, and the cap on what comes back."""
-    sent = run.estimator.tokens(request)
-    output = request.max_tokens or run.model.profile.max_output or _ASSUMED_OUTPUT
-    usage = Usage(input_tokens=sent, output_tokens=output, requests=1)
-    cost = price(usage, run.model.profile)
-    return usage if cost is None else msgspec.structs.replace(usage, cost=cost)
-
-
-def _answer_share(run: Execution, request: Request) -> Usage:
-    """What must stay in the budget for a last answer when the budget forces one."""
-    state = run.state
-    forced = run.settings.on_budget == "force_answer"
-    if not forced or request.component in ANSWERING or state.answer_pending or state.answered:
-        return NO_USAGE
-    if request.component not in CONVERSATION:  # an adviser must leave what the loop's own last request will need
-        messages, tools = run.renderer.prepare(state), run.renderer.encoding(state).tools
-        request = request.replace(messages=messages, tools=tools, component=CONVERSATION[0])
-    return worst_case(run, request)
-
-
 class _Show:
     """Shows one attempt at a reply while it is written, to whoever watches the run."""
 
-    __slots__ = ("_component", "_iteration", "_run", "_watcher", "any")
+    __slots__ = ("_component", "_iteration", "_run", "_watcher", "any", "received")
 
     def __init__(self, run: Execution, component: str, iteration: int) -> None:
         self.any = False
         """Whether anything has been shown."""
+        self.received = 0
+        """The bytes of the reply so far."""
         self._run, self._component, self._iteration = run, component, iteration
         self._watcher: Watcher | None = None
 
@@ -206,11 +185,13 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
             if isinstance(part, Reply):
                 reply = part
             elif isinstance(part, CallDelta):
+                shown.received += len(part.arguments)
                 if request.component in CONVERSATION:
                     run.early.feed(part)
                 elif request.component == OUTPUT and part.arguments:
                     run.answer.grow(part.arguments)
             else:
+                shown.received += len(part.text)
                 shown.part(part)
     except BaseException:
         if (close := getattr(stream, "aclose", None)) is not None:
@@ -229,16 +210,3 @@ def _raw_calls(message: AssistantMessage) -> tuple[RawCall, ...]:
 
 def _kept_calls(reply: Reply) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(call.id, call.name, raw=call.arguments) for call in reply.calls)
-
-
-def _priced(reply: Reply, model: Model) -> Reply:
-    usage = _priced_usage(reply.usage, model)
-    if not usage.requests:
-        usage = msgspec.structs.replace(usage, requests=1)
-    return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
-
-
-def _priced_usage(usage: Usage, model: Model) -> Usage:
-    if usage.cost is None and (cost := price(usage, model.profile)) is not None:
-        return msgspec.structs.replace(usage, cost=cost)
-    return usage

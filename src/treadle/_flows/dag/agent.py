@@ -18,6 +18,7 @@ from treadle._flows.dag.plan import DagStep, Plan
 from treadle._flows.flow import FlowAgent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import ModelRegistry
+from treadle._types.errors import TreadleError
 from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
 from treadle._types.messages import UserMessage, text_of
 
@@ -151,7 +152,8 @@ class DagAgent(FlowAgent):
 
     async def _single(self, run: Execution, done: StepDone) -> None:
         good = done.status in ("completed", "reused")
-        await finish(run, done.result or done.error, "answer" if good else "error", success=good)
+        error = None if good else TreadleError(done.error)
+        await finish(run, done.result, "answer" if good else "error", success=good, error=error)
 
     def _best(self, run: Execution) -> str:
         """The surest answer any round gave, else what the completed steps found."""

@@ -198,8 +198,8 @@ def profile_for(provider: Provider, name: str) -> Profile:
 def _served_profile(provider: Provider, name: str) -> Profile:
     fact = _fact(name)
     server = provider.serves
-    if server is None:
-        return fact or Profile()
+    if server is None:  # the owner's own server: what the table says of native calls was seen there
+        return msgspec.structs.replace(fact, calls_known=fact.tool_call) if fact is not None else Profile()
     if fact is None:
         return server
     # The model decides what it can do, the server what it enforces.

@@ -94,7 +94,7 @@ class Login(_In, frozen=True):
 
 class ListQuery(_In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
-    status: Literal["", "running", "paused", "finished"] = ""
+    status: Literal["", "running", "paused", "parked", "finished"] = ""
     conversation: Annotated[str, Meta(max_length=64)] = ""
     parent: Annotated[str, Meta(max_length=200)] = ""
 
@@ -144,6 +144,8 @@ class UsageBody(Struct, frozen=True):
     requests: int
     tool_calls: int
     cost: float | None
+    estimated_tokens: int
+    """The part of the tokens that the provider did not report."""
 
 
 class ComponentBody(Struct, frozen=True):
@@ -183,7 +185,7 @@ class RunLine(Struct, frozen=True):
     conversation: str
     user: str
     status: str
-    """running | paused | finished"""
+    """running | paused | parked | finished"""
     stop_reason: str
     created: float
     updated: float
@@ -204,7 +206,8 @@ class RunBody(Struct, frozen=True):
     dialect: str
     conversation: str
     question: str
-    status: Literal["running", "paused", "finished"]
+    status: Literal["running", "paused", "parked", "finished"]
+    """parked: it was resumed several times without progress; `POST /api/runs/{run_id}/resume` continues it"""
     live: bool
     """Whether this server drives it now."""
     stop_reason: str
@@ -239,7 +242,7 @@ class Conversation(Struct, frozen=True):
     runs: int
     last_run: str
     status: str
-    """Of its newest run: running | paused | finished"""
+    """Of its newest run: running | paused | parked | finished"""
     created: float
     updated: float
 

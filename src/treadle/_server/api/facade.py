@@ -168,8 +168,11 @@ async def _disconnected(call: Call) -> None:
 def _refuse_unless_answered(run: Run) -> None:
     if (paused := run.state.paused) is not None:
         path = f"/api/runs/{run.id}/approvals"
-        raise ApiError(409, "approval_required", f"run {run.id} waits for approval ({paused.reason}): decide at {path}")
+        text = f"run {run.id} waits for approval ({paused.reason}): decide at {path}"
+        raise ApiError(409, "approval_required", text, again=False)
     finished = run.state.finished
+    if finished is not None and finished.stop_reason == "empty":  # it was asked again already, in the run
+        raise ApiError(502, "empty_answer", finished.error or "the model gave no answer", again=False)
     if finished is None or finished.stop_reason in ("error", "cancelled") or (finished.error and not finished.answer):
         text = (
             finished.error
@@ -268,7 +271,7 @@ OPERATIONS = (
         handler=chat,
         tag="openai",
         body=ChatRequest,
-        errors=(404, 409),
+        errors=(404, 409, 502),
         summary="Ask an agent as if it were a model.",
         answers={200: (ChatAnswer, "text/event-stream")},
     ),

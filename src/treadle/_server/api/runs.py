@@ -315,7 +315,7 @@ OPERATIONS = (
         handler=resume_run,
         tag="runs",
         errors=_CHANGES,
-        summary="Resume a run that was interrupted.",
+        summary="Resume a run that was interrupted or parked.",
         answers={202: b.Done},
     ),
     Operation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,7 +47,7 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         dialect=state.dialect,
         conversation=started.conversation,
         question=state.question,
-        status="finished" if finished else "paused" if state.paused else "running",
+        status=_status(state),
         live=live,
         stop_reason=finished.stop_reason if finished else "",
         success=finished.success if finished else False,
@@ -70,6 +70,14 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         waiting=waiting_bodies(run_id, state),
         children=lines(children),
     )
+
+
+def _status(state: RunState) -> Literal["running", "paused", "parked", "finished"]:
+    if state.finished is not None:
+        return "finished"
+    if state.paused is not None:
+        return "parked" if state.paused.parked else "paused"
+    return "running"
 
 
 def info_of(run_id: str, records: Sequence[Record]) -> RunInfo:

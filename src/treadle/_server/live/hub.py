@@ -113,8 +113,11 @@ class Hub:
         """Start a run; `options` are those of `Agent.prepare`. It is in the journal when this returns."""
         return await self._drive(agent, agent.prepare(question, **options), key)
 
-    async def resume(self, run_id: str, key: str = "") -> Run:
-        """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is."""
+    async def resume(self, run_id: str, key: str = "", *, unattended: bool = False) -> Run:
+        """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is.
+
+        `unattended` when no person asks for it: one that does not get any further is parked instead.
+        """
         if (live := self.runs.get(run_id)) is not None and live.begun:
             if live.state.paused is None:
                 return live
@@ -123,7 +126,8 @@ class Hub:
         async with self._loading:  # two at once must not both load it
             if (live := self.runs.get(run_id)) is not None:
                 return live
-            return await self._drive(agent, await agent.load(run_id), key or f"user:{facts.user}")
+            run = await agent.load(run_id, unattended=unattended)
+            return await self._drive(agent, run, key or f"user:{facts.user}")
 
     async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
         facts = await self.facts(run_id)
@@ -267,8 +271,11 @@ class Hub:
                 logger.warning("run %s is unfinished, but this server has no agent %r", info.run_id, info.agent)
                 continue
             try:
-                await self.resume(info.run_id)
-                resumed.append(info.run_id)
+                run = await self.resume(info.run_id, unattended=True)
+                if (paused := run.state.paused) is not None and paused.parked:
+                    logger.error("run %s is parked: %s", info.run_id, paused.reason)
+                else:
+                    resumed.append(info.run_id)
             except RunBusyError:
                 continue  # another process drives it
             except (TreadleError, ApiError) as error:

@@ -254,11 +254,10 @@ class Projection:
         yield "phase", {"phase": "checklist", "steps": steps, "iteration": event.iteration}
 
     def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
-        calls = [
-            {"call_id": call.call_id, "tool_name": call.tool, "tool_args": call.args, "why": call.why}
-            for call in pending_calls(self.state)
-        ]
-        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls}
+        waiting = pending_calls(self.state)
+        calls = [{"call_id": c.call_id, "tool_name": c.tool, "tool_args": c.args, "why": c.why} for c in waiting]
+        parked = {"parked": event.parked} if event.parked else {}
+        yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls, **parked}
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> Pairs:
         yield "phase", {"phase": "resumed", "reason": event.reason}
@@ -332,7 +331,9 @@ class Projection:
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> Pairs:
         self.finished = True
         state = self.state
-        failed = event.stop_reason == "error" or (bool(event.error) and (self._failing or state.answered is None))
+        failed = event.stop_reason in ("error", "empty") or (
+            bool(event.error) and (self._failing or state.answered is None)
+        )
         if failed:
             text = event.error or event.answer
             yield (
@@ -387,6 +388,7 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.ModelSwitched: Projection.on_other,
     ev.DialectDemoted: Projection.on_other,
     ev.ToolsChanged: Projection.on_other,
+    ev.ReplyCapped: Projection.on_other,
     ev.AnswerStarted: Projection.on_answer_started,
     ev.AnswerDone: Projection.on_answer_done,
     ev.RunFinished: Projection.on_run_finished,

@@ -27,7 +27,7 @@ _DROP_ROOT = (
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8"}
 _RUN_PYTHON = """
 import ast, sys
-tree = ast.parse(sys.stdin.buffer.read(), 'code')
+tree = ast.parse(sys.stdin.buffer.read().decode(), 'code')
 last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
 space = {'__name__': '__main__'}
 exec(compile(tree, 'code', 'exec'), space)

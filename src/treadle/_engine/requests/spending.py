@@ -1,0 +1,108 @@
+"""What a request may cost and what it did cost: reserved before it is made, settled whatever becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from treadle._engine.core.budget import Reservation, price
+from treadle._engine.core.execution import Execution
+from treadle._engine.requests.estimate import size_of, size_of_tools
+from treadle._types.errors import BadReplyError, ContentFilteredError, ModelError
+from treadle._types.events import ReplyCapped
+from treadle._types.messages import Message
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, Request
+from treadle._types.state import ANSWERING
+from treadle._types.usage import NO_USAGE, Usage
+
+_ASSUMED_OUTPUT = 4096
+_MIN_REPLY = 16
+"""Tokens; a budget with less room than this does not cover another request."""
+_ANSWER_TOKENS = 512
+"""What is held back for the reply of a last answer; it may be longer when more is left."""
+
+
+async def reserve(run: Execution, request: Request, iteration: int) -> tuple[Request, Reservation | None]:
+    """The request as it may be sent, and what is set aside for it. A budget that does not cover the longest reply caps
+    the reply; one that does not even cover a short one raises `BudgetExhaustedError`."""
+    if not run.budget.bounded:
+        return request, None
+    hold_answer(run, answering=request.component in ANSWERING)
+    profile = run.model.profile
+    wanted = request.max_tokens or profile.max_output or _ASSUMED_OUTPUT
+    room = run.budget.room(_request_usage(run, request, 0), profile)
+    output = wanted if room is None else min(wanted, max(room, _MIN_REPLY))
+    reservation = run.budget.reserve(_request_usage(run, request, output))
+    if output < wanted:
+        await run.emit(ReplyCapped(request.component, iteration, output))
+    return (request if request.max_tokens == output else request.replace(max_tokens=output)), reservation
+
+
+def hold_answer(run: Execution, *, answering: bool = False) -> None:
+    """Where the budget forces an answer: keep what a request for it needs away from all that comes before it."""
+    state = run.state
+    if run.settings.on_budget != "force_answer" or answering or state.answer_pending or state.answered:
+        run.budget.held = NO_USAGE
+        return
+    size = sum(size_of(entry.message) for entry in state.window) + len(run.system_prompt().encode())
+    output = min(run.settings.max_tokens or _ANSWER_TOKENS, _ANSWER_TOKENS)
+    tokens = run.estimator.of_size(size + size_of_tools(state.tools))
+    run.budget.held = priced(Usage(tokens, output, requests=1), run.model.profile)
+
+
+def covers_answer(run: Execution, messages: Sequence[Message]) -> bool:
+    """Whether the budget covers an answer to these messages."""
+    hold_answer(run, answering=True)
+    request = Request(messages=messages, component=ANSWERING[0])
+    return run.budget.covers(_request_usage(run, request, _MIN_REPLY))
+
+
+def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
+    """What a reply has cost. What its provider does not report is estimated where a budget counts it."""
+    usage = reply.usage
+    if run.budget.bounded:
+        calls = sum(len(call.name) + len(call.arguments) for call in reply.calls)
+        written = len(reply.text.encode("utf-8", "replace")) + len(reply.reasoning.encode("utf-8", "replace")) + calls
+        usage = _completed(run, request, usage, written)
+    elif not usage.requests:
+        usage = msgspec.structs.replace(usage, requests=1)
+    return priced(usage, run.model.profile)
+
+
+def spent_by_failure(run: Execution, request: Request, error: BaseException, received: int) -> Usage:
+    """What an attempt has cost that failed or was cut off after `received` bytes of its reply."""
+    usage = error.usage if isinstance(error, ModelError) else NO_USAGE
+    if not run.budget.bounded:
+        return priced(usage, run.model.profile)
+    refused = isinstance(error, ModelError) and not isinstance(error, BadReplyError | ContentFilteredError)
+    if refused and not received:  # the provider has not worked on it
+        usage = msgspec.structs.replace(usage, requests=max(1, usage.requests))
+    else:
+        usage = _completed(run, request, usage, received)
+    return priced(usage, run.model.profile)
+
+
+def priced(usage: Usage, profile: Profile) -> Usage:
+    if usage.cost is None and (cost := price(usage, profile)) is not None:
+        return msgspec.structs.replace(usage, cost=cost)
+    return usage
+
+
+def _request_usage(run: Execution, request: Request, output: int) -> Usage:
+    """What a request costs at most when its reply has `output` tokens."""
+    return priced(Usage(run.estimator.tokens(request), output, requests=1), run.model.profile)
+
+
+def _completed(run: Execution, request: Request, usage: Usage, written: int) -> Usage:
+    """The usage with an estimate for what was sent or written and is not in it."""
+    sent = 0 if usage.input_tokens else run.estimator.tokens(request)
+    wrote = 0 if usage.output_tokens or not written else run.estimator.of_size(written)
+    return msgspec.structs.replace(
+        usage,
+        input_tokens=usage.input_tokens + sent,
+        output_tokens=usage.output_tokens + wrote,
+        requests=max(1, usage.requests),
+        estimated_tokens=usage.estimated_tokens + sent + wrote,
+    )
