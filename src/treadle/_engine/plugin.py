@@ -30,6 +30,8 @@ class Plugin:
     the reply is still being written (its result is dropped if the call is then refused)."""
     brings_tools = False
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
+    loop_only = False
+    """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
 
     async def on_start(self, run: RunContext) -> None:
         """Once, before the first round."""

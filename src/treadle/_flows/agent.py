@@ -253,7 +253,7 @@ class Agent:
             raise RunNotFoundError(f"there is no run {run_id!r} here: give the agent the journal it was recorded in")
         started = next(record.event for record in records if record.seq == 0)
         assert isinstance(started, RunStarted)
-        settings = self.settings.with_changes({**started.settings, **overrides})
+        settings = self.settings.with_recorded(started.settings, overrides)
         if self.settings.ask and "ask" not in overrides:  # what must be asked about now, whatever held when it started
             settings = settings.with_changes({"ask": tuple(dict.fromkeys((*settings.ask, *self.settings.ask)))})
         origin = Origin(

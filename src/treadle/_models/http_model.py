@@ -15,6 +15,7 @@ from treadle._models.transport import http
 from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
+from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Reply, Request, StreamPart
@@ -54,6 +55,7 @@ class HttpModel(Closing):
     path = ""
     default_provider = ""
 
+    @bounded
     def __init__(
         self,
         name: str,
@@ -66,7 +68,7 @@ class HttpModel(Closing):
         timeout: float | Timeouts | None = None,
         extra_body: Mapping[str, Any] | None = None,
         provider: str | Provider = "",
-        max_concurrency: int | None = None,
+        max_concurrency: Count | None = None,
     ) -> None:
         self._provider = (
             provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)

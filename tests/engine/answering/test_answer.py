@@ -8,7 +8,7 @@ import pytest
 
 from engine.executions import started
 from kit import add, go
-from treadle import Budget, ScriptedModel
+from treadle import Budget, RetryPolicy, ScriptedModel
 from treadle._engine.answering.answer import (
     force_answer,
     polished,
@@ -68,10 +68,11 @@ def test_a_completion_sees_the_whole_conversation():
     go(main())
 
 
-@pytest.mark.parametrize("entry", [ModelError("busy"), "   ", BudgetExhaustedError("used up")])
+@pytest.mark.parametrize("entry", [ModelError("busy"), "   ", BudgetExhaustedError("used up"), OSError("gone")])
 def test_without_a_written_answer_the_brief_one_stands_in(entry: Any):
     async def main() -> None:
-        run = await worked(ScriptedModel([entry]), [add], answer="synthesize")
+        model = ScriptedModel([entry], repeat_last=True)
+        run = await worked(model, [add], answer="synthesize", retry=RetryPolicy(base=0.0))
         seen = watched(run)
         await finish(run, "3", "answer")
         assert [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta | ev.AnswerDone)] == [

@@ -216,6 +216,13 @@ def test_the_places_to_write_are_small(place: str):
     assert "No space left" in run(f"open({place!r}, 'wb').write(bytes(5 * 2**20))", limits=limits).error
 
 
+@pytest.mark.parametrize("place", ["/work", "/tmp", "/dev/shm"])
+def test_many_empty_files_are_too_many(place: str):
+    limits = msgspec.structs.replace(SMALL, scratch=4 * 2**20)
+    make = "import itertools\nfor number in itertools.count():\n    open(f'PLACE/{number}', 'w').close()"
+    assert "too many files" in run(make.replace("PLACE", place), limits=limits).error
+
+
 @pytest.mark.parametrize("place", ["/x", "/dev/x", "/usr/x", "/etc/x", "/proc/sys/kernel/hostname"])
 def test_everything_else_is_read_only(place: str):
     assert any(text in run(f"open({place!r}, 'w')").error for text in ("Read-only", "Permission denied"))
@@ -258,8 +265,8 @@ def test_memory_is_limited_while_the_event_loop_is_busy():
         started: list[int] = []
         real, threads = bwrap.measure, threading.Event()
 
-        def seen(pid: int, enough: int) -> TreeUse:
-            use = real(pid, enough)
+        def seen(pid: int, enough: int, scratch: tuple[str, ...]) -> TreeUse:
+            use = real(pid, enough, scratch)
             started.append(use.memory)
             if use.memory > enough:
                 threads.set()

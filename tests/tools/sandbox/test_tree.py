@@ -50,6 +50,11 @@ def test_a_kernel_that_does_not_list_children(family: int):
     assert len(tree._children(family)) == 3
 
 
+def test_our_own_folders_are_not_counted(family: int):
+    """A process that has not entered its sandbox yet sees the machine's."""
+    assert measure(family, scratch=("/tmp", "/nothing")).files == 0
+
+
 def test_a_process_that_has_ended():
     process = subprocess.Popen([sys.executable, "-I", "-c", ""])
     process.wait()

@@ -8,7 +8,7 @@ from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
 from treadle._safety.logs import get_logger
-from treadle._types.errors import BudgetExhaustedError, ModelError
+from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.state_values import Step
@@ -51,10 +51,26 @@ def trace_chars(run: Execution) -> int | None:
 
 
 def synthesis_messages(
-    prompt: str, question: str, steps: list[Step], brief: str, limit: int, max_chars: int | None = None
+    prompt: str,
+    question: str,
+    steps: list[Step],
+    brief: str,
+    limit: int,
+    max_chars: int | None = None,
+    findings: str = "",
 ) -> list[Message]:
-    facts = f"Question:\n{question}\n\nRecord of the work:\n{trace(steps, limit, max_chars)}\n\nDraft answer:\n{brief}"
+    """`findings` of runs inside this one take the place of their tool calls, which they rest on."""
+    record = findings or trace(steps, limit, max_chars)
+    facts = f"Question:\n{question}\n\nRecord of the work:\n{record}\n\nDraft answer:\n{brief}"
     return [SystemMessage(prompt), UserMessage(facts)]
+
+
+def known(run: Execution) -> list[Message]:
+    """Everything an answer may rest on: the conversation, and what runs inside this one have found."""
+    messages = [*run.renderer.prepare(run.state)]
+    if found := run.findings(run):
+        messages.append(UserMessage(f"What the work on this has found:\n\n{found}", kind="note"))
+    return messages
 
 
 async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
@@ -67,16 +83,18 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
         source = "synthesis"
         prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
-            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run)
+            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run), run.findings(run)
         )
     else:
         source = "complete"
-        messages = [*run.renderer.prepare(state), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
+        messages = [*known(run), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
     await run.emit(AnswerStarted(source))
     try:
         reply = await ask(run, source, messages, stream=run.log.watched)
         text = reply.text.strip() if said(reply.text) else ""
-    except (ModelError, BudgetExhaustedError):
+    except JournalError:
+        raise
+    except Exception:
         logger.warning(
             "the answer could not be written in a call of its own; the loop's own answer stands in", exc_info=True
         )
@@ -111,7 +129,7 @@ def said(text: str) -> str:
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
     prompt = run.prompts.get(f"forced_{why}", FORCED[why])
-    messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
+    messages = [*known(run), UserMessage(prompt, kind="note")]
     if why == "budget" and not covers_answer(run, messages):
         return await _brief_answer(run, prompt)
     encoding = run.renderer.encoding(run.state, must_answer=True)
@@ -127,14 +145,15 @@ async def _brief_answer(run: Execution, prompt: str) -> str:
     """The conversation has grown beyond what was held back for the answer: as much of the trace as still fits."""
     messages: list[Message] = []
     for chars in _BRIEF_TRACES:
-        messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars)
+        found = run.findings(run)[:chars]
+        messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars, found)
         if covers_answer(run, messages):
             break
     return (await ask(run, "final", messages)).text.strip()
 
 
 async def salvage(run: Execution) -> str:
-    steps = trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
+    steps = run.findings(run) or trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
     facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{steps}"
     messages = [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)]
     reply = await ask(run, "salvage", messages, stream=run.log.watched)

@@ -26,6 +26,7 @@ from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encode, encoded_messages
+from treadle._safety.bounds import Count, NotNegative, Whole, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart
@@ -47,17 +48,18 @@ class LocalModel(Closing):
     makes native tool calls, set `abilities={"tool_call": True}`.
     """
 
+    @bounded
     def __init__(
         self,
         model: str | os.PathLike[str] = weights.DEFAULT,
         *,
-        n_ctx: int = 8192,
-        threads: int | None = None,
+        n_ctx: Count = 8192,
+        threads: Count | None = None,
         slots: int = 3,
-        batch: int | None = None,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int = MAX_TOKENS,
+        batch: Count | None = None,
+        temperature: NotNegative = 0.0,
+        seed: Whole | None = None,
+        max_tokens: Count = MAX_TOKENS,
         isolated: bool = False,
         abilities: Mapping[str, Any] | None = None,
     ) -> None:

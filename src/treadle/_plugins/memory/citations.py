@@ -18,6 +18,7 @@ from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
 from treadle._plugins.memory.citing import repair_citations, without_citations
 from treadle._plugins.state_queries import last_note
+from treadle._safety.bounds import Count, bounded
 from treadle._safety.logs import get_logger
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -68,7 +69,8 @@ class Citations(Plugin):
 
     name = "citations"
 
-    def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: int = 4) -> None:
+    @bounded
+    def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: Count = 4) -> None:
         self.mode = mode
         self.most = most
         self._locks: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()

@@ -11,6 +11,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.thread import Thread
+from treadle._safety.bounds import Count, bounded
 from treadle._types.events import MessageAdded, Observed
 from treadle._types.messages import UserMessage
 
@@ -45,7 +46,8 @@ class Observer(Plugin):
 
     name = "observer"
 
-    def __init__(self, threshold: int = 3, *, observation_chars: int = 600) -> None:
+    @bounded
+    def __init__(self, threshold: Count = 3, *, observation_chars: Count = 600) -> None:
         self.threshold = threshold
         self.observation_chars = observation_chars
 

@@ -11,6 +11,7 @@ from treadle._engine.result import RunResult
 from treadle._plugins.guards.tool_selection import catalogue_line
 from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
+from treadle._safety.bounds import Count, bounded
 from treadle._types.events import Event, MessageAdded, PlanChanged, PlanStep
 from treadle._types.messages import UserMessage
 
@@ -42,8 +43,10 @@ class Planner(Plugin):
     """The plan is updated after each iteration, and once more after the final answer."""
 
     name = "planner"
+    loop_only = True
 
-    def __init__(self, *, observation_chars: int = 1_500) -> None:
+    @bounded
+    def __init__(self, *, observation_chars: Count = 1_500) -> None:
         self.observation_chars = observation_chars
 
     async def on_start(self, run: RunContext) -> None:

@@ -7,6 +7,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note, last_round
 from treadle._plugins.thinking.thread import Thread
+from treadle._safety.bounds import Count, bounded
 from treadle._types.events import MessageAdded, Reflected
 from treadle._types.messages import UserMessage
 
@@ -22,7 +23,8 @@ class Reflection(Plugin):
 
     name = "reflection"
 
-    def __init__(self, *, observation_chars: int = 2_000) -> None:
+    @bounded
+    def __init__(self, *, observation_chars: Count = 2_000) -> None:
         self.observation_chars = observation_chars
 
     async def after_round(self, run: RunContext) -> None:

@@ -8,6 +8,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
 from treadle._plugins.state_queries import last_note
+from treadle._safety.bounds import Amount, bounded
 from treadle._tools.results import cut
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
@@ -29,7 +30,8 @@ class QuestionRewrite(Plugin):
 
     name = "rewrite"
 
-    def __init__(self, above: int = 3) -> None:
+    @bounded
+    def __init__(self, above: Amount = 3) -> None:
         self.above = above
 
     async def on_start(self, run: RunContext) -> None:

@@ -21,7 +21,7 @@ import msgspec
 
 from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
-from treadle._tools.sandbox.command import Language, sandbox_command
+from treadle._tools.sandbox.command import SCRATCH_FOLDERS, Language, sandbox_command
 from treadle._tools.sandbox.interpreters import node_interpreter, python_interpreter
 from treadle._tools.sandbox.seccomp import system_call_filter
 from treadle._tools.sandbox.tree import measure
@@ -30,6 +30,8 @@ from treadle._types.errors import ToolError
 __all__ = ["BwrapSandbox", "Language", "isolation_problem"]
 
 _MEASURE_SECONDS = 0.03
+_FILE_BYTES = 4096
+"""What a file is taken for, even if it is empty."""
 _OWN_PROCESSES = 5
 """bubblewrap's own in both layers, at most."""
 _PROBE = """
@@ -123,7 +125,8 @@ class BwrapSandbox:
             _read(process.stdout, limit, lambda: stop(too_much)), _read(process.stderr, limit, lambda: stop(too_much))
         )
         ended = threading.Event()
-        overuse = _watch(process.pid, self.limits, ended)
+        scratch = SCRATCH_FOLDERS if self._folder else (*SCRATCH_FOLDERS, "/work")
+        overuse = _watch(process.pid, self.limits, scratch, ended)
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await asyncio.shield(reading)
@@ -144,7 +147,7 @@ class BwrapSandbox:
         return CodeResult(out + err)
 
 
-def _watch(pid: int, limits: SandboxLimits, ended: threading.Event) -> list[str]:
+def _watch(pid: int, limits: SandboxLimits, scratch: tuple[str, ...], ended: threading.Event) -> list[str]:
     """Kills the code when all its processes together use too much: the kernel's limits hold for each alone.
 
     The list then says why. In a thread of its own: an event loop may be busy with something else.
@@ -158,11 +161,13 @@ def _watch(pid: int, limits: SandboxLimits, ended: threading.Event) -> list[str]
     def watch() -> None:
         try:
             while not ended.wait(_MEASURE_SECONDS):
-                use = measure(pid, limits.memory)
+                use = measure(pid, limits.memory, scratch)
                 if use.memory > limits.memory:
                     overuse.append(f"the code was stopped: it used more than {limits.memory // 2**20} MB of memory")
                 elif use.processes > limits.processes + _OWN_PROCESSES:
                     overuse.append(f"the code was stopped: it started more than {limits.processes} processes")
+                elif use.files > limits.scratch // _FILE_BYTES:
+                    overuse.append("the code was stopped: it made too many files in its temporary folders")
                 if overuse:
                     with suppress(ProcessLookupError):
                         signal.pidfd_send_signal(handle, signal.SIGKILL)
