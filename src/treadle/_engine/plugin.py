@@ -32,6 +32,8 @@ class Plugin:
     """The names of prompts it reads with `run.prompts.get` beside the engine's own."""
     brings_tools = False
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
+    loop_only = False
+    """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
 
     async def on_start(self, run: RunContext) -> None:
         """Once, before the first round."""

@@ -12,18 +12,8 @@ from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import (
-    UNCONSTRAINED,
-    Counters,
-    DagState,
-    Entry,
-    OpenCall,
-    ReplyConstraint,
-    Spent,
-    Step,
-    compacted,
-)
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted
+from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage, Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
@@ -346,6 +336,16 @@ class RunState:
         run = self.dag.runs.get(event.step, "")
         if not any(run.endswith(f".{child}") for child in self.children):  # else the record of its run has counted it
             self.usage += event.usage
+        if event.work is not None:
+            self._take_up(event.work)
+
+    def _take_up(self, work: Work) -> None:
+        """What a run inside this one has done counts here too; what it cost is in `usage` already."""
+        self.iteration += work.iterations
+        self.steps.extend(work.calls)
+        self.counters.add(work.counters)
+        for component, spent in work.components.items():
+            self.spent.setdefault(component, Spent()).add(spent.usage, spent.elapsed, spent.calls)
 
     def on_child_spent(self, event: ev.ChildSpent, record: ev.Record) -> None:
         self.usage += event.usage - self.children.get(event.child, NO_USAGE)
@@ -372,9 +372,7 @@ class RunState:
         spent = self.spent.get(component)
         if spent is None:
             spent = self.spent[component] = Spent()
-        spent.calls += calls
-        spent.usage += usage
-        spent.elapsed += elapsed
+        spent.add(usage, elapsed, calls)
         self.usage += usage
 
 

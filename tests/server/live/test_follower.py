@@ -121,7 +121,7 @@ def test_dag_mode():
             *step("5", "7", "a", "find it"),
             *step("8", "10", "b", "tell it"),
             ("13", "phase", {"phase": "verdict", "round": 1, **verdict}),
-            *answered(14, "All told.", 15, 0),
+            *answered(14, "All told.", 15, 2),
         ]
         assert client.events(f"{run}.1.a")[-1]["data"]["answer"] == "done"
 

@@ -63,12 +63,13 @@ def synthesis_messages(
     brief: str,
     limit: int,
     max_chars: int | None = None,
+    findings: str = "",
     *,
     system: str = "",
     transcript: Sequence[Message] = (),
 ) -> list[Message]:
     """Everything the writer of the answer must know: the agent's own instructions, what was said before and since, and
-    the work."""
+    the work. `findings` of runs inside this one take the place of their tool calls, which they rest on."""
     before, since = split_at_question(transcript)
     small = limit if max_chars is None else min(limit, max_chars // 8)
     earlier, added = conversation(before, small), "\n\n".join(cut(text_of(note.content), small) for note in since)
@@ -77,13 +78,21 @@ def synthesis_messages(
     parts = (
         ("The conversation before", earlier),
         ("Question", question),
-        ("Record of the work", trace(steps, limit, max_chars)),
+        ("Record of the work", findings or trace(steps, limit, max_chars)),
         ("Said while the work went on", added),
         ("Draft answer", brief),
     )
     facts = "\n\n".join(f"{title}:\n{text}" for title, text in parts if text)
     instructions = f"{prompt}\n\n{AGENT}\n{system}" if system else prompt
     return [SystemMessage(instructions), UserMessage(facts)]
+
+
+def known(run: Execution) -> list[Message]:
+    """Everything an answer may rest on: the conversation, and what runs inside this one have found."""
+    messages = [*run.renderer.prepare(run.state)]
+    if found := run.findings(run):
+        messages.append(UserMessage(f"What the work on this has found:\n\n{found}", kind="note"))
+    return messages
 
 
 async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
@@ -96,12 +105,12 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
         source = "synthesis"
         prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
-            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run),
+            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run), run.findings(run),
             system=state.started.system if state.started is not None else "", transcript=state.transcript,
         )  # fmt: skip
     else:
         source = "complete"
-        messages = [*run.renderer.prepare(state), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
+        messages = [*known(run), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
     await run.emit(AnswerStarted(source))
     try:
         reply = await ask(run, source, messages, stream=run.log.watched)
@@ -143,7 +152,7 @@ def said(text: str) -> str:
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
     prompt = run.prompts.get(f"forced_{why}", FORCED[why]).replace("{question}", cut(run.state.question, 2_000))
-    messages = [*run.renderer.prepare(run.state), UserMessage(prompt, kind="note")]
+    messages = [*known(run), UserMessage(prompt, kind="note")]
     if why == "budget" and not covers_answer(run, messages):
         return await _brief_answer(run, prompt)
     encoding = run.renderer.encoding(run.state, must_answer=True)
@@ -159,14 +168,15 @@ async def _brief_answer(run: Execution, prompt: str) -> str:
     """The conversation has grown beyond what was held back for the answer: as much of the trace as still fits."""
     messages: list[Message] = []
     for chars in _BRIEF_TRACES:
-        messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars)
+        found = run.findings(run)[:chars]
+        messages = synthesis_messages(prompt, run.state.question, run.state.steps, "(none)", chars, chars, found)
         if covers_answer(run, messages):
             break
     return (await ask(run, "final", messages)).text.strip()
 
 
 async def salvage(run: Execution) -> str:
-    steps = trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
+    steps = run.findings(run) or trace(run.state.steps, run.settings.synthesis_chars, trace_chars(run))
     facts = f"Task:\n{run.state.question}\n\nSteps so far:\n{steps}"
     messages = [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)]
     reply = await ask(run, "salvage", messages, stream=run.log.watched)

@@ -74,7 +74,9 @@ class Memory(Plugin):
         if not user or result.stop_reason not in ("answer", "final_tool", "limit", "stuck"):
             return
         state = run.state
-        for step in state.steps[-_MAX_CALLS:]:
+        # Calls of runs inside this one are remembered by those.
+        own = [step for step in state.steps if not step.call_id.startswith(f"{run.id}.")]
+        for step in own[-_MAX_CALLS:]:
             if step.call_id not in _summaries(state):
                 opening = f"The question was:\n{state.question}"
                 thread = Thread(run, SUMMARY, run.prompts.get(SUMMARY, SUMMARISE), opening)

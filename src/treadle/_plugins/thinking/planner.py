@@ -44,6 +44,7 @@ class Planner(Plugin):
     """The plan is updated after each iteration, and once more after the final answer."""
 
     name = "planner"
+    loop_only = True
 
     @bounded
     def __init__(self, *, observation_chars: Count = 1_500) -> None:
