@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol, runtime_checkable
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
 
 from treadle._types.errors import BadReplyError, ConfigError, ModelError
 from treadle._types.profile import Profile
@@ -27,6 +28,20 @@ class Model(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class Closing:
+    """`async with model:` closes it at the end."""
+
+    async def aclose(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
 
 def model_failure(model: Model, error: BaseException) -> BaseException:

@@ -83,6 +83,7 @@ async def finish(
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
             run.ending.output, plain = await typed_answer(run, brief)
+            run.answer.typed(plain)
         except (StructuredCallError, ModelError, BudgetExhaustedError) as failure:
             success, error = False, failure
     if state.answered is not None:

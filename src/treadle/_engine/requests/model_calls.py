@@ -32,6 +32,8 @@ from treadle._types.request import (
 from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE
 
+OUTPUT = "output"
+"""The component that turns an answer into a typed one."""
 _CUT_OFF = "the request was cut off because the run was stopped"
 
 
@@ -142,6 +144,9 @@ class _Show:
         if isinstance(part, ReasoningDelta):
             self._thought(part.text, reasoning=True)
             return
+        if self._component == OUTPUT:
+            self._run.answer.grow(part.text)
+            return
         if self._watcher is None:
             self._watcher = _watcher(self._run, self._component)
         for piece in self._watcher.feed(part.text):
@@ -187,6 +192,8 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
                 shown.received += len(part.arguments)
                 if request.component in CONVERSATION:
                     run.early.feed(part)
+                elif request.component == OUTPUT and part.arguments:
+                    run.answer.grow(part.arguments)
             else:
                 shown.received += len(part.text)
                 shown.part(part)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.catalog.sizes import parameters_in
@@ -38,7 +39,7 @@ TINY_PARAMETERS = 1.0
 """Billions."""
 
 
-class LocalModel:
+class LocalModel(Closing):
     """A GGUF model by name (downloaded on first use) or path. It is loaded at the first request, once per process.
 
     `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the
