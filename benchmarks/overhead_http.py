@@ -175,7 +175,7 @@ async def memory(stage: Stage) -> dict[str, float]:
 
 async def first_token(stage: Stage) -> dict[str, float]:
     """CPU until the first piece of the answer, as a ratio, and how much later ours arrives (after one step)."""
-    from treadle._types.events import TextStreamed
+    from treadle._types.events import AnswerDelta
 
     url = stage.url("k1-i2")
     agent, post_lines = agent_for(url, stream_thoughts=True), line_poster(stage.session, url)
@@ -183,7 +183,7 @@ async def first_token(stage: Stage) -> dict[str, float]:
     async def ours() -> tuple[float, float]:
         began, spent, first = time.perf_counter(), time.process_time(), None
         async for event in agent.stream(QUESTION):
-            if first is None and isinstance(event, TextStreamed):
+            if first is None and isinstance(event, AnswerDelta):
                 first = time.perf_counter() - began, time.process_time() - spent
         assert first is not None
         return first

@@ -36,11 +36,13 @@ def as_ordinary_user(*command: str) -> Generator[list[str]]:
             "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1",
             **{name: os.environ[name] for name in ("CI", "TREADLE_NO_SKIPS") if name in os.environ},
         }  # fmt: skip
-        script = ["set -e", *_uncovered(_needed(), Path(home)), f"cd {shlex.quote(str(ROOT))}"]
+        mounts = _uncovered(_needed(), Path(home))
+        script = ["set -e", *mounts, f"cd {shlex.quote(str(ROOT))}"]
         settings = [f"{name}={value}" for name, value in environment.items()]
         drop = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "env", "-i", *settings, *command]
         script.append(f"exec {shlex.join(drop)}")
-        yield ["unshare", "--mount", "--propagation", "private", "sh", "-c", "\n".join(script)]
+        own_mounts = ["unshare", "--mount", "--propagation", "private"] if mounts else []
+        yield [*own_mounts, "sh", "-c", "\n".join(script)]
 
 
 def _needed() -> list[Path]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from treadle import Agent, OpenAIModel, ScriptedModel, tool
-from treadle._types.events import TextStreamed
+from treadle._types.events import AnswerDelta
 from treadle._types.messages import ToolMessage
 
 VENV = "treadle"
@@ -30,7 +30,7 @@ async def run(agent: Agent, prompt: str) -> str:
 
 async def stream(agent: Agent, prompt: str) -> AsyncIterator[str]:
     async for event in agent.stream(prompt, stream_thoughts=True):
-        if isinstance(event, TextStreamed):
+        if isinstance(event, AnswerDelta):
             yield event.text
 
 

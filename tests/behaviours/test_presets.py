@@ -38,6 +38,21 @@ def test_two_phase_native():
     assert (result.answer, result.brief) == ("**3**", "3")
 
 
+def test_two_phase_runs_all_native_calls_of_a_reply_at_once_unless_a_limit_is_set():
+    @tool
+    async def nap(n: int) -> int:
+        """Sleep."""
+        await asyncio.sleep(1)
+        return n
+
+    def seconds(**settings: Any) -> float:
+        model = ScriptedModel([[call("nap", n=n) for n in range(20)], "done", "Done."])
+        return go_virtual(Agent(model, [nap], preset="two_phase", **settings).run("q"))[1]
+
+    assert seconds() == pytest.approx(1)
+    assert seconds(max_parallel=10) == pytest.approx(2)
+
+
 def test_two_phase_json_takes_one_tool_and_reformats_once():
     two = '[{"name": "add", "arguments": {"a": 1, "b": 2}}, {"name": "echo", "arguments": {"text": "x"}}]'
     model = ScriptedModel(

@@ -58,11 +58,11 @@ def test_tools_by_component_name(component_name: str, tool: str):
         ),
         (
             {"mcp": [{"mcp_id": "ghost"}]},
-            "Agent:A uses the MCP server 'ghost', which is not in `mcp_servers`; that has: nothing",
+            "Agent:A uses the MCP server 'ghost', which is not in `mcp_servers`; expected one of: .there are none",
         ),
         (
             {"tools": [{"component_name": "Retrieval", "params": {"kb_ids": ["b"]}}]},
-            r"kb_ids must be one id from `knowledge_bases` \(notes\), not \['b'\]",
+            r"kb_ids has 'b', which is not in `knowledge_bases`; expected one of: notes",
         ),
     ],
 )

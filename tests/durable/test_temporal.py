@@ -100,6 +100,13 @@ def test_of_two_workers_one_is_killed_and_every_run_ends(target: str, dsn: str, 
     assert len(counts) >= RUNS // 2
 
 
+def _deny(run_id: str, dsn: str, target: str) -> None:
+    """From a terminal."""
+    options = ["runs", "deny", run_id, "--note", "not now", "--journal", dsn, "--temporal", target]
+    done = subprocess.run([sys.executable, "-m", "treadle._cli.main", *options], capture_output=True, text=True)
+    assert (done.returncode, "ask is refused" in done.stderr) == (0, True), done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.net
 @pytest.mark.timeout(900)
@@ -112,11 +119,23 @@ def test_approval_message_and_cancellation_go_through_the_inbox(target: str, dsn
         run_id = await submitter.submit("approve")
         await until(lambda: has_event(journal, run_id, Paused))
         paused = next(r.event for r in await journal.load(run_id) if isinstance(r.event, Paused))
-        await submitter.approve(run_id, paused.calls[0].id)
+        call_id = paused.calls[0].id
+        with pytest.raises(ConfigError, match="no call 'other' waits"):
+            await submitter.approve(run_id, "other")
+        with pytest.raises(ConfigError, match="'what': expected string"):
+            await submitter.approve(run_id, call_id, args={"what": 5})
+        await submitter.approve(run_id, call_id, args={"what": "that"}, always=True, by="ann")
         assert await submitter.wait(run_id) == "answer"
         last = (await journal.load(run_id))[-1].event
         assert isinstance(last, RunFinished)
-        assert last.answer == "done: allowed it"
+        assert last.answer == "done: allowed that"
+        run_id = await submitter.submit("approve")
+        await until(lambda: has_event(journal, run_id, Paused))
+        await asyncio.to_thread(_deny, run_id, dsn, target)
+        assert await submitter.wait(run_id) == "answer"
+        last = (await journal.load(run_id))[-1].event
+        assert isinstance(last, RunFinished)
+        assert "the user refused: not now" in last.answer
         endless = await submitter.submit("long")
         await until(lambda: has_event(journal, endless, ToolDone))
         await submitter.send(endless, "hurry")

@@ -88,3 +88,12 @@ def test_a_budget_may_come_as_a_plain_mapping(name: str, value: int):
 def test_settings_cannot_be_changed_in_place():
     with pytest.raises(AttributeError):
         Settings().max_iterations = 1  # type: ignore[misc]
+
+
+def test_a_recorded_number_that_is_not_allowed_any_more_is_left_out():
+    recorded = {"max_tokens": 0, "max_iterations": 7, "budget": {"tokens": 0}, "temperature": 0.5}
+    settings = Settings().with_recorded(recorded, {"seed": 3})
+    assert (settings.max_tokens, settings.max_iterations, settings.budget) == (None, 7, None)
+    assert (settings.temperature, settings.seed) == (0.5, 3)
+    with pytest.raises(ConfigError, match="max_tokens"):
+        Settings().with_recorded(recorded, {"max_tokens": 0})

@@ -182,3 +182,11 @@ def test_a_conversation_may_be_given():
         "ok",
         "and 4",
     ]
+
+
+def test_whatever_an_adapter_raises_leads_down_the_levels_to_the_default():
+    broken = ScriptedModel([OSError("no route")], repeat_last=True)
+    result = ask(broken, default_value={"n": 0}, retry=RetryPolicy(attempts=2, base=0.0))
+    assert (result.value, result.level, len(broken.requests)) == ({"n": 0}, 0, 6)
+    recovering = ScriptedModel([TimeoutError(), call("reply", n=7)], abilities=NATIVE)
+    assert ask(recovering, retry=RetryPolicy(attempts=2, base=0.0)).value == {"n": 7}

@@ -25,7 +25,7 @@ class Relay(FlowAgent):
     async def work(self, run: Execution) -> None:
         text = run.state.question
         for number, agent in enumerate(self.both):
-            text = (await run_child(agent, run, f"{run.id}.{number}", text)).answer
+            text = (await run_child(agent, run, f"{run.id}.{number}", text)).result.answer
         await finish(run, text, "answer")
 
     def partial_answer(self, run: Execution) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from kit import add, call, echo, go
 from treadle import Budget, MaxIterationsError, RetryPolicy, ScriptedModel, Usage, react_loop
-from treadle._types.errors import BudgetExhaustedError, ModelError, TransientModelError
+from treadle._types.errors import BudgetExhaustedError, ConfigError, ModelError, TransientModelError
 from treadle._types.messages import UserMessage
 from treadle._types.profile import Prices, Profile
 
@@ -23,6 +23,7 @@ def test_value_cost_and_the_whole_result():
     model = ScriptedModel([call("add", a=1, b=2), "3"])
     looped = go(react_loop(model, "1 + 2?", [add]))
     assert (looped.value, looped.cost.requests, looped.metadata["rounds"]) == ("3", 2, 2)
+    assert looped.success
     assert (looped.result.answer, looped.cost) == (looped.value, looped.result.usage)
 
 
@@ -41,8 +42,14 @@ def test_a_model_without_native_calls_is_refused_before_anything_is_sent():
 
 
 def test_rounds_are_bounded():
-    with pytest.raises(MaxIterationsError):
+    with pytest.raises(MaxIterationsError, match=r"no answer after 2 rounds \(max_rounds=2\)"):
         go(react_loop(endless(), "q", [echo], max_rounds=2))
+
+
+def test_errors_speak_of_what_was_passed():
+    with pytest.raises(ConfigError, match="max_rounds") as refused:
+        go(react_loop(endless(), "q", [echo], max_rounds=0))
+    assert "iteration" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -186,11 +187,23 @@ def test_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch, tmp
     (tmp_path / "research.json").write_bytes(SAMPLE.read_bytes())
     (tmp_path / "lighthouse.txt").write_text("The lighthouse of Lindesnes was built in 1655.")
     KnowledgeBase(tmp_path / "kb.db").add(tmp_path / "lighthouse.txt")
+    calls = [
+        {"name": "retrieval", "arguments": {"query": "lighthouse"}},
+        {"name": "custom_tool", "arguments": {"text": "5561"}},
+    ]
     model = ScriptedModel(
-        [[call("retrieval", query="lighthouse"), call("custom_tool", text="5561")], "It was built in 1655."]
+        [
+            "the goal is a year",
+            json.dumps(calls),
+            "that is enough",
+            '[{"name": "__complete_task__", "arguments": {}}]',
+            "It was built in 1655.",
+        ]
     )
     result = go(load_agent(tmp_path / "research.json", model=model).run("When was the lighthouse built?"), 500)
     assert result.answer == "It was built in 1655."
-    assert [tool.name for tool in model.requests[0].tools][-1] == "custom_tool"
-    assert "1655" in str(model.requests[1].messages)
-    assert text_of(model.requests[0].messages[-1].content) == "When was the lighthouse built?"
+    assert [request.component for request in model.requests] == ["analysis", "loop", "reflection", "loop", "complete"]
+    assert "custom_tool" in str(model.requests[0].messages)
+    assert "1655" in str(model.requests[3].messages)
+    assert result.tools_used == ["retrieval", "custom_tool"]
+    assert result.iterations == 2

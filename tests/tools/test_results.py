@@ -161,8 +161,11 @@ def test_the_model_sees_the_name_of_an_artifact_and_not_its_content(call: Call, 
 
 
 def test_an_artifact_without_a_summary_shows_its_kind_and_a_strange_name_stays_on_one_line() -> None:
-    content, _, artifacts = render(Artifact("a\nb", "xyz"), (), 100)
-    assert content == "[Artifact generated: a b] (text/plain, 3 characters)"
+    content, _, artifacts = render(Artifact("a\nb", "xyz"), (), 200)
+    assert content == (
+        "[Artifact generated: a b] (text/plain, 3 characters) "
+        "(The user is shown its content: refer to it, do not repeat it.)"
+    )
     assert artifacts[0].content == "xyz"
 
 

@@ -173,7 +173,10 @@ def test_the_first_final_result_ends_the_run():
 def test_extras_wait_for_the_next_call_and_are_lost_with_it():
     one = (reply(ADD), ev.ToolStarted(ADD, 1), done(ADD, had_extras=True))
     assert state_of(*one).extras_pending
-    assert not state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2)).extras_pending
+    assert state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2)).extras_pending
+    assert not state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2), done(ECHO)).extras_pending
+    assert state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2), done(ECHO, error="exception")).extras_pending
+    assert state_of(*one, reply(ECHO), done(ECHO, error="unknown_tool", executed=False)).extras_pending
     assert not state_of(*one, reply(ECHO), done(ECHO, error="lost_extras")).extras_pending
 
 

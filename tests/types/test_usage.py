@@ -1,4 +1,4 @@
-"""Usage adds up."""
+"""Usage adds up, and so does the work of runs inside a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types import events as ev
+from treadle._types.events import decode_event, encode_event
+from treadle._types.state import fold
+from treadle._types.usage import NO_USAGE, Artifact, Spent, Step, Usage, Work
 
 COUNTS = [name for name in Usage.__struct_fields__ if name != "cost"]
 counts = st.integers(0, 10**9)
@@ -43,3 +46,39 @@ def test_cached_and_reasoning_tokens_are_part_of_the_total_already():
 def test_what_is_zero_is_not_written_out():
     assert msgspec.json.encode(NO_USAGE) == b"{}"
     assert msgspec.json.encode(Usage(requests=1)) == b'{"requests":1}'
+
+
+# ---- the work of runs inside a run
+
+CALL = Step(1, "search", {"q": "x"}, "found", "", 0.5, "run.a:1", "why", (Artifact("a.md", "text"),))
+DONE = ev.StepDone(
+    "a", "completed", "r", usage=Usage(10, 5, requests=2), stop_reason="answer",
+    work=Work(2, (CALL,), {"tool_calls": 1, "compactions": 3}, {"loop": Spent(2, Usage(10, 5, requests=2), 1.5)}),
+)  # fmt: skip
+
+
+def records(*events: ev.Event) -> list[ev.Record]:
+    return [ev.Record("run", seq, 0.0, event) for seq, event in enumerate((ev.RunStarted("q"), *events))]
+
+
+def test_the_work_of_steps_adds_up_and_is_paid_for_once():
+    state = fold(records(DONE, DONE))
+    assert (state.iteration, len(state.steps), state.counters.tool_calls, state.counters.compactions) == (4, 2, 2, 6)
+    assert state.usage == Usage(20, 10, requests=4)
+    assert (state.spent["loop"].calls, state.spent["loop"].usage.requests, state.spent["loop"].elapsed) == (4, 4, 3.0)
+    assert DONE.work is not None
+    assert DONE.work.components["loop"].calls == 2, "a record is not changed by the fold"
+
+
+def test_a_record_without_it_is_as_good_as_before():
+    state = fold(records(ev.StepDone("a", "completed", "r", usage=Usage(1, 1))))
+    assert (state.iteration, state.steps, state.usage.total_tokens) == (0, [], 2)
+
+
+def test_it_is_stored_and_read_again():
+    assert decode_event(encode_event(DONE)) == DONE
+
+
+def test_a_count_of_a_later_version_is_left_out():
+    strange = ev.StepDone("a", "completed", work=Work(counters={"no_such_count": 1, "failed_calls": 2}))
+    assert fold(records(strange)).counters.failed_calls == 2

@@ -136,12 +136,14 @@ const REDUCERS: Record<string, (view: RunView, data: Data, id: string) => Partia
   }),
   answer: (view, data) => {
     if (data.status === "start") return { answer: "", answering: true, activity: "Writing" };
-    if (data.status === "delta") return { answer: view.answer + text(data.content) };
+    if (data.status === "delta") return { answer: view.answer + text(data.content), answering: true };
+    if (data.status === "retracted") return { answer: "", answering: false, activity: "Thinking", items: moved(view) };
     return { answering: false };
   },
   reset: (view, data, id) => ({
     answer: "",
-    items: [
+    // An answer that a plug-in has changed follows at once: nothing has failed.
+    items: data.replaced === true ? view.items : [
       ...view.items.filter((item) => !(item.kind === "thought" && item.open)),
       { kind: "note", key: id, title: data.wait === null ? "The model call failed" : "Trying again", text: text(data.error) },
     ],
@@ -155,6 +157,14 @@ const REDUCERS: Record<string, (view: RunView, data: Data, id: string) => Partia
     return { done, answer, answering: false, waiting: [], activity: "", items: view.items.map(closed) };
   },
 };
+
+/** Words that streamed as the answer were a thought: they move there, unless the complete thought is there already. */
+function moved(view: RunView): Item[] {
+  const words = view.answer.trim();
+  const last = view.items.filter((item): item is Thought => item.kind === "thought").pop();
+  if (!words || last?.text.trim().startsWith(words)) return view.items;
+  return [...view.items, { kind: "thought", key: `m${view.items.length}`, iteration: 0, text: words, open: true }];
+}
 
 function closed(item: Item): Item {
   return item.kind === "thought" && item.open ? { ...item, open: false } : item;

@@ -15,13 +15,13 @@ def load_agent(path: str | Path, *, model: str | Model | None = None, **options:
 
     `model` replaces the models that the document names. `options` are keyword arguments of `Agent`.
     """
-    from treadle._config.document import read_document
+    from treadle._config.document import AgentParams, read_document
     from treadle._config.graph import GraphAgent
+    from treadle._config.references import has_references
 
     graph = GraphAgent(read_document(path), Path(path).resolve().parent, model=model, where=str(path), **options)
     only = graph.only_agent
-    plain = only is not None and [prompt.content for prompt in only[1].prompts] == ["{{sys.query}}"]
-    if only is None or not plain:
+    if only is None or only[1].prompts != AgentParams().prompts or has_references(only[1].sys_prompt):
         return graph
     agent = only[0]
     agent.journal = graph.journal

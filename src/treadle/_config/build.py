@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from treadle._config.document import AgentParams, Document, McpRef, ToolRef, convert
+from treadle._config.references import has_references
 from treadle._flows.agent import Agent
 from treadle._flows.agent_tool import agent_tool
 from treadle._models.base import Model
@@ -52,7 +55,7 @@ class Builder:
             params, AgentParams, f"{self.where}: $.components[{component_id!r}].obj.params"
         )
         tools: list[Any] = [tool for ref in agent_params.tools for tool in self.tools(component_id, ref)]
-        plugins = [self._mcp(component_id, ref) for ref in agent_params.mcp]
+        plugins = [self.mcp(component_id, ref) for ref in agent_params.mcp]
         settings = dict(agent_params.settings)
         if agent_params.max_rounds is not None:
             # The rounds of a document do not count the last one, in which the answer is written.
@@ -66,7 +69,8 @@ class Builder:
                 model,
                 tools or None,
                 preset=agent_params.preset,
-                system=agent_params.sys_prompt,
+                # With references in it, the prompt is known when the run is: see `graph`.
+                system="" if has_references(agent_params.sys_prompt) else agent_params.sys_prompt,
                 name=component_id.split(":")[-1],
                 description=agent_params.description,
                 plugins=plugins,
@@ -91,9 +95,10 @@ class Builder:
             ]
         name = BUILTIN_BY_COMPONENT.get(component_name, ref.component_name)
         if name not in BUILTINS:
+            names = sorted({*BUILTIN_BY_COMPONENT, *BUILTINS})
             raise ConfigError(
                 f"{self.where}: {component_id} names the unknown tool {ref.component_name!r}; "
-                f"expected one of: {', '.join(sorted(BUILTIN_BY_COMPONENT))}"
+                f"{_nearest(component_name, names)}"
             )
         tools = builtin(name, **self._params(name, ref.params))
         return tools if isinstance(tools, list) else [tools]
@@ -102,14 +107,16 @@ class Builder:
         """The parameters of a tool. The document names knowledge bases by id, the tool takes a path."""
         params = dict(params)
         if name == "retrieval" and "kb_ids" in params:
-            ids: list[str] = list(params.pop("kb_ids"))
-            unknown = [kb for kb in ids if kb not in self.document.knowledge_bases]
-            if unknown or len(ids) != 1:
-                raise ConfigError(
-                    f"{self.where}: kb_ids must be one id from `knowledge_bases` "
-                    f"({', '.join(self.document.knowledge_bases) or 'which is empty'}), not {unknown or ids}"
-                )
-            params["path"] = str(self.base / self.document.knowledge_bases[ids[0]])
+            ids: list[str] = [str(kb) for kb in params.pop("kb_ids")]
+            known = self.document.knowledge_bases
+            if not ids:
+                raise ConfigError(f"{self.where}: kb_ids is empty: name at least one id from `knowledge_bases`")
+            for kb in ids:
+                if kb not in known:
+                    raise ConfigError(
+                        f"{self.where}: kb_ids has {kb!r}, which is not in `knowledge_bases`; {_nearest(kb, known)}"
+                    )
+            params["path"] = [str(self.base / known[kb]) for kb in dict.fromkeys(ids)]
         return params
 
     def _model_for(self, agent_params: AgentParams, component_id: str) -> str | Model:
@@ -122,14 +129,20 @@ class Builder:
             )
         return resolve_model(agent_params.llm_id)
 
-    def _mcp(self, component_id: str, ref: McpRef) -> Any:
+    def mcp(self, component_id: str, ref: McpRef) -> Any:
         server = self.document.mcp_servers.get(ref.mcp_id)
         if server is None:
-            servers = ", ".join(self.document.mcp_servers) or "nothing"
             raise ConfigError(
                 f"{self.where}: {component_id} uses the MCP server {ref.mcp_id!r}, which is not in `mcp_servers`; "
-                f"that has: {servers}"
+                f"{_nearest(ref.mcp_id, self.document.mcp_servers)}"
             )
         from treadle._plugins.mcp import McpTools
 
         return McpTools.from_settings(ref.mcp_id, server, only=tuple(ref.tools))
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    """The name that was probably meant, else all there are."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known) or '(there are none)'}"

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any, Literal, cast
 
 import msgspec
@@ -17,6 +17,26 @@ from treadle._types.errors import ConfigError
 
 VERSION = 1
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+Path = tuple[str | int, ...]
+"""Where something stands in a document: keys and indices from the top."""
+
+
+class Problem(Struct, frozen=True):
+    """Something a document says that cannot be so, and where it says it."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        return f"{shown(self.path)}: {self.text}"
+
+
+def shown(path: Path) -> str:
+    """A path as errors write it: `$.components['Agent:A'].obj.params.tools[0]`."""
+    parts = [f".{part}" if isinstance(part, str) and part.isidentifier() else f"[{part!r}]" for part in path]
+    return "$" + "".join(parts)
 
 
 class ToolRef(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -46,7 +66,8 @@ class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     prompts: tuple[Prompt, ...] = (Prompt("user", "{{sys.query}}"),)
     """What the agent is asked. `{{sys.query}}` is the question, `{{Component:Id@content}}` a component's output."""
     max_rounds: int | None = None
-    preset: str = "default"
+    preset: str = "reflective"
+    """An agent of a document analyses its task and reflects on results; the short form of a document has `default`."""
     settings: dict[str, Any] = {}
     tools: tuple[ToolRef, ...] = ()
     mcp: tuple[McpRef, ...] = ()
@@ -93,9 +114,9 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """Knowledge base id to the path of its file."""
 
 
-def read_document(path: str | Path) -> Document:
+def read_document(path: str | FilePath) -> Document:
     """A document from a JSON or YAML file."""
-    file = Path(path)
+    file = FilePath(path)
     try:
         text = read_text(file)
     except (OSError, DataError) as error:
@@ -110,6 +131,8 @@ def parse_document(data: Any, *, where: str = "the document", env: Mapping[str, 
     plain = cast(dict[str, Any], _expand(data, os.environ if env is None else env, "$", where))
     if "agent" in plain and "components" not in plain:
         agent = plain.pop("agent")
+        if isinstance(agent, dict):
+            agent = {"preset": "default", **cast(dict[str, Any], agent)}
         plain["components"] = {"Agent:Main": {"obj": {"component_name": "Agent", "params": agent}}}
     elif "components" not in plain:
         plain = {"components": plain}

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import re
+import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from treadle._config.build import Builder
-from treadle._config.document import AgentParams, Component, Document, ToolRef, convert
+from treadle._config.document import AgentParams, Component, Document, ToolRef
+from treadle._config.references import has_references, reference_problems, render, render_all
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import overrides
 from treadle._flows.agent import Agent
-from treadle._flows.flow import FlowAgent, run_child
+from treadle._flows.flow import FlowAgent, history_of_flow, run_child
 from treadle._models.base import Model
+from treadle._tools.base import Tool
+from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, TreadleError
-from treadle._types.events import StepDone, StepStarted
-from treadle._types.messages import text_of
+from treadle._types.events import StepDone, StepStarted, StopReason
+from treadle._types.messages import AssistantMessage, Content, Message, SystemMessage, TextPart, UserMessage, text_of
+from treadle._types.usage import Step, Work
 
-_REFERENCE = re.compile(r"\{\{\s*([^}]+?)\s*\}\}")
+_DELIVERED = ("answer", "final_tool", "limit", "budget", "stuck")
+"""Ends of an agent with something to say: an answer that a limit forced is one, though not a success."""
 
 
 class GraphAgent(FlowAgent):
-    """The agent for a whole document: a question runs its components one after the other."""
+    """The agent for a whole document: a question runs its components one after the other.
+
+    Its settings, plug-ins and the policy of its tools count for every agent in it, on top of their own.
+    """
 
     def __init__(
         self,
@@ -36,72 +45,96 @@ class GraphAgent(FlowAgent):
         self.document = document
         self._builder = Builder(document, base, model=model, where=where)
         self._order = sorted_components(document, where)
-        agents = [name for name in self._order if _kind(document.components[name]) == "agent"]
+        agents = [name for name in self._order if kind_of(document.components[name]) == "agent"]
         if not agents:
             raise ConfigError(f"{where}: a document needs at least one component named Agent")
+        for problem in reference_problems(document, self._order):
+            raise ConfigError(f"{where}: {problem}")
         self._agents: dict[str, tuple[Agent, AgentParams]] = {
             name: self._builder.agent(name, document.components[name].obj.params) for name in agents
         }
+        self._tools = {
+            name: self._builder.tools(name, _tool_ref(component))[0]
+            for name, component in document.components.items()
+            if kind_of(component) == "tool"
+        }
         last = self._agents[agents[-1]][0]
-        super().__init__(last.model, last.toolkit if len(last.toolkit) else None, name=document.name, **options)
+        known = {tool.name: tool for agent, _ in self._agents.values() for tool in agent.toolkit}
+        toolkit = Toolkit({**{tool.name: tool for tool in self._tools.values()}, **known}.values())
+        self._approvals = {tool.name: tool.approval for tool in toolkit}
+        super().__init__(last.model, toolkit, name=document.name, **options)
 
     @property
     def only_agent(self) -> tuple[Agent, AgentParams] | None:
         """The agent, when the document has no other components."""
         return next(iter(self._agents.values())) if len(self._agents) == len(self.document.components) == 1 else None
 
+    # ---- driving
+
     async def work(self, run: Execution) -> None:
-        outputs: dict[str, str] = {}
+        outputs = {"sys.query": run.state.question, "sys.user": run.origin.user}
         messages: list[str] = []
-        answer, failed = "", ""
+        answer = ""
+        weak: StepDone | None = None
         for name in self._order:
             component = self.document.components[name]
-            kind = _kind(component)
+            kind = kind_of(component)
             if kind == "begin":
-                continue
-            if kind == "message":
-                text = self._message(component, outputs, run.state.question)
-                messages.append(text)
-                outputs[name] = text
-                continue
-            done = run.state.dag.steps.get(name) or await self._step(run, name, component, kind, outputs)
-            outputs[name] = answer = done.result
-            if done.status != "completed":
-                failed = done.error or f"{name} failed"
-                break
-        text = "\n\n".join(message for message in messages if message) if messages and not failed else answer
-        error = TreadleError(failed) if failed else None
-        await finish(run, text, "error" if failed else "answer", success=not failed, error=error)
+                outputs[name] = run.state.question
+            elif kind == "message":
+                outputs[name] = self._message(component, outputs)
+                messages.append(outputs[name])
+            else:
+                done = run.state.dag.steps.get(name) or await self._step(run, name, kind, outputs)
+                if done.status != "completed" and not (done.result and done.stop_reason in _DELIVERED):
+                    await self._failed(run, done)
+                    return
+                weak = weak or (done if done.status != "completed" else None)
+                outputs[name] = answer = done.result
+        text = "\n\n".join(message for message in messages if message) or answer
+        reason = cast(StopReason, "answer" if weak is None else weak.stop_reason)
+        error = None if weak is None or not weak.error else TreadleError(f"{weak.step}: {weak.error}")
+        await finish(run, text, reason, success=weak is None, error=error)
 
-    async def _step(
-        self, run: Execution, name: str, component: Component, kind: str, outputs: dict[str, str]
-    ) -> StepDone:
+    async def _failed(self, run: Execution, done: StepDone) -> None:
+        """A component that has nothing to hand on ends the run, with what those before it have found."""
+        error = TreadleError(f"{done.step}: {done.error}")
+        await finish(run, self.partial_answer(run), "error", success=False, error=error)
+
+    async def _step(self, run: Execution, name: str, kind: str, outputs: dict[str, str]) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"
         await run.emit(StepStarted(name, child_id, kind, key=name))
-        if kind == "agent":
-            agent, params = self._agents[name]
-            question = "\n\n".join(render(prompt.content, outputs, run.state.question) for prompt in params.prompts)
-            result = await run_child(agent, run, child_id, question)
-            failure = f"{name}: {result.error or result.answer or result.stop_reason}"
-            status, error = ("completed", "") if result.success else ("failed", failure)
-            done = StepDone(name, status, result.answer, error, usage=result.usage, key=name)
-        else:
-            done = await self._tool_step(run, name, component, outputs)
+        step = self._agent_step if kind == "agent" else self._tool_step
+        done = await step(run, name, child_id, outputs)
         await run.emit(done)
         return done
 
-    async def _tool_step(self, run: Execution, name: str, component: Component, outputs: dict[str, str]) -> StepDone:
+    async def _agent_step(self, run: Execution, name: str, child_id: str, outputs: dict[str, str]) -> StepDone:
+        agent, params = self._agents[name]
+        past, question = _conversation(run, params, outputs)
+        outcome = await run_child(self._under(agent, run), run, child_id, question, history=past)
+        result = outcome.result
+        return StepDone(
+            name,
+            "completed" if outcome.good else "failed",
+            result.answer,
+            "" if outcome.good else str(result.error or result.answer or result.stop_reason),
+            result.elapsed,
+            result.usage,
+            key=name,
+            stop_reason=result.stop_reason,
+            work=outcome.work,
+        )
+
+    async def _tool_step(self, run: Execution, name: str, child_id: str, outputs: dict[str, str]) -> StepDone:
         """A tool that is a component is called with its `arguments`, by default with the question as `query`."""
-        params = dict(component.obj.params)
-        arguments: dict[str, Any] = params.pop("arguments", {"query": "{{sys.query}}"})
-        tool = self._builder.tools(name, ToolRef(component.obj.component_name, params))[0]
-        args = {
-            key: render(value, outputs, run.state.question) if isinstance(value, str) else value
-            for key, value in arguments.items()
-        }
+        arguments: dict[str, Any] = self.document.components[name].obj.params.get("arguments", _DEFAULT_ARGUMENTS)
+        args = render_all(arguments, outputs)
+        tool = self._with_policy(self._tools[name])
         calls = NestedCalls(run, name)
         outcome = await calls.call(tool.name, args, tool)
         text = text_of(outcome.content)
+        call = Step(0, tool.name, args, text, outcome.error, outcome.elapsed, f"{name}.0", "", outcome.artifacts)
         return StepDone(
             name,
             "failed" if outcome.error else "completed",
@@ -110,26 +143,84 @@ class GraphAgent(FlowAgent):
             outcome.elapsed,
             calls.usage,
             key=name,
+            work=Work(0, (call,), {"tool_calls": 1, "failed_calls": int(bool(outcome.error))}),
         )
 
-    def _message(self, component: Component, outputs: dict[str, str], question: str) -> str:
+    def _message(self, component: Component, outputs: dict[str, str]) -> str:
         content: Any = component.obj.params.get("content", [])
         lines: list[str] = [content] if isinstance(content, str) else list(content)
         if not lines:
             lines = [f"{{{{{name}@content}}}}" for name in component.upstream]
-        return "\n\n".join(render(line, outputs, question) for line in lines)
+        return "\n\n".join(render(line, outputs) for line in lines)
+
+    # ---- what the whole document says about each of its agents
+
+    def _under(self, agent: Agent, run: Execution) -> Agent:
+        """The agent with the settings of this run, the plug-ins of the document, and its policy about tools."""
+        agent = copy.copy(agent)
+        agent.settings = agent.settings.with_changes(run.settings.asdict())
+        # Who can ask a person is asked for runs inside this one anyway.
+        agent.plugins = (*agent.plugins, *(plugin for plugin in self.plugins if not overrides(plugin, "on_approval")))
+        agent.toolkit = Toolkit(self._with_policy(tool) for tool in agent.toolkit)
+        return agent
+
+    def _with_policy(self, tool: Tool) -> Tool:
+        """A policy that was put on the document's toolkit later counts; what the document itself says is kept."""
+        known = self.toolkit.get(tool.name)
+        changed = known is not None and known.approval != self._approvals.get(tool.name)
+        return tool.replace(approval=known.approval) if known is not None and changed else tool
+
+    # ---- what there is when the run is stopped or an answer is written
+
+    def _results(self, run: Execution) -> dict[str, StepDone]:
+        return {name: done for name in self._order if (done := run.state.dag.steps.get(name)) is not None}
+
+    def partial_answer(self, run: Execution) -> str:
+        found = [done.result for done in self._results(run).values() if done.result and done.status == "completed"]
+        return found[-1] if found else ""
+
+    def findings(self, run: Execution) -> str:
+        return "\n\n".join(f"[{name}]\n{done.result}" for name, done in self._results(run).items() if done.result)
+
+    def metadata(self, run: Execution) -> dict[str, Any]:
+        components = {
+            name: {field: getattr(done, field) for field in ("status", "stop_reason", "elapsed", "usage")}
+            for name, done in self._results(run).items()
+        }
+        return {"document": components}
 
 
-def render(template: str, outputs: dict[str, str], question: str) -> str:
-    """Replaces `{{sys.query}}` by the question and `{{Component:Id@content}}` (or just the id) by that output."""
+_DEFAULT_ARGUMENTS = {"query": "{{sys.query}}"}
 
-    def replacement(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name == "sys.query":
-            return question
-        return outputs.get(name.split("@")[0], "")
 
-    return _REFERENCE.sub(replacement, template)
+def _tool_ref(component: Component) -> ToolRef:
+    params = {name: value for name, value in component.obj.params.items() if name != "arguments"}
+    return ToolRef(component.obj.component_name, params)
+
+
+def _conversation(run: Execution, params: AgentParams, outputs: dict[str, str]) -> tuple[list[Message], Content]:
+    """What an agent of the document is told before its question, and the question: its last prompts of the user.
+
+    Prompts of the system stay instructions; an exchange written out before the last prompts stays one.
+    """
+    texts = [(prompt.role, render(prompt.content, outputs)) for prompt in params.prompts]
+    system = [text for role, text in texts if role == "system"]
+    if has_references(params.sys_prompt):
+        system.insert(0, render(params.sys_prompt, outputs))
+    spoken = [(role, text) for role, text in texts if role != "system"]
+    start = max((number for number, (role, _) in enumerate(spoken, 1) if role == "assistant"), default=0)
+    past: list[Message] = [SystemMessage(text) for text in system]
+    past += history_of_flow(run)
+    past += [UserMessage(text) if role == "user" else AssistantMessage(text) for role, text in spoken[:start]]
+    question = "\n\n".join(text for _, text in spoken[start:]).strip() or run.state.question
+    return past, _with_images(question, run)
+
+
+def _with_images(text: str, run: Execution) -> Content:
+    asked = run.state.started.question if run.state.started is not None else ""
+    if isinstance(asked, str):
+        return text
+    return (TextPart(text), *(part for part in asked if not isinstance(part, TextPart)))
 
 
 def sorted_components(document: Document, where: str) -> list[str]:
@@ -149,23 +240,6 @@ def sorted_components(document: Document, where: str) -> list[str]:
     return order
 
 
-def _kind(component: Component) -> str:
+def kind_of(component: Component) -> str:
     name = component.obj.component_name.lower()
     return name if name in ("begin", "agent", "message") else "tool"
-
-
-def check(document: Document, base: Path, where: str = "the document") -> list[str]:
-    """A line for each component of the document; raises its first error. No model is called."""
-    lines: list[str] = []
-    for name in sorted_components(document, where):
-        component = document.components[name]
-        kind = _kind(component)
-        if kind == "agent":
-            params: AgentParams = convert(
-                component.obj.params, AgentParams, f"{where}: $.components[{name!r}].obj.params"
-            )
-            tools = [ref.component_name for ref in params.tools] + [f"mcp:{ref.mcp_id}" for ref in params.mcp]
-            lines.append(f"{name}: agent on {params.llm_id or '(no model)'}, tools: {', '.join(tools) or 'none'}")
-        else:
-            lines.append(f"{name}: {kind if kind != 'tool' else component.obj.component_name}")
-    return lines

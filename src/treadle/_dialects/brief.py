@@ -14,8 +14,8 @@ from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.constraint import Alternatives, Schema, const, json_format, record, text_for
 from treadle._dialects.prompts import BRIEF, BRIEF_ANSWER, BRIEF_REFORMAT, BRIEF_TASK, BRIEF_TRY_AGAIN
 from treadle._dialects.schema import FINAL, SchemaDialect
-from treadle._dialects.text import content_parts, encode_json, observation, safe_name
-from treadle._types.messages import ImagePart, Message, TextPart, ToolMessage
+from treadle._dialects.text import encode_json, labelled, observation, safe_name
+from treadle._types.messages import Message, TextPart, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 
@@ -49,7 +49,7 @@ class BriefDialect(SchemaDialect, frozen=True):
         return super().system(base, tools, Prompts({f"dialect.{self.name}": text}))
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        shown = [part for result in results for part in _labelled(result)]
+        shown = [part for result in results for part in labelled(result)]
         if any(result.error for result in results):
             return observation(*shown, TextPart(BRIEF_TRY_AGAIN))
         asked = (TextPart(BRIEF_TASK + task),) if task else ()
@@ -66,11 +66,3 @@ def _not_empty(text: Schema) -> Schema:
     """A text of at least one character, where lengths are supported: under a constraint a tiny model tends to close a
     string at once."""
     return {**text, "minLength": 1} if "maxLength" in text else text
-
-
-def _labelled(result: ToolMessage) -> list[TextPart | ImagePart]:
-    """A result after the name of its tool, indented so that no line of it looks like one of the engine's own."""
-    parts = content_parts(result)
-    lines = "\n".join(part.text for part in parts if isinstance(part, TextPart)).splitlines()
-    head = f"{safe_name(result)} {'failed' if result.error else 'says'}: "
-    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if isinstance(part, ImagePart))]

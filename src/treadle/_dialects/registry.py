@@ -19,6 +19,7 @@ _LAZY_IMPORTS = {
     "schema": ("schema", "SchemaDialect"),
     "direct": ("direct", "DirectDialect"),
     "brief": ("brief", "BriefDialect"),
+    "compact": ("compact", "CompactDialect"),
     "code": ("code", "CodeDialect"),
 }
 """A dialect's name -> its module in this package and its class."""

@@ -108,6 +108,14 @@ def safe_name(result: ToolMessage) -> str:
     return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
+def labelled(result: ToolMessage) -> list[TextPart | ImagePart]:
+    """A result after the name of its tool, indented so that no line of it looks like one of the engine's own."""
+    parts = content_parts(result)
+    lines = "\n".join(part.text for part in parts if isinstance(part, TextPart)).splitlines()
+    head = f"{safe_name(result)} {'failed' if result.error else 'says'}: "
+    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if isinstance(part, ImagePart))]
+
+
 def _tagged(result: ToolMessage) -> list[TextPart | ImagePart]:
     """A result between tags that its content cannot close."""
     opening = TextPart(f'<result tool="{safe_name(result)}"{" error" if result.error else ""}>')

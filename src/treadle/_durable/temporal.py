@@ -15,6 +15,7 @@ from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
+from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, RunNotFoundError
 from treadle._types.events import RunStarted
 from treadle._types.ids import fresh_id
@@ -79,6 +80,10 @@ class TemporalSubmitter:
 
     async def cancel(self, run_id: str) -> None:
         await self._put(run_id, "cancel", {})
+
+    async def resume(self, run_id: str) -> None:
+        """Continue a run that is parked: each of these is one more attempt."""
+        await self.wake(run_id)
 
     async def _put(self, run_id: str, kind: str, payload: dict[str, object]) -> None:
         await self.journal.put(InboxItem(fresh_id(), run_id, kind, payload))
@@ -148,8 +153,9 @@ class Advancer:
                 run.cancel()
 
 
+@bounded
 def temporal_worker(
-    client: Client, agents: Mapping[str, Agent], journal: Journal, *, queue: str = QUEUE, at_once: int = 20
+    client: Client, agents: Mapping[str, Agent], journal: Journal, *, queue: str = QUEUE, at_once: Count = 20
 ) -> Worker:
     """A worker for these agents. `await worker.run()` serves until `worker.shutdown()`."""
     runner = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("treadle"))

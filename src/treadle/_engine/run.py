@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any
 
 from treadle._engine.acting.eager import Eager
+from treadle._engine.answering.partial import PartialReader
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.execution import Execution
@@ -16,7 +17,7 @@ from treadle._engine.result import RunResult
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
-from treadle._types.events import Approved, Record
+from treadle._types.events import Approved, OutputPartial, Record
 from treadle._types.state import RunState
 
 
@@ -32,6 +33,8 @@ def new_run(
     outer = execution_of(parent) if parent is not None else None
     execution = Execution(blueprint, origin, journal=journal, records=records, parent=outer)
     execution.early = Eager(execution)
+    if blueprint.output_type is not None:
+        execution.answer.read_typed(PartialReader(blueprint.output_type))
     execution.context = RunContext(execution)
     return Run(execution)
 
@@ -180,6 +183,25 @@ class Run:
     def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
         """Show every later record to `sink`; returns what ends it. Nothing is streamed for one that is not `live`."""
         return self._execution.log.subscribe(sink, live=live)
+
+    async def partial_output(self) -> AsyncGenerator[OutputPartial, None]:
+        """The typed answer while it grows, of an agent with an `output_type`; ends with the run.
+
+        Ask for it right after `agent.start(...)`: what was written before is not given again.
+        """
+        grown: asyncio.Queue[OutputPartial | None] = asyncio.Queue()
+
+        def sink(record: Record) -> None:
+            if record.run == self.id and isinstance(record.event, OutputPartial):
+                grown.put_nowait(record.event)
+
+        unsubscribe = self.subscribe(sink)
+        self.task.add_done_callback(lambda _: grown.put_nowait(None))
+        try:
+            while (partial := await grown.get()) is not None:
+                yield partial
+        finally:
+            unsubscribe()
 
     def forward(self, record: Record) -> None:
         """Show a record of a run inside this one to whoever watches this one."""

@@ -9,35 +9,53 @@ import msgspec
 from msgspec import Struct
 
 from treadle._models.transport.retry import RetryPolicy
+from treadle._safety.bounds import (
+    Amount,
+    Count,
+    NotNegative,
+    Pause,
+    Positive,
+    Seconds,
+    Whole,
+    check_fields,
+)
 from treadle._tools.base import Limits
 from treadle._types.errors import ConfigError
+
+_ALL = 1_000_000
 
 
 class RepairPolicy(Struct, frozen=True, kw_only=True):
     """What to do about replies that cannot be read and calls that fail."""
 
-    max_parse: int = 2
+    max_parse: Amount = 2
     """How often an unreadable reply is sent back before its text is taken as the (unsuccessful) answer."""
-    max_tool: int = 0
+    max_tool: Amount = 0
     """How often a failed tool call is given to the model for repair, beside the ordinary observation."""
-    backoff: float = 0.0
+    backoff: Pause = 0.0
     """Seconds before a repair, times the number of the attempt."""
     separate_call: bool = False
     """Repair in a call of its own at low temperature, instead of in the next step of the loop."""
     counts_as_iteration: bool = True
 
+    def __post_init__(self) -> None:
+        check_fields(self, "RepairPolicy.")
+
 
 class Budget(Struct, frozen=True, kw_only=True):
     """Upper bounds on what a run, with everything it starts, may spend."""
 
-    tokens: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: float | None = None
+    tokens: Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cost: Positive | None = None
     """US dollars; needs a model whose prices are known."""
-    requests: int | None = None
-    tool_calls: int | None = None
-    seconds: float | None = None
+    requests: Count | None = None
+    tool_calls: Amount | None = None
+    seconds: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Budget.")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -45,23 +63,24 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     dialect: str = "auto"
     """auto | auto:json (native, else json) | native | json | action | array | schema | brief | code"""
-    max_iterations: int = 50
+    max_iterations: Count = 50
     on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
     summarize_progress: bool = False
     """With `on_limit="salvage"`: spend one more call on a summary of the progress."""
     answer: Literal["direct", "synthesize", "complete"] = "direct"
-    synthesis_chars: int = 2_000
+    synthesis_chars: Count = 2_000
     """How much of each tool result the synthesis reads."""
     stream_thoughts: bool = False
     """Stream what the model writes inside the loop."""
     markers: bool = False
     """Put `<__final_answer__>` markers around the answer in the text view."""
-    max_parallel: int = 5
+    max_parallel: Count | None = 5
+    """How many calls of one reply run at the same time; None: all of them."""
     one_tool_per_step: bool | Literal["text"] = False
     """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
-    tool_timeout: float | None = None
+    tool_timeout: Seconds | None = None
     """Overrides every tool's own time-out."""
-    max_observation_chars: int = 12_000
+    max_observation_chars: Count = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
     unknown_args: Literal["prune", "reject", "schema"] = "reject"
     """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
@@ -78,17 +97,20 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Raise the model's last error out of the run instead of reporting it in the result."""
     budget: Budget | None = None
     on_budget: Literal["raise", "force_answer"] = "raise"
-    max_history_messages: int | None = None
-    context_budget: int | None = None
+    max_history_messages: Count | None = None
+    context_budget: Count | None = None
     """Tokens one request may have; the model's window (less the answer's share) when not given."""
-    selection_threshold: int | None = 12
+    selection_threshold: Amount | None = 12
     """Above this many tools, one call picks those to offer; None never does."""
-    selection_max: int = 6
-    temperature: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
+    selection_max: Count = 6
+    temperature: NotNegative | None = None
+    max_tokens: Count | None = None
+    seed: Whole | None = None
     complete_name: str = "__complete_task__"
     """The call that means "done" in the array dialect."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def with_changes(self, changes: dict[str, Any]) -> Settings:
         """These settings with some replaced; an unknown name or a wrong value is a clear error."""
@@ -112,16 +134,36 @@ class Settings(Struct, frozen=True, kw_only=True):
             )
         plain = {name: getattr(self, name) for name in self.__struct_fields__} | changes
         try:
-            settings = msgspec.convert(plain, Settings, from_attributes=True)
+            return msgspec.convert(plain, Settings, from_attributes=True)
         except msgspec.ValidationError as error:
             raise ConfigError(f"a setting has a wrong value: {error}") from None
-        if settings.max_iterations < 1 or settings.max_parallel < 1 or settings.max_observation_chars < 1:
-            raise ConfigError("max_iterations, max_parallel and max_observation_chars must be at least 1")
-        return settings
+
+    @property
+    def parallel(self) -> int:
+        """`max_parallel` as a number."""
+        return _ALL if self.max_parallel is None else self.max_parallel
 
     def asks_about(self, tool: str) -> bool:
         """Whether `ask` names this tool."""
         return tool in self.ask or "all" in self.ask
+
+    def with_recorded(self, recorded: dict[str, Any], changes: dict[str, Any]) -> Settings:
+        """These settings with those of a recorded run and `changes` to them. A number that older versions allowed and
+        this one does not is left out: the run must still load."""
+        try:
+            return self.with_changes({**recorded, **changes})
+        except ConfigError:
+            kept = {name: value for name, value in recorded.items() if not self._refuses_number(name, value)}
+            return self.with_changes({**kept, **changes})
+
+    def _refuses_number(self, name: str, value: object) -> bool:
+        if not isinstance(value, int | float | dict) or name not in self.__struct_fields__:
+            return False
+        try:
+            self.with_changes({name: value})
+        except ConfigError:
+            return True
+        return False
 
     @property
     def limits(self) -> Limits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -22,7 +23,15 @@ class Delegate(Protocol):
     name: str
     description: str
 
-    def prepare(self, question: Any, *, run_id: str = "", parent: RunContext | None = None) -> Run: ...
+    def prepare(
+        self,
+        question: Any,
+        *,
+        history: Iterable[Any] = (),
+        run_id: str = "",
+        user: str = "",
+        parent: RunContext | None = None,
+    ) -> Run: ...
     async def load(self, run: str, *, parent: RunContext | None = None) -> Run: ...
     def launch(self, run: Run) -> Run: ...
 
@@ -101,13 +110,15 @@ def why_waiting(child: Run) -> dict[str, str]:
     return {} if paused is None else {f"{child.id}:{c.id}": paused.why.get(c.id, paused.reason) for c in paused.calls}
 
 
-async def child_of(agent: Delegate, parent: RunContext, child_id: str, question: Any) -> Run:
+async def child_of(
+    agent: Delegate, parent: RunContext, child_id: str, question: Any, *, history: Iterable[Any] = (), user: str = ""
+) -> Run:
     """A run inside `parent`: the one a process before this began, or a new one. The parent shows its records, and what
     was decided about its calls is passed on to it."""
     child: Run | None = None
     with suppress(RunNotFoundError):
         child = await agent.load(child_id, parent=parent)
-    child = child or agent.prepare(question, run_id=child_id, parent=parent)
+    child = child or agent.prepare(question, history=history, run_id=child_id, user=user, parent=parent)
     child.subscribe(execution_of(parent).log.forward)
     for call_id, decision in parent.state.approvals.items():
         if call_id.startswith(f"{child_id}:"):

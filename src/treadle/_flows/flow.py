@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
+from treadle._engine.surfaces.inputs import as_history
 from treadle._flows.agent import Agent
 from treadle._flows.agent_tool import child_of, waiting_calls, why_waiting
+from treadle._types.errors import JournalError, TreadleError
+from treadle._types.messages import Message
+from treadle._types.state import RunState
+from treadle._types.usage import Work
 
 
 class FlowAgent(Agent, ABC):
@@ -24,6 +33,9 @@ class FlowAgent(Agent, ABC):
     def partial_answer(self, run: Execution) -> str:
         return ""
 
+    def findings(self, run: Execution) -> str:
+        return ""
+
     def metadata(self, run: Execution) -> dict[str, Any]:
         return {}
 
@@ -31,13 +43,64 @@ class FlowAgent(Agent, ABC):
         return self.begin(run, self)
 
 
+class ChildOutcome(Struct, frozen=True):
+    """How a run inside a flow ended, whatever way that was, and what it has done."""
+
+    result: RunResult
+    work: Work
+    timed_out: bool = False
+
+    @property
+    def good(self) -> bool:
+        return self.result.success and self.result.stop_reason in ("answer", "final_tool")
+
+    @property
+    def why(self) -> str:
+        """What went wrong."""
+        return f"{self.result.stop_reason}: {self.result.error or self.result.answer}"
+
+
 async def run_child(
-    agent: Agent, parent: Execution, child_id: str, question: Any, timeout: float | None = None
-) -> RunResult:
-    """The result of a step that is a run inside a flow. One that waits for a person makes the flow wait: `Pause`."""
-    child = await child_of(agent, parent.context, child_id, question)
-    async with asyncio.timeout(timeout):
-        result = await agent.launch(child)
-    if waiting := waiting_calls(child):
+    agent: Agent,
+    parent: Execution,
+    child_id: str,
+    question: Any,
+    timeout: float | None = None,
+    *,
+    history: Sequence[Message] | None = None,
+) -> ChildOutcome:
+    """The outcome of a step that is a run inside a flow. It knows the conversation and the user of the flow, unless
+    another `history` is given. One that waits for a person makes the flow wait: `Pause`."""
+    past = history_of_flow(parent) if history is None else history
+    child = await child_of(agent, parent.context, child_id, question, history=past, user=parent.origin.user)
+    timed_out = False
+    try:
+        async with asyncio.timeout(timeout):
+            result = await agent.launch(child)
+    except TimeoutError:
+        timed_out, result = True, child.result()
+    except JournalError:
+        raise
+    except TreadleError as error:  # its settings make it raise: its log has its end all the same
+        if child.state.finished is None:
+            raise
+        result = msgspec.structs.replace(child.result(), error=error)
+    if not timed_out and (waiting := waiting_calls(child)):
         raise Pause(f"{agent.name} waits for a person", waiting, why_waiting(child))
-    return result
+    return ChildOutcome(result, work_of(child.state, child.id), timed_out)
+
+
+def history_of_flow(run: Execution) -> list[Message]:
+    """What was said before the question of the flow, as far as it has not been compacted."""
+    return as_history(entry.message for entry in run.state.window if entry.component in ("history", "summary"))
+
+
+def work_of(state: RunState, run_id: str) -> Work:
+    """What a run has done, for the one it is a part of."""
+    counters: dict[str, int] = msgspec.to_builtins(state.counters)
+    return Work(
+        state.iteration,
+        tuple(msgspec.structs.replace(step, call_id=f"{run_id}:{step.call_id}") for step in state.steps),
+        {name: count for name, count in counters.items() if count},
+        dict(state.spent),
+    )

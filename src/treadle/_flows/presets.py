@@ -68,6 +68,7 @@ _TWO_PHASE = Settings(
     on_limit="fallback",
     answer="synthesize",
     one_tool_per_step="text",
+    max_parallel=None,
     error_detail="message",
     max_observation_chars=50_000,
     repair=RepairPolicy(max_parse=1),
@@ -133,7 +134,11 @@ def get(preset: str | Preset) -> Preset:
     if isinstance(preset, Preset):
         return preset
     if preset not in _BUILT_IN:
-        raise ConfigError(f"unknown preset {preset!r}; expected one of: {', '.join(_BUILT_IN)}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(preset, _BUILT_IN, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"unknown preset {preset!r}; expected one of: {', '.join(_BUILT_IN)}{hint}")
     return _BUILT_IN[preset]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from treadle._flows.agent import Agent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._models.transport.retry import RetryPolicy
+from treadle._types.errors import ConfigError, MaxIterationsError
 from treadle._types.usage import Usage
 
 
@@ -23,6 +25,11 @@ class LoopResult(Struct, frozen=True):
     cost: Usage
     metadata: dict[str, Any]
     result: RunResult
+
+    @property
+    def success(self) -> bool:
+        """Whether there is an answer that nothing speaks against."""
+        return self.result.success
 
 
 async def react_loop(
@@ -49,21 +56,30 @@ async def react_loop(
             f"react_loop needs a model that calls tools natively, and {bound.name} does not: "
             "use Agent(...), which can do without"
         )
-    agent = Agent(
-        bound,
-        tools,
-        preset="strict",
-        max_iterations=max_rounds,
-        max_observation_chars=max_observation_chars,
-        tool_timeout=tool_timeout,
-        temperature=temperature,
-        max_tokens=max_tokens,
-        budget=_budget(max_cost),
-        retry=retry or RetryPolicy(),
-        max_history_messages=max_history_messages,
-    )
-    result = await agent.run(prompt)
+    try:
+        agent = Agent(
+            bound,
+            tools,
+            preset="strict",
+            max_iterations=max_rounds,
+            max_observation_chars=max_observation_chars,
+            tool_timeout=tool_timeout,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            budget=_budget(max_cost),
+            retry=retry or RetryPolicy(),
+            max_history_messages=max_history_messages,
+        )
+        result = await agent.run(prompt)
+    except (ConfigError, MaxIterationsError) as error:
+        error.args = tuple(_named_as_here(str(text)) for text in error.args)
+        raise
     return LoopResult(result.answer, result.usage, result.metadata, result)
+
+
+def _named_as_here(text: str) -> str:
+    """The message of an error with the names that a caller of `react_loop` knows."""
+    return re.sub(r"\biteration(s?)\b", r"round\1", text.replace("max_iterations", "max_rounds"))
 
 
 def _budget(max_cost: Usage | Budget | None) -> Budget | None:

@@ -158,7 +158,7 @@ def _renderer(state: RunState) -> Renderer:
     started = state.started
     if started is None:
         raise ConfigError("the log does not begin with the start of a run")
-    settings = Settings().with_changes(started.settings)
+    settings = Settings().with_recorded(started.settings, {})
     return Renderer(dialect_for(state.dialect, settings.complete_name), settings, state.profile)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol, runtime_checkable
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
 
-from treadle._types.errors import BadReplyError
+from treadle._types.errors import BadReplyError, ConfigError, ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Reply, Request, StreamPart
 
 
 @runtime_checkable
 class Model(Protocol):
-    """What the engine needs of a model. Failures are raised as `ModelError` or a subclass of it."""
+    """What the engine needs of a model. Failures are raised as `ModelError` or a subclass of it; any other exception
+    counts as one too (see `model_failure`)."""
 
     @property
     def name(self) -> str: ...
@@ -27,14 +30,46 @@ class Model(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Closing:
+    """`async with model:` closes it at the end."""
+
+    async def aclose(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def model_failure(model: Model, error: BaseException) -> BaseException:
+    """What an exception of a model's stream means: a failure of the model, whatever its class. A wrong configuration
+    stays one, and so does the cancellation of the task that reads the stream; a cancellation that nobody asked for (of
+    a scope inside the adapter) is a failure like any other."""
+    if isinstance(error, ModelError | ConfigError):
+        return error
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            return error
+    from treadle._models.transport.failures import foreign_failure  # only when something has failed
+
+    return foreign_failure(model.name, error)
+
+
 async def complete(model: Model, request: Request, on_delta: Callable[[Delta], None] | None = None) -> Reply:
     """Read one exchange to its end and return the reply."""
     reply: Reply | None = None
-    async for part in model.stream(request):
-        if isinstance(part, Reply):
-            reply = part
-        elif on_delta is not None:
-            on_delta(part)
+    try:
+        async for part in model.stream(request):
+            if isinstance(part, Reply):
+                reply = part
+            elif on_delta is not None:
+                on_delta(part)
+    except (Exception, asyncio.CancelledError) as error:
+        raise model_failure(model, error) from error
     if reply is None:
         raise BadReplyError(f"the stream of {model.name} ended without a reply")
     return reply

@@ -7,12 +7,15 @@ from typing import Any, Protocol
 
 import msgspec
 
+from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import Provider, connect, provider_named
+from treadle._models.transport import http
 from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
+from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Reply, Request, StreamPart
@@ -41,7 +44,7 @@ class Reader(Protocol):
         ...
 
 
-class HttpModel:
+class HttpModel(Closing):
     """A model behind an HTTP API. A subclass writes the request (`_body`) and reads the response (`_reader`).
 
     The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
@@ -52,6 +55,7 @@ class HttpModel:
     path = ""
     default_provider = ""
 
+    @bounded
     def __init__(
         self,
         name: str,
@@ -64,7 +68,7 @@ class HttpModel:
         timeout: float | Timeouts | None = None,
         extra_body: Mapping[str, Any] | None = None,
         provider: str | Provider = "",
-        max_concurrency: int | None = None,
+        max_concurrency: Count | None = None,
     ) -> None:
         self._provider = (
             provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
@@ -130,7 +134,9 @@ class HttpModel:
         yield reply
 
     async def aclose(self) -> None:
-        """Nothing to do: connections belong to the event loop and close with it; idle ones close by themselves."""
+        """Close the connections of the running event loop, unless another exchange is under way on one of them. A later
+        exchange opens new ones; without this they close with the loop."""
+        await http.close_if_idle()
 
     def _endpoint(self, streaming: bool) -> Endpoint:
         endpoint = self._endpoints.get(streaming)

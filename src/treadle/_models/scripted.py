@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from treadle._models.base import Closing
 from treadle._types.errors import ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
@@ -17,7 +18,7 @@ Entry = Any
 returns one of these."""
 
 
-class ScriptedModel:
+class ScriptedModel(Closing):
     """Replies in the order of `script`; the last entry may be repeated with `repeat_last`.
 
     `.requests` keeps every request as it was sent. `chunk` is the size of the streamed pieces.

@@ -30,6 +30,7 @@ class CodeMode(Plugin):
     its calls had then: no tool is called for it. The code sees `folder` as /work."""
 
     name = "code"
+    loop_only = True
 
     def __init__(self, limits: SandboxLimits | None = None, *, folder: str = "", write: bool = False) -> None:
         self.limits = limits or SandboxLimits()

@@ -81,5 +81,10 @@ for _kind in ("int", "float"):
     _BoundedLoader.add_constructor(f"tag:yaml.org,2002:{_kind}", _BoundedLoader.construct_number)
 
 
+def nodes(text: str) -> Any:
+    """The parsed text with the line of each part; for a text that `loader` has read before."""
+    return cast(Any, yaml.compose)(text)
+
+
 def loader(text: str, depth: int, nodes: int, number: int) -> yaml.SafeLoader:
     return _BoundedLoader(text, depth, nodes, number)

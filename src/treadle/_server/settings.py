@@ -6,40 +6,45 @@ from typing import Literal
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Pause, Positive, Seconds, check_fields
+
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
     """The limits and policies of a server."""
 
     on_restart: Literal["resume", "leave"] = "resume"
     """What happens to unfinished runs when the server starts: resumed, or left until a client resumes them."""
-    max_body: int = 2_000_000
+    max_body: Count = 2_000_000
     """The most bytes a request body may have."""
-    header_timeout: float = 10.0
+    header_timeout: Seconds = 10.0
     """Seconds a client has to send the head of a request."""
-    body_timeout: float = 15.0
+    body_timeout: Seconds = 15.0
     """Seconds a client has to send the body of a request."""
-    requests_per_second: float = 50.0
+    requests_per_second: Positive = 50.0
     """For each user, or for each address where there are no users."""
-    request_burst: int = 200
-    logins_per_second: float = 0.5
+    request_burst: Count = 200
+    logins_per_second: Positive = 0.5
     """Wrong tokens one address may try, after the first ten."""
-    max_runs: int = 1000
+    max_runs: Count = 1000
     """Runs in progress at once."""
-    max_runs_per_user: int = 100
-    max_streams: int = 2000
+    max_runs_per_user: Count = 100
+    max_streams: Count = 2000
     """Open event streams at once."""
-    max_streams_per_user: int = 200
-    flush: float = 0.05
+    max_streams_per_user: Count = 200
+    flush: Pause = 0.05
     """Seconds text is collected before it is sent, so that a fast model does not cost one packet per token."""
-    heartbeat: float = 15.0
+    heartbeat: Seconds = 15.0
     """Seconds without an event after which a stream sends a comment line, so that proxies keep it open."""
-    send_timeout: float = 30.0
+    send_timeout: Seconds = 30.0
     """Seconds a client may leave a full buffer unread before its connection is closed; it can reconnect."""
-    poll: float = 1.0
+    poll: Seconds = 1.0
     """Seconds between reads of the journal, for streams of a run that another process drives."""
-    grace: float = 5.0
+    grace: Pause = 5.0
     """Seconds runs get to finish when the server stops; the others are resumed at the next start."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names a server without tokens may be addressed by, besides those of the loopback."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ServerSettings.")

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, cast
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.events import Artifact
 from treadle._types.messages import Content, ToolCall
 from treadle._types.request import ToolSchema
@@ -74,7 +75,7 @@ class Tool(Struct, frozen=True, kw_only=False):
     description: str
     parameters: Mapping[str, Any]
     execute: Callable[..., Any]
-    timeout: float | None = 30.0
+    timeout: Seconds | None = 30.0
     effect: Effect = UNMARKED
     """After a crash in the middle of a call: `pure` and `idempotent` tools are run again, `unsafe` ones are not, nor
     those that do not say. Who says `unsafe` means that the tool sends, pays, deletes or executes: see `provenance`."""
@@ -94,6 +95,9 @@ class Tool(Struct, frozen=True, kw_only=False):
     source, with `{argument}` for an argument of the call: `"{url}"`."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, f"tool {self.name!r}: ")
 
     @property
     def schema(self) -> ToolSchema:

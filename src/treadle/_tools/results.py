@@ -17,6 +17,7 @@ from treadle._types.messages import Content, ImagePart, TextPart
 
 NO_OUTPUT = "(no output)"
 _MARKER = "\n[... {} characters left out ...]\n"
+_SHOWN = "(The user is shown its content: refer to it, do not repeat it.)"
 _FRAMES = 5
 _THIS_FOLDER = os.path.dirname(__file__)
 
@@ -124,7 +125,7 @@ def _pieces(observation: Any) -> Iterator[str | ImagePart | Artifact]:
 
 def _label(artifact: Artifact) -> str:
     size = f"({artifact.mime}, {len(artifact.content)} characters)"
-    return f"[Artifact generated: {artifact.name}] {artifact.summary or size}"
+    return f"[Artifact generated: {artifact.name}] {artifact.summary or size} {_SHOWN}"
 
 
 def _clean_artifact(artifact: Artifact) -> Artifact:

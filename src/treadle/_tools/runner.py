@@ -181,6 +181,7 @@ async def _execute(tool: Tool, args: dict[str, Any], stream: Stream) -> Any:
     if isinstance(value, str):
         return value
     source: Any = value.observation if isinstance(value, ToolResponse) else value
+    stream.final = isinstance(value, ToolResponse) and value.final_answer
     if isinstance(source, AsyncIterator):
         await stream.drain(cast(AsyncIterator[Any], source))
     elif isinstance(source, Iterator) and not stream.used:

@@ -37,6 +37,7 @@ class Stream:
         "_size",
         "_started_at",
         "closed",
+        "final",
         "response",
         "started",
         "used",
@@ -49,6 +50,8 @@ class Stream:
         self.closed = False
         self.response: ToolResponse | None = None
         """Yielded or returned by the generator itself; its flags, artifacts and extras are used."""
+        self.final = False
+        """Its output is the answer: the tool has said so before the first piece."""
         self._context = context
         self._pieces: list[str] = []
         self._size = 0
@@ -66,6 +69,7 @@ class Stream:
         self.used = True
         if isinstance(piece, ToolResponse):
             self.response = piece
+            self.final = self.final or (piece.final_answer and not self._pieces)
             piece = piece.observation
         if self.closed or piece is None:
             return
@@ -75,7 +79,8 @@ class Stream:
             self.close()
         self._pieces.append(text)
         self._size += len(text)
-        self._context.output(text)
+        show = getattr(self._context, "answer", None) if self.final else None
+        (show or self._context.output)(text)
 
     async def drain(self, source: AsyncIterator[Any]) -> None:
         self.used = True
@@ -135,6 +140,7 @@ def pump(function: Callable[[], Any], stream: Stream) -> Any:
         return value
     pieces = cast(Iterator[Any], source)
     stream.used = True
+    stream.final = stream.final or (isinstance(value, ToolResponse) and value.final_answer)
     with contextlib.suppress(_Stopped):
         while True:
             try:

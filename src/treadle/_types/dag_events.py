@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._types.event_base import EventBase
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.usage import NO_USAGE, Usage, Work
 
 
 class DagModeChosen(EventBase, frozen=True, tag="dag_mode_chosen"):
@@ -72,3 +72,7 @@ class StepDone(EventBase, frozen=True, tag="step_done"):
     usage: Usage = NO_USAGE
     round: int = 1
     key: str = ""
+    stop_reason: str = ""
+    """How the run of the step ended; empty where there was none."""
+    work: Work | None = None
+    """What the run of the step has done; None where nothing was done for it."""

@@ -10,9 +10,7 @@ from typing import Any, Literal, Union
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
-from treadle._types.artifact_names import safe_artifact_name
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import Approved as Approved
 from treadle._types.control_events import ChildSpent as ChildSpent
@@ -38,28 +36,12 @@ from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.usage import Artifact as Artifact
 
 SCHEMA = 2
 
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
 """Why a run ended. `empty`: the model gave no answer, however often it was asked."""
-
-
-class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Rich content a tool made. The model sees its name and summary only."""
-
-    name: str
-    """A relative path, safe to write a file under: what would lead elsewhere is left out."""
-    content: str
-    """Text, or base64 when `base64` is set."""
-    mime: str = "text/plain"
-    base64: bool = False
-    summary: str = ""
-
-    def __post_init__(self) -> None:
-        name = safe_artifact_name(self.name)
-        if name is not self.name:
-            force_setattr(self, "name", name)
 
 
 class RunStarted(EventBase, frozen=True, tag="run_started"):

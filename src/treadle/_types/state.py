@@ -12,18 +12,8 @@ from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import (
-    UNCONSTRAINED,
-    Counters,
-    DagState,
-    Entry,
-    OpenCall,
-    ReplyConstraint,
-    Spent,
-    Step,
-    compacted,
-)
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted
+from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage, Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
@@ -75,6 +65,7 @@ class RunState:
         """Results are in the conversation and the model has not been asked about them yet."""
         self.final_call: ev.ToolDone | None = None
         self.extras_pending = False
+        """A tool has left objects for the next call, and no call has used them yet."""
         self.task_successful: bool | None = None
         self.answer_only = ""
         """Why no tool may be called any more; empty while they may."""
@@ -208,7 +199,6 @@ class RunState:
             self._put(entry)
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
-        self.extras_pending = False
         if event.call.id in self.open:
             self.open[event.call.id].started = True
             self.open[event.call.id].effect = event.effect
@@ -223,7 +213,6 @@ class RunState:
         counters.tool_calls += 1
         counters.failed_calls += bool(event.error)
         counters.truncated_observations += event.full is not None
-        self.extras_pending = (self.extras_pending and event.error != "lost_extras") or event.had_extras
         if event.usage is not NO_USAGE:
             self.usage += event.usage
         if event.executed:
@@ -235,6 +224,10 @@ class RunState:
             self._close_calls()
 
     def _close_calls(self) -> None:
+        results = [call.done for call in self.open.values() if call.done is not None]
+        # They wait until a call has used them, or the model was told that they are gone.
+        used = any((done.executed and not done.error) or done.error == "lost_extras" for done in results)
+        self.extras_pending = any(done.had_extras for done in results) or (self.extras_pending and not used)
         for call in self.open.values():
             done = call.done
             assert done is not None
@@ -343,6 +336,16 @@ class RunState:
         run = self.dag.runs.get(event.step, "")
         if not any(run.endswith(f".{child}") for child in self.children):  # else the record of its run has counted it
             self.usage += event.usage
+        if event.work is not None:
+            self._take_up(event.work)
+
+    def _take_up(self, work: Work) -> None:
+        """What a run inside this one has done counts here too; what it cost is in `usage` already."""
+        self.iteration += work.iterations
+        self.steps.extend(work.calls)
+        self.counters.add(work.counters)
+        for component, spent in work.components.items():
+            self.spent.setdefault(component, Spent()).add(spent.usage, spent.elapsed, spent.calls)
 
     def on_child_spent(self, event: ev.ChildSpent, record: ev.Record) -> None:
         self.usage += event.usage - self.children.get(event.child, NO_USAGE)
@@ -369,9 +372,7 @@ class RunState:
         spent = self.spent.get(component)
         if spent is None:
             spent = self.spent[component] = Spent()
-        spent.calls += calls
-        spent.usage += usage
-        spent.elapsed += elapsed
+        spent.add(usage, elapsed, calls)
         self.usage += usage
 
 

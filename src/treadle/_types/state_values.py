@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.usage import Counters as Counters
+from treadle._types.usage import Spent as Spent
+from treadle._types.usage import Step as Step
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -19,28 +20,6 @@ class Entry(Struct, frozen=True, gc=False):
     message: Message
     seq: int
     component: str
-
-
-class Step(Struct, frozen=True, gc=False):
-    """One tool call and what came of it."""
-
-    iteration: int
-    tool: str
-    args: dict[str, Any]
-    observation: str
-    error: str
-    elapsed: float
-    call_id: str
-    thought: str = ""
-    artifacts: tuple[ev.Artifact, ...] = ()
-
-
-class Spent(Struct, gc=False):
-    """What one component has cost so far."""
-
-    calls: int = 0
-    usage: Usage = NO_USAGE
-    elapsed: float = 0.0
 
 
 class OpenCall(Struct, gc=False):
@@ -53,17 +32,6 @@ class OpenCall(Struct, gc=False):
     done: ev.ToolDone | None = None
     seq: int = -1
     """The record of `done`."""
-
-
-class Counters(Struct, gc=False):
-    tool_calls: int = 0
-    failed_calls: int = 0
-    truncated_responses: int = 0
-    truncated_observations: int = 0
-    trims: int = 0
-    compactions: int = 0
-    interrupts: int = 0
-    attempts_failed: int = 0
 
 
 class ReplyConstraint(Struct, frozen=True, gc=False):

@@ -1,8 +1,14 @@
-"""What a run spent."""
+"""What a run spent, and what it did: what its state counts, and what a run inside another hands up to it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from treadle._types.artifact_names import safe_artifact_name
 
 
 class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -56,3 +62,74 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 NO_USAGE = Usage()
+
+
+class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Rich content a tool made. The model sees its name and summary only."""
+
+    name: str
+    """A relative path, safe to write a file under: what would lead elsewhere is left out."""
+    content: str
+    """Text, or base64 when `base64` is set."""
+    mime: str = "text/plain"
+    base64: bool = False
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        name = safe_artifact_name(self.name)
+        if name is not self.name:
+            force_setattr(self, "name", name)
+
+
+class Step(Struct, frozen=True, gc=False):
+    """One tool call and what came of it."""
+
+    iteration: int
+    tool: str
+    args: dict[str, Any]
+    observation: str
+    error: str
+    elapsed: float
+    call_id: str
+    thought: str = ""
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class Spent(Struct, gc=False):
+    """What one component has cost so far."""
+
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    elapsed: float = 0.0
+
+    def add(self, usage: Usage, elapsed: float, calls: int) -> None:
+        self.calls += calls
+        self.usage += usage
+        self.elapsed += elapsed
+
+
+class Counters(Struct, gc=False):
+    tool_calls: int = 0
+    failed_calls: int = 0
+    truncated_responses: int = 0
+    truncated_observations: int = 0
+    trims: int = 0
+    compactions: int = 0
+    interrupts: int = 0
+    attempts_failed: int = 0
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        for name, count in counts.items():
+            if name in self.__struct_fields__:  # a later version may count more
+                setattr(self, name, getattr(self, name) + count)
+
+
+class Work(Struct, frozen=True, omit_defaults=True):
+    """What a run inside another has done: it counts in the other one's result as well."""
+
+    iterations: int = 0
+    calls: tuple[Step, ...] = ()
+    """Their ids say whose calls they are: `child:call`."""
+    counters: dict[str, int] = {}
+    """Those that are not zero."""
+    components: dict[str, Spent] = {}

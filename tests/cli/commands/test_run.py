@@ -78,12 +78,11 @@ def test_ask_makes_any_tool_wait(home: Path, inside: Inside):
     assert inside("run", "q", "-m", model, "--ask", "nothing").code == 2
 
 
+PARAMS = {"preset": "default", "tools": [{"component_name": "calculator"}]}
+
+
 def test_a_document_describes_the_agent(home: Path, inside: Inside):
-    document = {
-        "components": {
-            "Agent:A": {"obj": {"component_name": "Agent", "params": {"tools": [{"component_name": "calculator"}]}}}
-        }
-    }
+    document = {"components": {"Agent:A": {"obj": {"component_name": "Agent", "params": PARAMS}}}}
     (home / "agent.json").write_text(json.dumps(document))
     done = inside("run", "q", "-f", "agent.json", "--model", script(home, *SUM), "--max-iterations", "7", "--json")
     assert done.code == 0, done.err

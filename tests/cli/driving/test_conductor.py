@@ -76,8 +76,8 @@ def test_what_was_typed_before_the_question_does_not_answer_it(home: Path, term:
     with Terminal(home, "run", "q", "-m", model, "-t", "mytools:gate", "-t", "mytools:erase", TERM=term) as screen:
         if term != "dumb":
             screen.wait_for("waiting at g")
-        screen.type("y\nalways\ny")
-        screen.wait_for("y\r\nalways\r\ny")  # the terminal itself has echoed it: it is in its buffer
+        screen.type("y\nalways\n~\x7fy")
+        screen.wait_for("~")  # the terminal itself has echoed it, so all of it is in its buffer
         open_gate(home, "g")
         screen.wait_for("allow this call?")
         screen.type("\n")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from engine.executions import execution, recorded, started
 from kit import add, echo, go
-from treadle import ScriptedModel, ToolResponse, tool
+from treadle import ScriptedModel, ToolError, ToolResponse, tool
 from treadle._engine.acting.round import run_tools
 from treadle._engine.plugin import Pause
+from treadle._tools.signature import Extra
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from virtual_time import go_virtual
@@ -33,10 +34,11 @@ async def nap() -> str:
     [
         ({}, {}, 1),
         ({"max_parallel": 2}, {}, 2),
+        ({"max_parallel": None}, {}, 1),
         ({"max_parallel": 1}, {}, 4),
         ({}, {"concurrent": False}, 4),
     ],
-    ids=["side by side", "two at a time", "one at a time", "alone"],
+    ids=["side by side", "two at a time", "all at once", "one at a time", "alone"],
 )
 def test_calls_run_side_by_side_where_settings_and_tool_allow(settings: Any, changes: Any, seconds: float):
     async def main() -> None:
@@ -137,6 +139,44 @@ def test_objects_still_wait_when_no_call_was_made():
         run.extras = {"handle": 1}
         await run_tools(run)
         assert run.extras == {"handle": 1}
+
+    go(main())
+
+
+@tool
+async def query(text: str, handle: Annotated[list[int], Extra]) -> str:
+    """Ask what was left."""
+    if text == "wrong":
+        raise ToolError("no such column")
+    return f"{text}: {handle}"
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        ToolCall("bad", "qeury", {"text": "x"}),
+        ToolCall("bad", "query", {}),
+        ToolCall("bad", "query", {"text": "wrong"}),
+    ],
+    ids=["wrong name", "missing argument", "error of the tool"],
+)
+def test_objects_wait_for_a_call_that_uses_them(failing: ToolCall):
+    async def main() -> None:
+        run = await started(tools=[make, query], calls=calls("make", 1))
+        await run_tools(run)
+        await run.emit(ev.ThinkDone("loop", 2, AssistantMessage("", (failing,))))
+        await run_tools(run)
+        assert run.state.steps[-1].error
+        assert (run.extras, run.state.extras_pending) == ({"handle": [1, 2, 3]}, True)
+        resumed = execution(tools=[make, query], records=run.log.records)
+        await run.emit(ev.ThinkDone("loop", 3, AssistantMessage("", (ToolCall("good", "query", {"text": "x"}),))))
+        await run_tools(run)
+        assert run.state.steps[-1].observation == "x: [1, 2, 3]"
+        assert (run.extras, run.state.extras_pending) == ({}, False)
+        # In another process they are gone, and the call is told so, whatever failed in between.
+        await resumed.emit(ev.ThinkDone("loop", 3, AssistantMessage("", (ToolCall("good", "query", {"text": "x"}),))))
+        await run_tools(resumed)
+        assert resumed.state.steps[-1].error == "lost_extras"
 
     go(main())
 

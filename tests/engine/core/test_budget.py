@@ -34,14 +34,14 @@ def test_a_price_of_zero_is_a_price_and_an_unknown_one_is_none():
     assert price(Usage(5, 5), Profile()) is None
 
 
-WORST = Usage(100, 50, requests=1, cost=0.5)
+WORST = Usage(100, 50, requests=2, cost=0.5)
 
 
 @pytest.mark.parametrize(
     "budget",
     [
-        Budget(tokens=149), Budget(input_tokens=99), Budget(output_tokens=49), Budget(requests=0), Budget(cost=0.4),
-        Budget(seconds=0.0),
+        Budget(tokens=149), Budget(input_tokens=99), Budget(output_tokens=49), Budget(requests=1), Budget(cost=0.4),
+        Budget(seconds=1e-9),
     ],
     ids=["tokens", "input", "output", "requests", "cost", "seconds"],
 )  # fmt: skip
@@ -58,7 +58,7 @@ def test_what_does_not_fit_is_not_begun(budget: Budget):
         Budget(tokens=150),
         Budget(input_tokens=100),
         Budget(output_tokens=50),
-        Budget(requests=1),
+        Budget(requests=2),
         Budget(cost=0.5),
         Budget(),
     ],
@@ -191,7 +191,7 @@ def test_a_money_limit_needs_prices():
 steps = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4)), max_size=30)
 
 
-@given(steps, st.integers(0, 12))
+@given(steps, st.integers(1, 12))
 def test_whatever_is_reserved_and_settled_the_bound_holds(script: list[tuple[int, int, int]], bound: int):
     """Children reserve a worst case and use at most that, in any order: their sum never passes the parent's budget."""
     parent = BudgetTracker(Budget(requests=bound))

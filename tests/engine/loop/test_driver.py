@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -44,6 +45,9 @@ class Work:
 
     def partial_answer(self, run: Execution) -> str:
         return "so far"
+
+    def findings(self, run: Execution) -> str:
+        return ""
 
     def metadata(self, run: Execution) -> dict[str, Any]:
         return self._facts
@@ -272,10 +276,35 @@ def test_a_budget_that_ran_out_is_raised_or_answered(on_budget: str):
     go(main())
 
 
-def test_a_bad_setting_that_shows_up_late_is_still_an_error_of_the_caller():
+@pytest.mark.parametrize("error", [ConfigError("no such tool"), RuntimeError("no idea"), ModelError("gone")])
+def test_what_goes_wrong_after_the_start_is_the_end_of_the_run_and_not_of_the_caller(error: Exception):
     async def main() -> None:
-        with pytest.raises(ConfigError):
-            await drive(execution(), Work(ConfigError("no such tool")))
+        run = execution()
+        result = await drive(run, Work(error))
+        assert (result.stop_reason, result.success) == ("error", False)
+        assert str(error) in str(result.error)
+        assert run.state.finished is not None
+
+    go(main())
+
+
+class Broken(Work):
+    """A flow that cannot even say what it has found."""
+
+    def partial_answer(self, run: Execution) -> str:
+        raise RuntimeError("nor this")
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("first"), BudgetExhaustedError("used up"), MaxIterationsError("enough")]
+)
+def test_an_end_that_fails_itself_is_recorded_all_the_same(error: Exception):
+    async def main() -> None:
+        run = execution(ScriptedModel([]), on_budget="force_answer")
+        with suppress(MaxIterationsError):
+            await drive(run, Broken(error))
+        assert run.state.finished is not None
+        assert str(error) in run.state.finished.error
 
     go(main())
 
@@ -362,12 +391,34 @@ def test_an_abandoned_run_is_left_as_a_crash_would_leave_it():
     go_virtual(main())
 
 
-def test_a_run_that_is_stopped_before_it_has_begun_leaves_no_log():
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_run_that_is_stopped_before_its_first_step_ends_cancelled(stored: bool):
     async def main() -> None:
-        run = prepared(ScriptedModel([])).begin(Loop())
+        model = ScriptedModel(["never asked for"])
+        journal = MemoryJournal() if stored else None
+        run = prepared(model, journal=journal).begin(Loop())
         run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        assert run.records == []
+        result = await run
+        assert (result.stop_reason, result.success, model.requests) == ("cancelled", False, [])
+        assert [type(record.event) for record in run.records] == [ev.RunStarted, ev.RunFinished]
+        early = prepared(model)
+        early.cancel()
+        assert (await early.begin(Loop())).stop_reason == "cancelled"
 
     go(main())
+
+
+def test_a_run_that_is_stopped_while_it_is_claimed_ends_cancelled():
+    class Slow(MemoryJournal):
+        async def claim(self, run_id: str, owner: str) -> int:
+            await asyncio.sleep(1)
+            return await super().claim(run_id, owner)
+
+    async def main() -> None:
+        run = prepared(ScriptedModel([]), journal=Slow()).begin(Loop())
+        await asyncio.sleep(0.5)
+        run.cancel()
+        assert (await run).stop_reason == "cancelled"
+        assert isinstance(run.records[-1].event, ev.RunFinished)
+
+    go_virtual(main())

@@ -11,7 +11,7 @@ import pytest
 
 from engine.executions import execution, recorded, started
 from kit import add, go
-from treadle import Budget, RetryPolicy, ScriptedModel
+from treadle import Agent, Budget, RetryPolicy, ScriptedModel
 from treadle._engine.requests.model_calls import ask, call_model
 from treadle._types import events as ev
 from treadle._types.errors import (
@@ -28,6 +28,8 @@ from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Re
 from treadle._types.usage import NO_USAGE, Usage
 from virtual_time import go_virtual
 
+CUT_OFF = object()
+"""In a stream: whoever reads it is cancelled."""
 QUESTION = [UserMessage("q")]
 REQUEST = Request(QUESTION, max_tokens=50)
 BUSY = TransientModelError("busy", status=503, retry_after=3.0, usage=Usage(input_tokens=7, requests=1))
@@ -46,6 +48,9 @@ class Streaming(ScriptedModel):
         self.requests.append(request)
         try:
             for part in self.replies.pop(0):
+                if part is CUT_OFF and (task := asyncio.current_task()) is not None:
+                    task.cancel()
+                    await asyncio.sleep(0)
                 if isinstance(part, BaseException):
                     raise part
                 yield part
@@ -65,6 +70,76 @@ def test_a_transient_failure_is_tried_again_after_the_pause_the_server_wishes():
         assert (failed.attempt, failed.wait, failed.error, failed.usage.input_tokens) == (1, 3.0, "busy", 7)
 
     assert go_virtual(main())[1] == pytest.approx(3.0)
+
+
+class Status(Exception):
+    """What the client libraries of providers raise."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status_code = status
+
+
+@pytest.mark.parametrize(
+    ("error", "requests"),
+    [
+        (TimeoutError(), 3),
+        (ConnectionResetError("reset by peer"), 3),
+        (KeyError("choices"), 3),
+        (BudgetExhaustedError("of the adapter's own"), 3),
+        (asyncio.CancelledError("a scope inside the adapter"), 3),
+        (Status(503), 3),
+        (Status(401), 1),
+        (RuntimeError("maximum context length is 100 tokens"), 1),
+    ],
+    ids=["time-out", "connection", "anything", "a limit", "cancelled scope", "503", "401", "overflow"],
+)
+def test_whatever_an_adapter_raises_is_a_failure_of_the_model(error: BaseException, requests: int):
+    async def main() -> None:
+        model = Streaming(*[[TextDelta("par"), error] for _ in range(3)])
+        run = await started(model, retry=AT_ONCE)
+        with pytest.raises(ModelError) as failure:
+            await call_model(run, REQUEST, 1)
+        assert (len(model.requests), model.closed) == (requests, requests)
+        assert failure.value.__cause__ is error
+        assert str(failure.value).startswith(f"{model.name}: {type(error).__name__}")
+        assert len(recorded(run, ev.ThinkFailed)) == requests
+
+    go(main())
+
+
+def test_the_failure_of_an_adapter_before_its_stream_and_of_its_clean_up_counts_too():
+    class Odd(ScriptedModel):
+        def stream(self, request: Request) -> Any:
+            self.requests.append(request)
+            if len(self.requests) == 1:
+                raise OSError("no route")
+            return self.pieces()
+
+        async def pieces(self) -> AsyncIterator[StreamPart]:
+            try:
+                yield TextDelta("a")
+                if len(self.requests) == 2:
+                    raise OSError("gone")
+                yield Reply("fine")
+            finally:
+                if len(self.requests) == 2:
+                    raise ValueError("in the clean-up")
+
+    async def main() -> None:
+        model = Odd([])
+        reply, _ = await call_model(await started(model, retry=AT_ONCE), REQUEST, 1)
+        assert (reply.text, len(model.requests)) == ("fine", 3)
+
+    go(main())
+
+
+def test_a_run_goes_to_the_next_model_or_ends_when_an_adapter_raises_anything():
+    broken = ScriptedModel([OSError("no route")], name="broken", repeat_last=True)
+    agent = Agent(broken, None, fallbacks=[ScriptedModel(["from the other"], name="other")], retry=AT_ONCE)
+    assert agent.run_sync("q").answer == "from the other"
+    alone = Agent(broken, None, retry=AT_ONCE).run_sync("q")
+    assert (alone.stop_reason, type(alone.error)) == ("error", TransientModelError)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +295,7 @@ def test_a_call_that_does_not_fit_the_budget_is_not_made():
     [
         (Reply("x", usage=Usage(5, 6, requests=1)), Usage(5, 6, requests=1)),
         (RequestRefusedError("no", usage=Usage(input_tokens=3)), Usage(input_tokens=3, requests=1)),
-        (asyncio.CancelledError(), Usage(12, requests=1, estimated_tokens=12)),
+        (CUT_OFF, Usage(12, requests=1, estimated_tokens=12)),
     ],
     ids=["reply", "failure", "cut off"],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import subprocess
+import sys
 import threading
 from concurrent.futures import CancelledError
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from treadle._engine.surfaces.bridge import Bridge, drain_queue
+from waiting import GUARD_SECONDS
 
 PATIENCE = 20.0
 """Seconds after which something that must happen is taken as not happening."""
@@ -125,3 +128,125 @@ def test_whoever_stops_listening_cancels_the_work():
     listening.close()
     with pytest.raises(CancelledError):
         future.result(PATIENCE)
+
+
+def test_a_closed_bridge_stops_its_work_and_can_be_used_again():
+    bridge, ended = Bridge(), threading.Event()
+
+    async def where() -> int:
+        return threading.get_ident()
+
+    async def forever() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    bridge.run(where())
+    future = bridge.submit(forever())
+    bridge.close()
+    assert ended.wait(PATIENCE)
+    assert future.cancelled() or future.done()
+    assert bridge.run(where())
+    bridge.close()
+    bridge.close()
+
+
+PROVIDER = '''
+import http.server, json, threading
+
+class Provider(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        message = {"role": "assistant", "content": "It is 3."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = json.dumps({"id": "x", "model": "m", "choices": [choice]})
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *args):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+import asyncio
+from treadle import Agent, OpenAIModel, tool
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+def agent():
+    model = OpenAIModel("m", base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key="unused")
+    return Agent(model, tools=[add])
+'''
+PROGRAMS = {
+    "as in the documentation": 'print(agent().run_sync("q").answer)',
+    "in a thread": """
+def work():
+    print(agent().run_sync("q").answer)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+""",
+    "in a running loop": """
+async def main():
+    print(agent().run_sync("q").answer)
+asyncio.run(main())
+""",
+    "at the exit of the program": """
+import atexit
+atexit.register(lambda: print(agent().run_sync("q").answer))
+""",
+    "as text": 'print("".join(agent().text("q", stream_thoughts=False)))',
+    "in async with a model": """
+async def main():
+    async with agent().model as model:
+        print((await Agent(model, [add]).run("q")).answer)
+    from treadle._models.transport import http
+    assert not http._sessions, "leaving it closes the connections"
+asyncio.run(main())
+""",
+    "in a forked process": """
+import os
+agent().run_sync("q")
+if (child := os.fork()) == 0:
+    print(agent().run_sync("q").answer, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_program_ends_without_a_warning(program: str):
+    done = subprocess.run(
+        [sys.executable, "-W", "always::ResourceWarning", "-c", PROVIDER + program],
+        capture_output=True, text=True, timeout=GUARD_SECONDS,
+    )  # fmt: skip
+    assert done.stdout.strip() == "It is 3."
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_the_connections_are_closed_before_the_program_ends():
+    program = """
+import atexit
+from treadle._models.transport import http
+kept = []
+atexit.register(lambda: print([session.closed for session in kept]))  # runs after whatever is registered later
+agent().run_sync("q")
+kept += [entry[0] for entry in http._sessions.values()]
+print([session.closed for session in kept])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", PROVIDER + program], capture_output=True, text=True, timeout=GUARD_SECONDS
+    )
+    assert done.stdout.split() == ["[False]", "[True]"], done.stderr

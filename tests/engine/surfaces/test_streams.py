@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import add, call, echo, go
-from treadle import Agent, ScriptedModel
+from treadle import Agent, DagAgent, Plugin, ScriptedModel, ToolResponse, tool
 from treadle._engine.surfaces.text_view import CLOSE, OPEN
 from treadle._flows import presets
 from treadle._types import events as ev
@@ -209,3 +211,166 @@ def test_an_answer_in_the_loop_is_no_answer_when_another_call_writes_it():
     events = events_of(agent)
     assert "".join(event.text for event in events if isinstance(event, ev.TextStreamed)) == "brief"
     assert concatenated(events) == "The full answer."
+
+
+def test_the_output_of_a_tool_that_is_the_answer_streams_as_the_answer():
+    @tool
+    async def write() -> ToolResponse:
+        """Write the answer."""
+
+        async def pieces() -> AsyncIterator[str]:
+            for word in ("It ", "is ", "3."):
+                yield word
+
+        return ToolResponse(pieces(), final_answer=True)
+
+    agent = Agent(ScriptedModel([call("write")] * 2), [write])
+    events = events_of(agent)
+    assert [event.text for event in events if isinstance(event, ev.AnswerDelta)] == ["It", " is", " 3."]
+    assert concatenated(events) == "It is 3."
+    assert not [event for event in events if isinstance(event, ev.ToolOutput)]
+    agent = Agent(ScriptedModel([call("write")]), [write])
+    assert "".join(agent.text("q")) == "\n[write] {}\nIt is 3."
+
+
+def test_the_output_of_such_a_tool_that_fails_is_not_the_answer():
+    @tool
+    def write() -> ToolResponse:
+        """Write the answer."""
+
+        def pieces() -> Any:
+            yield "It is "
+            raise ValueError("no ink")
+
+        return ToolResponse(pieces(), final_answer=True)
+
+    events = events_of(Agent(ScriptedModel([call("write"), "I cannot."]), [write]))
+    assert concatenated(events) == "I cannot."
+    assert ev.AnswerRetracted("It is") in events
+
+
+def test_each_record_says_whose_it_is_and_only_the_roots_answer_is_shown():
+    child = Agent(ScriptedModel(["CHILD"] * 9), tools=None, name="helper")
+    order = call("helper", user_prompt="do", reasoning="r", context="c")
+    agent = Agent(ScriptedModel([order, "BOSS"] * 9), [child.as_tool()])
+
+    async def main() -> None:
+        records = [record async for record in agent.stream_records("q")]
+        (root,) = {record.run for record in records if not record.depth}
+        inside = [record for record in records if record.depth]
+        assert inside
+        assert {(record.parent, record.depth) for record in inside} == {(root, 1)}
+        assert any(record.offset for record in inside), "live events too"
+        assert [piece async for piece, _ in agent.deltas("q") if piece] == ["BOSS"]
+        events = [event async for event in agent.stream("q")]
+        assert concatenated(events) == "BOSS"
+
+    go(main())
+    shown = "".join(agent.text("q"))
+    assert shown.endswith("BOSS")
+    assert shown.count("CHILD") == 1, "as the result of the tool"
+
+
+def test_the_answer_of_a_plan_is_shown_once():
+    plan = {
+        "steps": [
+            {"id": "a", "task": "find it", "dependencies": []},
+            {"id": "b", "task": "tell it", "dependencies": ["a"]},
+        ]
+    }
+    verdict = {"achieved": True, "confidence": 0.9, "final_answer": "All told.", "reasoning": "ok"}
+    advice = {"planner": call("make_plan", **plan), "analyzer": call("judge", **verdict)}
+    agent = DagAgent(ScriptedModel(lambda request: advice.get(request.component, "STEP")))
+
+    async def main() -> None:
+        assert "".join([piece async for piece, _ in agent.deltas("q")]) == "All told."
+        assert concatenated([event async for event in agent.stream("q")]) == "All told."
+
+    go(main())
+    assert "".join(agent.text("q")) == "All told."
+
+
+@pytest.mark.untraced
+def test_the_first_word_is_shown_within_a_millisecond_of_the_providers():
+    """In process: in the same step of the event loop, so that it cannot depend on how busy the machine is; and the
+    work for it, in CPU time, is far below a millisecond."""
+
+    class Stamped(ScriptedModel):
+        async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+            self.requests.append(request)
+            for word in ("Hello", " there", " again"):
+                gave.append(time.thread_time())
+                turn.append(0)
+                asyncio.get_running_loop().call_soon(turn.append, 1)
+                yield TextDelta(word)
+            yield Reply("Hello there again")
+
+    gave, took, turn, turns = list[float](), list[float](), list[int](), list[int]()
+
+    async def main() -> None:
+        for _ in range(20):
+            run = Agent(Stamped([]), [echo]).start("q")
+
+            def sink(record: ev.Record) -> None:
+                if isinstance(record.event, ev.AnswerDelta):
+                    took.append(time.thread_time() - gave[-1])
+                    turns.append(turn[-1])
+
+            run.subscribe(sink)
+            await run
+
+    go(main())
+    assert len(took) == 60
+    assert not any(turns), "it is shown before the event loop does anything else"
+    assert sorted(took)[len(took) // 2] < 0.001
+
+
+def test_what_is_said_while_the_answer_is_written_is_answered():
+    async def main() -> None:
+        def said(request: Request) -> str:
+            run.send("and in euros?")
+            return "The first answer."
+
+        model = ScriptedModel(["brief", said, "brief too", "Both answered."])
+        run = Agent(model, [echo], answer="synthesize").start("q")
+        seen: list[Any] = []
+        run.subscribe(lambda record: seen.append(record.event))
+        result = await run
+        assert (result.answer, result.unread) == ("Both answered.", ())
+        assert concatenated(seen) == "Both answered."
+        assert ev.AnswerRetracted("The first answer.") in seen
+
+    go(main())
+
+
+def test_what_could_not_be_read_any_more_is_in_the_result_and_in_the_log():
+    async def main() -> None:
+        def said(request: Request) -> str:
+            run.send("and in euros?")
+            return "Forced."
+
+        run = Agent(ScriptedModel([call("echo", text="x"), said]), [echo], max_iterations=1).start("q")
+        result = await run
+        assert result.answer == "Forced."
+        assert result.unread == result.leftovers == run.state.finished.unread == ("and in euros?",)
+
+    go(main())
+
+
+def test_a_cancel_while_the_answer_is_written_is_obeyed():
+    class StopsLate(Plugin):
+        name = "stops late"
+
+        async def on_answer(self, context: Any, answer: str) -> str:
+            assert run.cancel()
+            return answer
+
+    async def main() -> None:
+        nonlocal run
+        run = Agent(ScriptedModel(["42"]), [echo], plugins=[StopsLate()]).start("q")
+        result = await run
+        assert result.stop_reason == "cancelled"
+        assert not run.cancel(), "and after the end it says that it is too late"
+
+    run: Any = None
+    go(main())

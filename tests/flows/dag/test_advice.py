@@ -9,7 +9,7 @@ import pytest
 from engine.executions import recorded, started
 from kit import call, go
 from treadle import ScriptedModel
-from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan, read_plan, read_verdict
+from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan, read_verdict
 from treadle._types import events as ev
 from treadle._types.errors import StructuredCallError
 
@@ -37,9 +37,14 @@ def test_a_verdict_that_lacks_what_counts_is_none():
             read_verdict(raw)
 
 
-def test_a_plan_of_one_step_is_none():
-    with pytest.raises(ValueError, match="2 to 10 steps"):
-        read_plan({"steps": STEPS[:1]})
+def test_a_plan_may_have_one_step_and_steps_without_dependencies():
+    async def main() -> None:
+        model = ScriptedModel([call("make_plan", steps=[{"id": "a", "task": "find"}])])
+        plan = await make_plan(await started(model), [], ["general"], "")
+        assert [(step.id, step.dependencies) for step in plan.steps] == [("a", ())]
+        assert len(model.requests) == 1, "it is not asked for again"
+
+    go(main())
 
 
 def test_a_planner_is_told_question_tools_models_and_what_was_found():

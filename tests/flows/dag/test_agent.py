@@ -65,19 +65,25 @@ def test_one_round_is_enough_when_the_work_is():
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "rounds", "success"),
+    ("verdicts", "rounds", "success", "reason"),
     [
-        ([NO, verdict()], 2, True),
-        ([verdict(False, 0.8)], 1, True),
-        ([NO, NO, NO], 3, False),
-        ([verdict(True, 0.0)], 1, True),
+        ([NO, verdict()], 2, True, "answer"),
+        ([verdict(False, 0.8)], 1, False, "answer"),
+        ([NO, NO, NO], 3, False, "limit"),
+        ([verdict(True, 0.0)], 1, True, "answer"),
     ],
-    ids=["second round", "sure enough", "no round left", "achieved is enough"],
+    ids=["second round", "sure that it cannot be answered", "no round left", "achieved is enough"],
 )
-def test_rounds_go_on_until_it_is_enough_or_there_are_none_left(verdicts: list[Any], rounds: int, success: bool):
+def test_rounds_go_on_until_it_is_enough_or_there_are_none_left(
+    verdicts: list[Any], rounds: int, success: bool, reason: str
+):
     result = go(DagAgent(Brain([TWO] * 3, verdicts), [echo]).run("q"))
-    assert (result.metadata["dag"]["rounds"], result.success) == (rounds, success)
-    assert result.stop_reason == ("answer" if success else "limit")
+    assert (result.metadata["dag"]["rounds"], result.success, result.stop_reason) == (rounds, success, reason)
+
+
+def test_a_verdict_against_keeps_its_answer():
+    result = go(DagAgent(Brain([TWO], [verdict(False, 0.9, "it cannot be known")]), [echo]).run("q"))
+    assert (result.answer, result.success) == ("it cannot be known", False)
 
 
 def test_the_next_plan_knows_what_was_found_and_why_that_was_not_enough():
@@ -133,7 +139,7 @@ def test_one_agent_that_fails_is_the_runs_failure():
     result = go(
         DagAgent(Brain([], [], lambda question: "", mode="loop"), [echo], mode="auto", max_iterations=1).run("q")
     )
-    assert (result.success, result.stop_reason) == (False, "error")
+    assert (result.success, result.stop_reason) == (False, "empty")
 
 
 def test_a_plan_can_be_given_looked_at_changed_and_refused():

@@ -51,6 +51,19 @@ def test_a_run_without_a_plan_has_an_empty_picture(format: Any, empty: str):
     assert plan_diagram(log(ev.StepDone("a", "completed")), format) == plan_diagram(log(), format)
 
 
+def test_ids_and_tasks_of_a_model_cannot_change_the_picture():
+    evil = 'x"] --> y; click z "javascript:alert(1)"'
+    plan = ev.DagPlanned(
+        1,
+        (ev.PlannedStep(evil, "a <script> `task`"), ev.PlannedStep("end", "t", (evil,)), ev.PlannedStep("class", "t")),
+    )
+    lines = mermaid(log(plan)).splitlines()
+    assert [line.split("[")[0] for line in lines[1:6] if "[" in line] == ["  step_1_", "  step_2_", "  step_3_"]
+    assert "  step_1_ --> step_2_" in lines
+    for line in lines[1:5]:
+        assert not any(sign in line.replace('["', "").replace('"]', "") for sign in '"<>`()') or "-->" in line
+
+
 def test_mermaid_has_a_node_for_each_step_and_an_arrow_for_each_dependency():
     lines = mermaid(log(PLAN, *WORK)).splitlines()
     assert lines[0] == "graph LR"

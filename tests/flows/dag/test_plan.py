@@ -55,9 +55,10 @@ def test_what_is_no_plan_is_refused(rows: list[Any], says: str):
         parse(*rows)
 
 
-def test_a_planner_has_to_find_at_least_two_steps():
-    with pytest.raises(ValueError, match="2 to 10 steps"):
-        parse(row("a"), least=2)
+def test_one_step_is_a_plan_and_none_is_not():
+    assert len(parse(row("a")).steps) == 1
+    with pytest.raises(ValueError, match="1 to 10 steps"):
+        parse()
 
 
 def test_steps_come_in_waves():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
+import threading
 import venv
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from node_programs import node_and_npm
 from treadle._tools.sandbox import bwrap
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox
+from treadle._tools.sandbox.tree import TreeUse
 from treadle._types.errors import ToolError
 
 SMALL = SandboxLimits(seconds=60.0, memory=200 * 2**20, output_chars=5_000, processes=16)
@@ -213,6 +216,13 @@ def test_the_places_to_write_are_small(place: str):
     assert "No space left" in run(f"open({place!r}, 'wb').write(bytes(5 * 2**20))", limits=limits).error
 
 
+@pytest.mark.parametrize("place", ["/work", "/tmp", "/dev/shm"])
+def test_many_empty_files_are_too_many(place: str):
+    limits = msgspec.structs.replace(SMALL, scratch=4 * 2**20)
+    make = "import itertools\nfor number in itertools.count():\n    open(f'PLACE/{number}', 'w').close()"
+    assert "too many files" in run(make.replace("PLACE", place), limits=limits).error
+
+
 @pytest.mark.parametrize("place", ["/x", "/dev/x", "/usr/x", "/etc/x", "/proc/sys/kernel/hostname"])
 def test_everything_else_is_read_only(place: str):
     assert any(text in run(f"open({place!r}, 'w')").error for text in ("Read-only", "Permission denied"))
@@ -245,6 +255,31 @@ def test_memory_is_limited_for_all_processes_together():
     assert "more than 200 MB of memory" in run(EACH_60_MB).error
     shared = run(SHARED_60_MB)
     assert (shared.stdout, shared.error) == ("done\n", "")
+
+
+def test_memory_is_limited_while_the_event_loop_is_busy():
+    async def main() -> CodeResult:
+        if why := await bwrap.isolation_problem():
+            pytest.skip(f"this machine cannot isolate code: {why} (Debian: apt-get install bubblewrap)")
+        running = asyncio.create_task(BwrapSandbox(SMALL).run(EACH_60_MB))
+        started: list[int] = []
+        real, threads = bwrap.measure, threading.Event()
+
+        def seen(pid: int, enough: int, scratch: tuple[str, ...]) -> TreeUse:
+            use = real(pid, enough, scratch)
+            started.append(use.memory)
+            if use.memory > enough:
+                threads.set()
+            return use
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bwrap, "measure", seen)
+            while not started:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert threads.wait(60)  # blocks the loop until the memory was found too large
+        return await running
+
+    assert "more than 200 MB of memory" in go(main()).error
 
 
 def test_memory_outside_of_nodes_heap_is_limited():
@@ -289,6 +324,17 @@ def test_a_python_in_the_home_does_not_show_the_home(tmp_path: Path):
     assert "No such file" in run(f"open({str(home / '.local/share/key')!r})", python=python).error
 
 
+def test_code_with_an_encoding_line_and_other_languages():
+    assert run("# -*- coding: latin-1 -*-\nprint('日本 é')").stdout == "日本 é\n"
+
+
+def test_javascript_finds_its_neighbours(folder: Path):
+    (folder / "helper.js").write_text("exports.seven = 7")
+    node, _ = node_and_npm()
+    result = run("console.log(require('./helper.js').seven)", "javascript", folder=str(folder), node=node)
+    assert (result.stdout, result.error) == ("7\n", "")
+
+
 def test_a_given_interpreter_that_does_not_start():
     with pytest.raises(ToolError, match="/nothing/python cannot be started"):
         run("1", python="/nothing/python")
@@ -302,9 +348,10 @@ def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path:
             monkeypatch.setenv("PATH", str(tmp_path))
         else:  # it runs the program as it is: the probe finds the way out
             fake = tmp_path / "bwrap"
-            fake.write_text('#!/bin/sh\nwhile [ "$1" != env ]; do shift; done\nshift 3\nexec "$@"\n')
+            fake.write_text('#!/bin/sh\nwhile [ "$1" != prlimit ]; do shift; done\nexec "$@"\n')
             fake.chmod(0o755)
-        with pytest.raises(ToolError, match="cannot be isolated"):
+        found = "is not installed" if why == "no bwrap" else "does not isolate the "
+        with pytest.raises(ToolError, match=f"cannot be isolated .*{found}"):
             go(BwrapSandbox(SMALL).run(f"open({str(mark)!r}, 'w').write('x')"))
         assert not mark.exists()
     monkeypatch.setattr(bwrap, "_isolation_problem", None)

@@ -4,6 +4,7 @@ import { brief, bytes, pretty, readable, seconds } from "../format";
 import { store } from "../model";
 import type { Artifact } from "../types";
 import type { ToolUse } from "../view";
+import { ChildRun } from "./child";
 import { Check, Chevron, Cross, Download, File, Lens } from "./icons";
 
 const ERRORS: Record<string, string> = {
@@ -73,6 +74,7 @@ function Body({ use, run }: { use: ToolUse; run: string }) {
           {use.truncated && <p class="quiet">Cut for the model; the journal has it whole.</p>}
         </>
       )}
+      {child && <ChildRun run={child} />}
       {child && (
         <button type="button" class="link" onClick={() => store.set({ inspected: child })}>
           <Lens size={14} /> Inspect the run it started

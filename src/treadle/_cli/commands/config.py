@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import sys
 from typing import Any
+
+from treadle._cli.setup import exit_codes
 
 
 def register(commands: Any) -> None:
@@ -18,12 +20,18 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import msgspec
 
-    from treadle._config.document import json_schema, read_document
-    from treadle._config.graph import check
-
     if args.part == "schema":
+        from treadle._config.document import json_schema
+
         print(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
-        return 0
-    for line in check(read_document(args.file), Path(args.file).resolve().parent, args.file):
+        return exit_codes.OK
+    from treadle._config.checking import check_file
+
+    checked = check_file(args.file)
+    for line in checked.lines:
         print(line)
-    return 0
+    for note in checked.notes:
+        print(f"note: {note}", file=sys.stderr)
+    for problem in checked.problems:
+        print(f"treadle: {problem}", file=sys.stderr)
+    return exit_codes.USAGE if checked.problems else exit_codes.OK

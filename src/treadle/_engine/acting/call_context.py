@@ -11,13 +11,15 @@ from treadle._types.events import ToolOutput
 class CallContext:
     """The engine's `ToolContext`."""
 
-    __slots__ = ("_execution", "_held", "call_id", "name")
+    __slots__ = ("_execution", "_held", "answered", "call_id", "name")
 
     def __init__(self, execution: Execution, call_id: str, name: str) -> None:
         self._execution = execution
         self.call_id = call_id
         self.name = name
         self._held: list[str] = []
+        self.answered = False
+        """Whether output was shown as the answer."""
 
     @property
     def run(self) -> Any:
@@ -36,6 +38,14 @@ class CallContext:
         if self.call_id:
             self._execution.show(ToolOutput(self.call_id, self.name, text))
         else:  # started early: nothing is shown before the call is adopted
+            self._held.append(text)
+
+    def answer(self, text: str) -> None:
+        """Output of a tool that has said that its output is the answer."""
+        if self.call_id:
+            self.answered = True
+            self._execution.answer.add(text, provisional=True)
+        else:
             self._held.append(text)
 
     def adopt(self, call_id: str) -> None:

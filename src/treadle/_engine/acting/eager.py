@@ -53,7 +53,7 @@ class Eager:
         tool = run.tools.toolkit.get(name) if name in run.state.tool_names() else None
         if tool is None or not may_start_early(run, tool):
             return
-        at_once = 1 if settings.one_tool_per_step is True else settings.max_parallel
+        at_once = 1 if settings.one_tool_per_step is True else settings.parallel
         if at_once == 1 or len(self._started) >= at_once:
             return
         try:

@@ -211,6 +211,8 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
     else:
         toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
         outcome = await run_call(tool, call, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
+    if context.answered and not outcome.final:  # it failed half-way
+        run.answer.retract()
     if outcome.waiting:
         raise Pause(f"{call.name} waits for a person", outcome.waiting, outcome.why)
     source = source_of(tool, call, outcome)

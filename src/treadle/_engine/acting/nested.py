@@ -30,7 +30,7 @@ class NestedCalls:
         self._run, self._outer, self._replay_only = run, outer, replay_only
         self._count = 0
         self._started, self._done = _recorded(run, outer)
-        self._slots = asyncio.Semaphore(run.settings.max_parallel)
+        self._slots = asyncio.Semaphore(run.settings.parallel)
         self._exclusive = asyncio.Lock()
         self.usage = NO_USAGE
         self.waiting: tuple[ToolCall, ...] = ()

@@ -37,8 +37,8 @@ async def run_tools(run: Execution) -> None:
         run.extras = extras
         raise
     run.early.discard()
-    if not any(isinstance(verdict, Admitted) for _, verdict in judged):
-        run.extras = extras  # no call was made: they still wait for the next one
+    if not any(outcome.executed and not outcome.error for outcome in outcomes.values()):
+        run.extras = dict(extras)  # no call has used them: they wait for one that does
     for open_call, _ in judged:
         outcome = outcomes.get(open_call.call.id)
         if outcome is not None:
@@ -98,7 +98,7 @@ async def _run_batch(
         call, verdict = batch[0][0].call, batch[0][1]
         outcomes[call.id] = await execute_call(run, call, verdict=verdict, extras=extras)
         return
-    slots = asyncio.Semaphore(run.settings.max_parallel)
+    slots = asyncio.Semaphore(run.settings.parallel)
 
     async def in_turn(open_call: OpenCall, verdict: Admitted | ToolOutcome) -> None:
         call = open_call.call

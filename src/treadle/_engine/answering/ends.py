@@ -16,6 +16,7 @@ from treadle._safety.logs import get_logger
 from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
+    JournalError,
     LimitError,
     MaxIterationsError,
     ModelError,
@@ -68,8 +69,9 @@ async def finish(
     success: bool = True,
     error: BaseException | None = None,
     may_go_on: bool = False,
+    written: bool = False,
 ) -> None:
-    """Write the answer the user gets, and record the end.
+    """Write the answer the user gets, unless it is `written` already, and record the end.
 
     With `may_go_on`, what the user says while the answer is written is answered first: then the run does not end here.
     """
@@ -81,11 +83,12 @@ async def finish(
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
             run.ending.output, plain = await typed_answer(run, brief)
+            run.answer.typed(plain)
         except (StructuredCallError, ModelError, BudgetExhaustedError) as failure:
             success, error = False, failure
     if state.answered is not None:
         answer = state.answered.text
-    elif reason == "answer" and success and run.settings.answer != "direct":
+    elif reason == "answer" and success and run.settings.answer != "direct" and not written:
         answer, source = await write_answer(run, brief)
     elif reason not in ("error", "empty"):
         answer = await polished(run, answer)
@@ -170,13 +173,13 @@ async def out_of_budget(run: Execution, error: BudgetExhaustedError) -> None:
 
 
 async def fail(run: Execution, error: TreadleError) -> None:
-    """The model failed for good: say so, with what was found so far."""
+    """The run cannot go on: say why, with what was found so far."""
     if run.settings.raise_errors:
         run.ending.raises = error
-    partial = run.partial_answer(run)
+    what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
     await finish(
         run,
-        f"The model could not be used any further ({type(error).__name__}). {partial}",
+        f"{what} ({type(error).__name__}). {run.partial_answer(run)}".strip(),
         "error",
         success=False,
         error=error,
@@ -187,6 +190,8 @@ async def _guarded(run: Execution, answering: Any) -> str:
     """A last answer is welcome, not required: without one the summary of the steps stands in."""
     try:
         return await answering
-    except (ModelError, BudgetExhaustedError):
+    except JournalError:
+        raise
+    except Exception:
         logger.warning("could not get a final answer", exc_info=True)
         return ""

@@ -6,7 +6,7 @@ only answer, a tool whose output is the answer. It knows what has been shown, so
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from treadle._types.events import AnswerDelta, AnswerRetracted, OutputPartial, Reset
 
@@ -14,17 +14,27 @@ if TYPE_CHECKING:
     from treadle._engine.core.log import Log
 
 
+class PartialReader(Protocol):
+    """Reads a typed answer while it is written."""
+
+    def feed(self, text: str) -> OutputPartial | None: ...
+    def reset(self) -> None: ...
+
+
 class AnswerStream:
     """White space around an answer is not part of it: it is not shown before the first word, and held after each."""
 
     __slots__ = ("_held", "_log", "_partial", "_pieces")
 
-    def __init__(self, log: Log, partial: Any = None) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
         self._pieces: list[str] = []
         self._held = ""
-        self._partial = partial
-        """Reads the typed answer while it is written: `feed(text) -> OutputPartial | None`, `reset()`."""
+        self._partial: PartialReader | None = None
+
+    def read_typed(self, reader: PartialReader) -> None:
+        """The answer is typed: show its value too, as it grows."""
+        self._partial = reader
 
     @property
     def text(self) -> str:
@@ -67,10 +77,15 @@ class AnswerStream:
             self._pieces.append(rest)
             self._log.show(AnswerDelta(rest))
 
-    def grown(self, partial: OutputPartial | None) -> None:
-        """Show the typed answer as far as another call has written it."""
-        if partial is not None:
-            self._log.show(partial)
+    def grow(self, text: str) -> None:
+        """Show the typed answer as far as a call of its own has written it."""
+        if self._partial is not None and self._log.watched and (grown := self._partial.feed(text)) is not None:
+            self._log.show(grown)
+
+    def typed(self, data: Any) -> None:
+        """The typed answer is known."""
+        if isinstance(data, dict):
+            self._log.show(OutputPartial(cast(dict[str, Any], data), complete=True))
 
     def _forget(self) -> None:
         self._pieces.clear()

@@ -59,6 +59,10 @@ class Ending(Struct):
     """A budget that ran out while calls were open: the run ends when they are closed."""
 
 
+def _nothing(run: Execution) -> str:
+    return ""
+
+
 def active_seconds(records: Sequence[Record]) -> float:
     """How long processes have worked on a run, without the time between them and the time it waited for a person."""
     gaps = pairwise(records)
@@ -130,6 +134,8 @@ class Execution:
         self.rounds_reviewed = -1
         """The number of steps when `after_round` was called last."""
         self.ending = Ending()
+        self.findings: Callable[[Execution], str] = _nothing
+        """What runs inside this one have found, for the model that writes its answer; set by the driver."""
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {
             key: list(replies) for key, replies in self.state.replies.items()
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from treadle._types.ids import fresh_id
@@ -23,6 +24,7 @@ class Lifecycle:
         self.sealed = False
         """The last record is being stored: nothing can stop the run any more."""
         self.abandoned = False
+        self._work: Coroutine[Any, Any, Any] | None = None
         self.children: set[Lifecycle] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -30,6 +32,7 @@ class Lifecycle:
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._work = work
         self.task = self._loop.create_task(work, name=name)
         if (parent := self.parent) is not None:
             parent.children.add(self)
@@ -48,10 +51,13 @@ class Lifecycle:
             child.stop(why)
         if self._loop is None or self.task is None or self._loop.is_closed():
             return True
-        if threading.get_ident() == self._thread:
-            self.task.cancel()
-        else:
+        if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._cancel)
+        elif self._work is not None and getcoroutinestate(self._work) == CORO_CREATED:
+            # A task that is cancelled before its first step never takes it, and its run would have no end.
+            self._loop.call_soon(self._cancel)
+        else:
+            self.task.cancel()
         return True
 
     def _cancel(self) -> None:

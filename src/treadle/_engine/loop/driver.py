@@ -17,13 +17,13 @@ from treadle._engine.acting.provenance import sources_before
 from treadle._engine.answering.ends import end, fail, out_of_budget
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
-from treadle._engine.core.hooks import Pause, run_hooks
+from treadle._engine.core.hooks import Pause, concerns_loop, run_hooks
 from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
 from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger
-from treadle._types.errors import BudgetExhaustedError, ConfigError, JournalError, LimitError, TreadleError
+from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
 logger = get_logger()
@@ -40,6 +40,10 @@ class Flow(Protocol):
         """What a run that is stopped half-way has to show."""
         ...
 
+    def findings(self, run: Execution) -> str:
+        """What was found outside the conversation of this run, for the model that writes its answer."""
+        ...
+
     def metadata(self, run: Execution) -> dict[str, Any]:
         """What the result says about this kind of run, beside the usual counts."""
         ...
@@ -49,7 +53,6 @@ class Loop:
     """The flow of an agent: turn after turn until there is an answer."""
 
     async def work(self, run: Execution) -> None:
-        await _call_start_hooks(run)
         state = run.state
         while state.finished is None and state.paused is None:
             if run.ending.exhausted is not None and not state.open:
@@ -62,6 +65,9 @@ class Loop:
     def partial_answer(self, run: Execution) -> str:
         return progress(run.state)
 
+    def findings(self, run: Execution) -> str:
+        return ""  # whatever a loop finds is said in its conversation
+
     def metadata(self, run: Execution) -> dict[str, Any]:
         return {}
 
@@ -69,30 +75,14 @@ class Loop:
 async def drive(run: Execution, flow: Flow) -> RunResult:
     """The whole life of a run. The only exceptions that leave it: bad input at the start, `raise` settings, a failing
     journal, and the cancellation of whoever waits for it."""
-    run.partial_answer = flow.partial_answer
+    run.partial_answer, run.findings = flow.partial_answer, flow.findings
     journal = run.log.journal
     seconds = run.budget.seconds_left()
     alarm = None
     if seconds is not None:
         alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), run.life.stop, "budget")
-    if journal is not None:
-        await journal.claim(run.id, run.life.owner)
     try:
-        await _start(run)
-        if run.state.finished is None and run.state.paused is None:
-            await _work(run, flow)
-    except asyncio.CancelledError:
-        if run.life.abandoned:
-            raise
-        if task := asyncio.current_task():
-            task.uncancel()
-        await _wind_down(run)
-        if not run.life.stopping:
-            raise
-    except (ConfigError, JournalError):
-        raise
-    except Exception as error:
-        await _unexpected(run, error)
+        await _live(run, flow)
     finally:
         await _taint_parent(run)
         run.early.discard()
@@ -130,8 +120,36 @@ def result_now(run: Execution) -> RunResult:
     )  # fmt: skip
 
 
+async def _live(run: Execution, flow: Flow) -> None:
+    """Start, work, end. Whatever happens in between: a run that has started has its end in the log."""
+    try:
+        try:
+            if (journal := run.log.journal) is not None:
+                await journal.claim(run.id, run.life.owner)
+            await _start(run)
+            if run.life.stopping:  # asked for before the first step
+                await run.life.check()
+            if run.state.finished is None and run.state.paused is None:
+                await _work(run, flow)
+        except JournalError:
+            raise
+        except Exception as error:
+            if run.state.started is None:  # bad input: there is no run yet
+                raise
+            await _unexpected(run, error)
+    except asyncio.CancelledError:
+        if run.life.abandoned:
+            raise
+        if task := asyncio.current_task():
+            task.uncancel()
+        await _wind_down(run)
+        if not run.life.stopping:
+            raise
+
+
 async def _work(run: Execution, flow: Flow) -> None:
     try:
+        await _call_start_hooks(run, whole=isinstance(flow, Loop))
         await flow.work(run)
     except Pause as pause:
         reason = str(pause)
@@ -172,12 +190,14 @@ async def _start(run: Execution) -> None:
             await run.switch_model("the run was resumed with another model")
 
 
-async def _call_start_hooks(run: Execution) -> None:
+async def _call_start_hooks(run: Execution, *, whole: bool) -> None:
+    """`whole`: the run thinks for itself; one that is made of other runs leaves what concerns a loop to them."""
     state, hooks = run.state, run.hooks
     resumed = state.seq > 0
     if hooks.on_start and not state.loop_started and not state.iteration:
         before = state.seq
-        await run_hooks(hooks.on_start, run.context)
+        chosen = hooks.on_start if whole else [hook for hook in hooks.on_start if not concerns_loop(hook)]
+        await run_hooks(chosen, run.context)
         if state.seq != before:  # hooks that recorded nothing may run again after a crash
             await run.emit(LoopStarted())
     elif resumed and hooks.on_resume:
@@ -186,11 +206,15 @@ async def _call_start_hooks(run: Execution) -> None:
 
 async def _wind_down(run: Execution) -> None:
     """Stopped from outside: answer every open call and record the end."""
+    if run.state.started is None and run.life.stopping:  # while it was claimed
+        if (journal := run.log.journal) is not None:
+            await journal.claim(run.id, run.life.owner)
+        await _start(run)
     if run.state.started is None or run.state.finished is not None:
         return
     why = run.life.stopping or "cancelled"
     await close_calls(run, why)
-    answer = run.partial_answer(run)
+    answer = _partial_answer(run)
     if why != "budget":
         await end(run, RunFinished("cancelled", answer, success=False))
         return
@@ -203,7 +227,22 @@ async def _wind_down(run: Execution) -> None:
 
 
 async def _unexpected(run: Execution, error: Exception) -> None:
-    """Nothing a model or a tool does may crash a run; a fault of our own ends it with a clear record as well."""
+    """Nothing a model, a tool, a plug-in or a callback does may crash a run, nor keep its end out of the log."""
+    try:
+        await _end_with(run, error)
+    except JournalError:
+        raise
+    except Exception as second:
+        logger.exception("run %s failed once more while its end was written", run.id)
+        if run.state.finished is None:
+            run.ending.error = run.ending.error or second
+            await run.emit(
+                RunFinished("error", _partial_answer(run), success=False, error=str(error)[:2000],
+                            error_type=type(error).__name__)
+            )  # fmt: skip
+
+
+async def _end_with(run: Execution, error: Exception) -> None:
     if isinstance(error, BudgetExhaustedError):
         await out_of_budget(run, error)
     elif isinstance(error, LimitError):
@@ -220,3 +259,12 @@ async def _unexpected(run: Execution, error: Exception) -> None:
         reported = TreadleError(f"internal error: {type(error).__name__}: {error}")
         reported.__cause__ = error
         await fail(run, reported)
+
+
+def _partial_answer(run: Execution) -> str:
+    """An end is recorded even if the flow cannot say what it has."""
+    try:
+        return run.partial_answer(run)
+    except Exception:
+        logger.exception("run %s cannot say what was found so far", run.id)
+        return ""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from treadle._dialects.watching.base import Everything, Piece, Watcher
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.hooks import Pause
 from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
-from treadle._models.base import Model
+from treadle._models.base import Model, model_failure
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle._types.events import Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
@@ -23,12 +25,15 @@ from treadle._types.request import (
     ReasoningDelta,
     Reply,
     Request,
+    StreamPart,
     TextDelta,
     ToolSchema,
 )
 from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE
 
+OUTPUT = "output"
+"""The component that turns an answer into a typed one."""
 _CUT_OFF = "the request was cut off because the run was stopped"
 
 
@@ -139,6 +144,9 @@ class _Show:
         if isinstance(part, ReasoningDelta):
             self._thought(part.text, reasoning=True)
             return
+        if self._component == OUTPUT:
+            self._run.answer.grow(part.text)
+            return
         if self._watcher is None:
             self._watcher = _watcher(self._run, self._component)
         for piece in self._watcher.feed(part.text):
@@ -172,8 +180,9 @@ def _watcher(run: Execution, component: str) -> Watcher:
 
 async def _receive(run: Execution, model: Model, request: Request, shown: _Show) -> Reply:
     reply: Reply | None = None
-    stream = model.stream(request)
+    stream: AsyncIterator[StreamPart] | None = None
     try:
+        stream = model.stream(request)
         async for part in stream:
             if run.life.stopping:
                 await run.life.check()
@@ -183,12 +192,20 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
                 shown.received += len(part.arguments)
                 if request.component in CONVERSATION:
                     run.early.feed(part)
+                elif request.component == OUTPUT and part.arguments:
+                    run.answer.grow(part.arguments)
             else:
                 shown.received += len(part.text)
                 shown.part(part)
-    except BaseException:
+    except BaseException as error:
         if (close := getattr(stream, "aclose", None)) is not None:
-            await close()
+            with suppress(Exception):
+                await close()
+        cancelled = isinstance(error, asyncio.CancelledError) and bool(run.life.stopping)
+        if isinstance(error, Exception | asyncio.CancelledError) and not cancelled and not isinstance(error, Pause):
+            failure = model_failure(model, error)
+            if failure is not error:
+                raise failure from error
         raise
     if reply is None:
         raise BadReplyError(f"{model.name} ended its stream without a reply")

@@ -32,9 +32,10 @@ async def reserve(run: Execution, request: Request, iteration: int) -> tuple[Req
     hold_answer(run, answering=request.component in ANSWERING)
     profile = run.model.profile
     wanted = request.max_tokens or profile.max_output or _ASSUMED_OUTPUT
-    room = run.budget.room(_request_usage(run, request, 0), profile)
+    sent = run.estimator.tokens(request)
+    room = run.budget.room(priced(Usage(sent, requests=1), profile), profile)
     output = wanted if room is None else min(wanted, max(room, _MIN_REPLY))
-    reservation = run.budget.reserve(_request_usage(run, request, output))
+    reservation = run.budget.reserve(priced(Usage(sent, output, requests=1), profile))
     if output < wanted:
         await run.emit(ReplyCapped(request.component, iteration, output))
     return (request if request.max_tokens == output else request.replace(max_tokens=output)), reservation
@@ -56,7 +57,7 @@ def covers_answer(run: Execution, messages: Sequence[Message]) -> bool:
     """Whether the budget covers an answer to these messages."""
     hold_answer(run, answering=True)
     request = Request(messages=messages, component=ANSWERING[0])
-    return run.budget.covers(_request_usage(run, request, _MIN_REPLY))
+    return run.budget.covers(priced(Usage(run.estimator.tokens(request), _MIN_REPLY, requests=1), run.model.profile))
 
 
 def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
@@ -88,11 +89,6 @@ def priced(usage: Usage, profile: Profile) -> Usage:
     if usage.cost is None and (cost := price(usage, profile)) is not None:
         return msgspec.structs.replace(usage, cost=cost)
     return usage
-
-
-def _request_usage(run: Execution, request: Request, output: int) -> Usage:
-    """What a request costs at most when its reply has `output` tokens."""
-    return priced(Usage(run.estimator.tokens(request), output, requests=1), run.model.profile)
 
 
 def _completed(run: Execution, request: Request, usage: Usage, written: int) -> Usage:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import os
 import queue
 import threading
 from collections.abc import Coroutine, Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 T = TypeVar("T")
+_CLOSE_SECONDS = 2.0
+"""How long the end of a program waits for what still runs."""
 
 
 class Bridge:
@@ -20,6 +25,8 @@ class Bridge:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = 0
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(work, self._running_loop())
@@ -35,18 +42,44 @@ class Bridge:
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._loop is None or self._loop.is_closed():
+            if self._loop is None or self._loop.is_closed() or self._process != os.getpid():
+                # In a forked process there is a loop, but not the thread that ran it.
                 ready: queue.Queue[asyncio.AbstractEventLoop] = queue.Queue()
-                threading.Thread(target=_serve, args=(ready,), name="treadle-bridge", daemon=True).start()
-                self._loop = ready.get()
+                self._thread = threading.Thread(target=_serve, args=(ready,), name="treadle-bridge", daemon=True)
+                self._thread.start()
+                self._loop, self._process = ready.get(), os.getpid()
+                atexit.register(self.close)
             return self._loop
+
+    def close(self) -> None:
+        """Stop what still runs and close what is open (connections to models); the next call opens a new loop."""
+        loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        atexit.unregister(self.close)
+        if loop is None or thread is None or loop.is_closed() or self._process != os.getpid():
+            return
+        with suppress(RuntimeError):  # it has just been closed
+            loop.call_soon_threadsafe(loop.stop)
+        thread.join(_CLOSE_SECONDS)
 
 
 def _serve(ready: queue.Queue[asyncio.AbstractEventLoop]) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     ready.put(loop)
-    loop.run_forever()
+    try:
+        loop.run_forever()
+    finally:
+        loop.run_until_complete(_clear_up(asyncio.all_tasks(loop)))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+async def _clear_up(tasks: set[asyncio.Task[Any]]) -> None:
+    """Cancel what still runs, and let connections be closed before the loop is."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_CLOSE_SECONDS / 2)
 
 
 bridge = Bridge()

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle._engine.answering.output import instruction
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
 from treadle._flows.dag.plan import SCHEMA, Plan
+from treadle._plugins.guards.compaction import condense, transcript_of
+from treadle._plugins.thinking.rewrite import QuestionRewrite, standalone_question
 from treadle._types.events import DagJudged, StepDone
-from treadle._types.messages import Message, SystemMessage, UserMessage
+from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
 
 PLANNER = (
     "You break a question into steps that other agents carry out, each on its own, side by side where possible. "
-    "Give 2 to 10 steps. A step's task must make sense to someone who sees nothing but it and the results of its "
-    "dependencies. "
+    "Give 2 to 10 steps, or a single one where the question cannot be divided. A step's task must make sense to "
+    "someone who knows the conversation so far, but of this plan only the task and the results of its dependencies. "
     "List a dependency only where a result is really needed. Do not add a step that merely repeats or rewords another."
 )
 ANALYZER = (
     "You judge whether the work below answers the question. Be strict about facts that are missing or uncertain. "
-    "When it does, write the full answer for the user in the language of the question."
+    "When it does, write the full answer for the user in the language of the question. "
+    "Marks such as [ID:3] in the results name sources: keep them with what they belong to."
 )
 MODE = (
     "Decide how to work on a question. Say loop when one agent going step by step will do, which is most of the time; "
@@ -42,6 +46,10 @@ MODES: dict[str, Any] = {
 }
 
 
+DONE = ("completed", "reused")
+"""The states of steps whose results count."""
+_CONVERSATION_TOKENS, _CONVERSATION_CHARS = 4_000, 40_000
+"""How much of the conversation before the question planner and judge see."""
 UNREADABLE_VERDICT = {"achieved": False, "confidence": 0.0, "reasoning": "the judgement could not be read"}
 
 
@@ -55,7 +63,7 @@ def read_verdict(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_plan(raw: dict[str, Any]) -> Plan:
-    return Plan.parse(raw, least=2)
+    return Plan.parse(raw)
 
 
 def read_mode(raw: dict[str, Any]) -> str:
@@ -63,24 +71,23 @@ def read_mode(raw: dict[str, Any]) -> str:
 
 
 async def make_plan(run: Execution, tools: list[str], models: list[str], findings_so_far: str) -> Plan:
-    prompt = run.prompts.get("dag_planner", PLANNER)
-    facts = f"Question:\n{run.state.question}\n\nTools: {', '.join(tools) or 'none'}\nModels: {', '.join(models)}"
+    facts = f"Tools: {', '.join(tools) or 'none'}\nModels: {', '.join(models)}"
     if findings_so_far:
         note = "keep a step as it is to reuse its result; do not redo finished work"
         facts += f"\n\nWhat earlier rounds found ({note}):\n{findings_so_far}"
+    prompt = run.prompts.get("dag_planner", PLANNER)
     return await _ask(run, "planner", prompt, facts, SCHEMA, read_plan, "make_plan")
 
 
 async def judge(run: Execution, round_number: int, findings_so_far: str) -> DagJudged:
-    facts = f"Question:\n{run.state.question}\n\nResults of the steps:\n{findings_so_far or '(none)'}"
+    facts = f"Results of the steps:\n{findings_so_far or '(none)'}"
     prompt = run.prompts.get("dag_analyzer", ANALYZER)
     verdict = await _ask(run, "analyzer", prompt, facts, VERDICT, read_verdict, "judge", UNREADABLE_VERDICT)
     return DagJudged(round_number, **verdict)
 
 
 async def choose_mode(run: Execution) -> str:
-    prompt = run.prompts.get("dag_mode", MODE)
-    return await _ask(run, "mode", prompt, f"Question:\n{run.state.question}", MODES, read_mode, "choose_mode", "loop")
+    return await _ask(run, "mode", run.prompts.get("dag_mode", MODE), "", MODES, read_mode, "choose_mode", "loop")
 
 
 async def _ask(
@@ -93,7 +100,9 @@ async def _ask(
     name: str,
     *default: Any,
 ) -> Any:
-    messages: list[Message] = [SystemMessage(prompt), UserMessage(facts)]
+    """A structured call of somebody who knows what an agent would know: its instructions, and what was said before."""
+    known = [part for part in (await _conversation(run), f"Question:\n{standalone_question(run.state)}", facts) if part]
+    messages: list[Message] = [SystemMessage(_with_instructions(run, prompt)), UserMessage("\n\n".join(known))]
 
     async def ask(conversation: Any, **options: Any) -> Any:
         return await ask_model(run, component, conversation, **options)
@@ -103,10 +112,51 @@ async def _ask(
     return result.value
 
 
+def _with_instructions(run: Execution, prompt: str) -> str:
+    system = instructions_of(run)
+    return f"{prompt}\n\nThe instructions of the agent that does the work:\n{system}" if system else prompt
+
+
+def instructions_of(run: Execution) -> str:
+    """The system prompt of the run, without what it says about the form of the last answer."""
+    system = run.state.started.system if run.state.started is not None else ""
+    if run.blueprint.output_type is not None:
+        system = system.removesuffix(instruction(run.blueprint.output_type)).rstrip()
+    return system
+
+
+async def _conversation(run: Execution) -> str:
+    """What was said before the question, and what plug-ins have added to it (memories, for example)."""
+    entries = run.state.window
+    before = [entry.message for entry in entries if entry.component in ("history", "summary")]
+    notes = [
+        text_of(entry.message.content)
+        for entry in entries
+        if isinstance(entry.message, UserMessage)
+        and entry.message.kind == "note"
+        and entry.component != QuestionRewrite.name
+    ]
+    parts: list[str] = []
+    if before:
+        tokens = _CONVERSATION_TOKENS if run.token_limit is None else min(_CONVERSATION_TOKENS, run.token_limit // 4)
+        text = transcript_of(before, _CONVERSATION_CHARS)
+        said = await condense(run.context, text, hint="planner_input", tokens=tokens)
+        parts.append(f"The conversation so far:\n{said}")
+    return "\n\n".join([*parts, *notes])
+
+
 def findings(steps: dict[str, tuple[str, StepDone]], limit: int) -> str:
     """What the steps found, for a reader: task, status, result."""
     lines: list[str] = []
     for step_id, (task, done) in steps.items():
-        text = done.result if done.status in ("completed", "reused") else f"{done.status}: {done.error}"
+        text = done.result if done.status in DONE else f"{done.status}: {done.error}"
+        if done.status not in DONE and has_partial_result(done):
+            text = f"{text}\nSo far: {done.result}"
         lines.append(f"[{step_id}] {task}\n{text if len(text) <= limit else text[: limit - 10] + ' [... cut]'}")
     return "\n\n".join(lines)
+
+
+def has_partial_result(done: StepDone) -> bool:
+    """Whether a step that was not completed has something to show for it."""
+    worked = done.work is not None and any(not call.error for call in done.work.calls)
+    return done.status == "failed" and worked and bool(done.result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -12,13 +13,22 @@ from treadle._engine.answering.ends import end, finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan
+from treadle._flows.dag.advice import (
+    DONE,
+    choose_mode,
+    findings,
+    has_partial_result,
+    instructions_of,
+    judge,
+    make_plan,
+)
 from treadle._flows.dag.executor import StepRunner, execute
 from treadle._flows.dag.plan import DagStep, Plan
 from treadle._flows.flow import FlowAgent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import ModelRegistry
-from treadle._types.errors import TreadleError
+from treadle._safety.bounds import Count, Seconds, Share, bounded
+from treadle._types.errors import ModelError, StructuredCallError, TreadleError
 from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
 from treadle._types.messages import UserMessage, text_of
 
@@ -35,30 +45,29 @@ class DagAgent(FlowAgent):
     >>> result = dag.run_sync("Compare the economies of Peru and Chile")
     """
 
+    @bounded
     def __init__(
         self,
         model: str | Model | ModelRegistry,
         tools: Iterable[Any] | None = None,
         *,
         mode: Literal["dag", "auto"] = "dag",
-        max_rounds: int = 3,
-        max_steps_at_once: int = 5,
-        step_timeout: float = 600.0,
-        confidence: float = 0.8,
+        max_rounds: Count = 3,
+        max_steps_at_once: Count = 5,
+        step_timeout: Seconds = 600.0,
+        confidence: Share = 0.8,
         review: Review | None = None,
-        dependency_tokens: int = 2_000,
+        dependency_tokens: Count = 2_000,
         **options: Any,
     ) -> None:
         self.registry = model if isinstance(model, ModelRegistry) else None
         super().__init__(model.default if isinstance(model, ModelRegistry) else model, tools, **options)
-        self._step_options = {
-            key: value for key, value in options.items() if key not in ("journal", "name", "output_type")
-        }
         self.mode = mode
         self.max_rounds, self.confidence = max_rounds, confidence
-        self._steps = StepRunner(self.step_agent, max_steps_at_once, step_timeout, dependency_tokens)
+        self._limits = (max_steps_at_once, step_timeout, dependency_tokens)
         self.review = review
         self._plans: dict[str, Plan] = {}
+        self._waiting: dict[str, Agent] = {}
 
     def prepare(self, question: Any, *, plan: Plan | None = None, **options: Any) -> Run:
         run = super().prepare(question, **options)
@@ -66,17 +75,31 @@ class DagAgent(FlowAgent):
             self._plans[run.id] = plan
         return run
 
-    def step_agent(self, step: DagStep) -> Agent:
-        """A fresh agent for one step: its model by hint, its tools by hint, memory of nothing."""
+    def step_agent(self, step: DagStep, run: Execution | None = None) -> Agent:
+        """A fresh agent for one step: its model and its tools by hint, all else as the run has it."""
         model = self.registry.role(step.model_hint) if self.registry is not None and step.model_hint else self.model
         hinted = [name for name in step.tool_hint.replace(",", " ").split() if name in self.toolkit]
         tools = self.toolkit.filtered(hinted) if hinted else self.toolkit
-        return Agent(model, tools if len(tools) else None, name=f"step {step.id}", **self._step_options)
+        agent = Agent(
+            model,
+            tools if len(tools) else None,
+            preset=self.preset,
+            system=self.system if run is None else instructions_of(run),
+            instructions=self.instructions if run is None else "",
+            plugins=self.plugins,
+            fallbacks=self.models[1:],
+            prompts=self.prompts,
+            name=f"step {step.id}",
+            secrets=self._secrets,
+        )
+        agent.settings = self.settings if run is None else run.settings
+        return agent
 
     # ---- driving
 
     async def work(self, run: Execution) -> None:
         dag = run.state.dag
+        runner = StepRunner(partial(self.step_agent, run=run), *self._limits, self._waiting)
         if self.mode == "auto" and not dag.mode:
             await run.emit(DagModeChosen(await choose_mode(run)))
         single = dag.mode == "loop"
@@ -89,12 +112,10 @@ class DagAgent(FlowAgent):
             number, plan = number + 1, None
         while True:
             if plan is None:
-                plan = Plan((DagStep("answer", run.state.question),)) if single else await self._plan(run)
+                plan = await self._next_plan(run, number, free, single)
                 if plan is None:
-                    await end(run, RunFinished("cancelled", "The plan was rejected.", success=False))
                     return
-                await run.emit(plan.as_record(number, free))
-            executed = await execute(self._steps, run, plan, number)
+            executed = await execute(runner, run, plan, number)
             if executed.interrupted and free < MAX_FREE_REPLANS:
                 free += 1
                 plan = None
@@ -112,6 +133,26 @@ class DagAgent(FlowAgent):
     def _enough(self, verdict: DagJudged, number: int) -> bool:
         return verdict.achieved or verdict.confidence >= self.confidence or number >= self.max_rounds
 
+    async def _next_plan(self, run: Execution, number: int, free: int, single: bool) -> Plan | None:
+        """The plan of the next round, recorded; None when there is none and the run has ended with what it has."""
+        if single:
+            plan = Plan((DagStep("answer", run.state.question),))
+        else:
+            try:
+                plan = await self._plan(run)
+            except (ModelError, StructuredCallError) as error:
+                if not self._completed(run):
+                    raise
+                # The work of earlier rounds is worth an answer, even if nobody can say what to do next.
+                await finish(run, self._best(run), "limit", success=False, error=error)
+                return None
+            if plan is None:
+                answer = self._best(run) if self._completed(run) else "The plan was rejected."
+                await end(run, RunFinished("cancelled", answer, success=False))
+                return None
+        await run.emit(plan.as_record(number, free))
+        return plan
+
     async def _plan(self, run: Execution) -> Plan | None:
         """The plan to run: given, or made; and shown to whoever wants to see it first."""
         plan = self._plans.pop(run.id, None)
@@ -122,10 +163,16 @@ class DagAgent(FlowAgent):
                 results += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
             models = list(dict.fromkeys(["general", *(self.registry.names if self.registry else ())]))
             plan = await make_plan(run, list(run.tools.toolkit.names), models, results)
-        if self.review is not None:
-            answer = self.review(plan)
-            plan = await answer if inspect.isawaitable(answer) else answer
-        return plan
+        return plan if self.review is None else await self._reviewed(plan, self.review)
+
+    async def _reviewed(self, plan: Plan, review: Review) -> Plan | None:
+        try:
+            answer = review(plan)
+            return await answer if inspect.isawaitable(answer) else answer
+        except TreadleError:
+            raise
+        except Exception as error:
+            raise TreadleError(f"the review of the plan failed: {type(error).__name__}: {error}") from error
 
     def _findings(self, run: Execution) -> str:
         tasks = self._tasks(run)
@@ -145,31 +192,39 @@ class DagAgent(FlowAgent):
         return results
 
     async def _conclude(self, run: Execution) -> None:
+        """A verdict is enough when nothing more is to be gained; whether the question is answered is what it says."""
         verdict = run.state.dag.verdicts[-1]
-        achieved = verdict.achieved or verdict.confidence >= self.confidence
-        answer = verdict.final_answer if achieved and verdict.final_answer else self._best(run)
-        await finish(run, answer, "answer" if achieved else "limit", success=achieved)
+        final = verdict.achieved or verdict.confidence >= self.confidence
+        answer = verdict.final_answer if final and verdict.final_answer else self._best(run)
+        await finish(run, answer, "answer" if final else "limit", success=verdict.achieved)
 
     async def _single(self, run: Execution, done: StepDone) -> None:
-        good = done.status in ("completed", "reused")
+        good = done.status in DONE
+        reason: Any = "answer" if good else done.stop_reason or "error"
         error = None if good else TreadleError(done.error)
-        await finish(run, done.result, "answer" if good else "error", success=good, error=error)
+        # The agent has written its answer already, whatever way that is done.
+        await finish(run, done.result, reason, success=good, error=error, written=True)
 
     def _best(self, run: Execution) -> str:
-        """The surest answer any round gave, else what the completed steps found."""
+        """The surest answer any round gave, else what the steps found."""
         answered = [verdict for verdict in run.state.dag.verdicts if verdict.final_answer]
         answers = sorted(answered, key=lambda verdict: -verdict.confidence)
         if answers:
             return answers[0].final_answer
-        good = [
-            f"{task}\n{done.result}"
-            for task, done in self._tasks(run).values()
-            if done.status in ("completed", "reused")
-        ]
-        return "\n\n".join(good) or "No step of the plan was completed."
+        steps = self._tasks(run).values()
+        found = [f"{task}\n{done.result}" for task, done in steps if done.status in DONE]
+        found += [f"{task} (not finished)\n{done.result}" for task, done in steps if has_partial_result(done)]
+        return "\n\n".join(found) or "No step of the plan was completed."
+
+    def _completed(self, run: Execution) -> bool:
+        """Whether there is anything to answer from."""
+        return any(done.status in DONE or has_partial_result(done) for _, done in self._tasks(run).values())
 
     def partial_answer(self, run: Execution) -> str:
         return self._best(run)
+
+    def findings(self, run: Execution) -> str:
+        return self._findings(run) if self._tasks(run) else ""
 
     def metadata(self, run: Execution) -> dict[str, Any]:
         self._plans.pop(run.id, None)
@@ -178,9 +233,13 @@ class DagAgent(FlowAgent):
             "rounds": dag.plan.round if dag.plan is not None else 0,
             "mode": dag.mode or "dag",
             "verdict": _verdict_fields(dag.verdicts[-1]) if dag.verdicts else None,
-            "steps": {name: msgspec.to_builtins(done) for name, (_, done) in self._tasks(run).items()},
+            "steps": {name: _step_fields(done) for name, (_, done) in self._tasks(run).items()},
         }
         return {"dag": summary}
+
+
+def _step_fields(done: StepDone) -> dict[str, Any]:
+    return msgspec.to_builtins(msgspec.structs.replace(done, work=None))  # its calls are in the result's steps
 
 
 def _verdict_fields(verdict: DagJudged) -> dict[str, Any]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, raise_together
 from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
-from treadle._flows.flow import run_child
+from treadle._flows.flow import ChildOutcome, run_child
 from treadle._plugins.guards.compaction import condense
-from treadle._types.errors import TreadleError
+from treadle._types.errors import JournalError
 from treadle._types.events import StepDone, StepStarted
+
+logger = logging.getLogger("treadle")
 
 _POLL = 0.05
 """How often a running plan looks for messages of the user."""
@@ -106,45 +110,43 @@ async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[
         return done
     child_id = f"{run.id}.{number}.{step.id}"
     await run.emit(StepStarted(step.id, child_id, task, number, key))
-    began = asyncio.get_running_loop().time()
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    done = StepDone(step.id, "failed", round=number, key=key)
     try:
         question = await _question(run, task, inputs, runner.dependency_tokens)
-        done = await _run_child(runner, run, step, question, child_id, number, key)
-    except TimeoutError:
-        done = StepDone(step.id, "failed", error=f"timed out after {runner.timeout:g} s", round=number, key=key)
-    except TreadleError as error:
-        done = StepDone(step.id, "failed", error=f"{type(error).__name__}: {error}", round=number, key=key)
-    done = StepDone(
-        step.id,
-        done.status,
-        done.result,
-        done.error,
-        asyncio.get_running_loop().time() - began,
-        done.usage,
-        number,
-        key,
-    )
+        done = _with_outcome(done, await _run_child(runner, run, step, question, child_id), runner.timeout)
+    except (Pause, JournalError):
+        raise
+    except Exception as error:  # one step must not take the others with it
+        logger.warning("step %s of run %s could not be run", step.id, run.id, exc_info=True)
+        done = replace(done, error=f"{type(error).__name__}: {error}")
+    done = replace(done, elapsed=clock() - began)
     await run.emit(done)
     return done
 
 
-async def _run_child(
-    runner: StepRunner, run: Execution, step: DagStep, question: str, child_id: str, number: int, key: str
-) -> StepDone:
+async def _run_child(runner: StepRunner, run: Execution, step: DagStep, question: str, child_id: str) -> ChildOutcome:
     agent = runner.waiting.pop(child_id, None) or runner.agent_for(step)
     try:
-        result = await run_child(agent, run, child_id, question, runner.timeout)
+        return await run_child(agent, run, child_id, question, runner.timeout)
     except Pause:
         runner.waiting[child_id] = agent
         raise
-    if result.success and result.stop_reason in ("answer", "final_tool"):
-        return StepDone(step.id, "completed", result.answer, usage=result.usage, round=number, key=key)
-    why = f"{result.stop_reason}: {result.error or result.answer}"
-    return StepDone(step.id, "failed", result.answer, why, usage=result.usage, round=number, key=key)
+
+
+def _with_outcome(done: StepDone, outcome: ChildOutcome, timeout: float) -> StepDone:
+    result = outcome.result
+    done = replace(
+        done, result=result.answer, usage=result.usage, stop_reason=result.stop_reason, work=outcome.work
+    )  # fmt: skip
+    if outcome.timed_out:
+        return replace(done, error=f"timed out after {timeout:g} s")
+    return replace(done, status="completed") if outcome.good else replace(done, error=outcome.why)
 
 
 async def _question(run: Execution, task: str, inputs: dict[str, str], tokens: int) -> str:
-    """The step knows nothing but its task and what it depends on, shortened where that is large."""
+    """The task of a step and the results it depends on, shortened where they are large."""
     if not inputs:
         return task
     results = [

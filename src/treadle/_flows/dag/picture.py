@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Literal
@@ -20,6 +21,11 @@ COLOURS = {
     "skipped": ("#f5f5f4", "#a8a29e"),
 }
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 190, 56, 60, 24, 20
+
+
+_NODE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
+_WORDS = {"end", "graph", "subgraph", "flowchart", "style", "linkstyle", "classdef", "class", "click", "call", "href"}
+"""Words of mermaid's own that cannot be names of nodes."""
 
 
 class Pictured(Struct):
@@ -54,10 +60,11 @@ def mermaid(records: Sequence[Record]) -> str:
     if picture is None:
         return "graph LR"
     lines = ["graph LR"]
+    nodes = {step.id: _node(step.id, number) for number, step in enumerate(picture.plan.steps, 1)}
     for step in picture.plan.steps:
-        label = _short(step.task, 40).replace('"', "'")
-        lines.append(f'  {step.id}["{step.id}: {label}"]:::{picture.status[step.id]}')
-        lines.extend(f"  {other} --> {step.id}" for other in step.dependencies)
+        label = f"{_quoted(_short(step.id, 40))}: {_quoted(_short(step.task, 40))}"
+        lines.append(f'  {nodes[step.id]}["{label}"]:::{_known(picture.status[step.id])}')
+        lines.extend(f"  {nodes[other]} --> {nodes[step.id]}" for other in step.dependencies if other in nodes)
     lines.extend(f"  classDef {name} fill:{fill},stroke:{stroke}" for name, (fill, stroke) in COLOURS.items())
     return "\n".join(lines)
 
@@ -103,6 +110,21 @@ def svg(records: Sequence[Record]) -> str:
             f'<text x="{x + 10}" y="{y + 42}" fill="#374151">{escape(_short(step.task, 28))}</text></g>'
         )
     return "\n".join([*parts, "</svg>"])
+
+
+def _node(step_id: str, number: int) -> str:
+    """A model chooses the ids: as the name of a node, one could be a word or a sign of the language itself."""
+    plain = _NODE.fullmatch(step_id) is not None and step_id.lower() not in _WORDS
+    return step_id if plain else f"step_{number}_"
+
+
+def _quoted(text: str) -> str:
+    """As mermaid text: what could end the label or be read as markup is written as its code."""
+    return "".join(char if char.isalnum() or char in " .,:-_$?!…" else f"#{ord(char)};" for char in text)
+
+
+def _known(status: str) -> str:
+    return status if status in COLOURS else "waiting"
 
 
 def _short(text: str, limit: int) -> str:

@@ -41,7 +41,7 @@ SCHEMA: dict[str, Any] = {
                     "tool_hint": {"type": "string", "description": "the tool this step needs, if one is plain"},
                     "model_hint": {"type": "string", "description": "general, fast or reasoning"},
                 },
-                "required": ["id", "task", "dependencies"],
+                "required": ["id", "task"],
             },
         }
     },
@@ -58,15 +58,15 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     """What was corrected while reading it (a dangling dependency, for example)."""
 
     @classmethod
-    def parse(cls, raw: Mapping[str, Any], *, least: int = 1) -> Plan:
+    def parse(cls, raw: Mapping[str, Any]) -> Plan:
         """A plan from data. Dangling dependencies are pruned; circles, double ids and wrong sizes are refused."""
         notes: list[str] = []
         rows = cast(list[dict[str, Any]], raw.get("steps") or [])
         ids = [str(row["id"]).strip() for row in rows]
         if len(set(ids)) != len(ids):
             raise ValueError(f"two steps have the same id: {sorted(i for i in ids if ids.count(i) > 1)[0]}")
-        if not least <= len(rows) <= MAX_STEPS:
-            raise ValueError(f"a plan has {least} to {MAX_STEPS} steps, this one has {len(rows)}")
+        if not 1 <= len(rows) <= MAX_STEPS:
+            raise ValueError(f"a plan has 1 to {MAX_STEPS} steps, this one has {len(rows)}")
         steps: list[DagStep] = []
         for row, step_id in zip(rows, ids, strict=True):
             task = str(row["task"])

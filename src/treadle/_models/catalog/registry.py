@@ -90,6 +90,11 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     return cast("Model", _adapter(adapter)(name, **options))
 
 
+def check_model_name(spec: str) -> None:
+    """Refuse a name whose provider does not exist; whether the provider has the model, only it can say."""
+    _split(spec)
+
+
 _MEMBERS = ("name", "profile", "stream", "aclose")
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.catalog.sizes import parameters_in
@@ -25,6 +26,7 @@ from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encode, encoded_messages
+from treadle._safety.bounds import Count, NotNegative, Whole, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart
@@ -37,7 +39,7 @@ TINY_PARAMETERS = 1.0
 """Billions."""
 
 
-class LocalModel:
+class LocalModel(Closing):
     """A GGUF model by name (downloaded on first use) or path. It is loaded at the first request, once per process.
 
     `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the
@@ -46,17 +48,18 @@ class LocalModel:
     makes native tool calls, set `abilities={"tool_call": True}`.
     """
 
+    @bounded
     def __init__(
         self,
         model: str | os.PathLike[str] = weights.DEFAULT,
         *,
-        n_ctx: int = 8192,
-        threads: int | None = None,
+        n_ctx: Count = 8192,
+        threads: Count | None = None,
         slots: int = 3,
-        batch: int | None = None,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int = MAX_TOKENS,
+        batch: Count | None = None,
+        temperature: NotNegative = 0.0,
+        seed: Whole | None = None,
+        max_tokens: Count = MAX_TOKENS,
         isolated: bool = False,
         abilities: Mapping[str, Any] | None = None,
     ) -> None:

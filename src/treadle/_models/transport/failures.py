@@ -119,6 +119,24 @@ def error_in_reply(origin: Origin, error: Any) -> ModelError:
     return _classify(origin, text, message, code, status, _retry_after({}, message))
 
 
+def foreign_failure(name: str, error: BaseException) -> ModelError:
+    """The error for an exception that an adapter let through: of its HTTP library, of the system, of anything. A status
+    it carries is believed; without one it is the failure of an attempt, and another attempt may succeed."""
+    if isinstance(error, ModelError):
+        return error
+    message = str(error)
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    response: Any = getattr(error, "response", None)
+    found: Any = getattr(error, "status_code", None) or getattr(error, "status", None)
+    status = found if isinstance(found, int) and 400 <= found < 600 else None
+    headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
+    wait = _retry_after(cast("Mapping[str, str]", headers) if isinstance(headers, Mapping) else {}, message)
+    origin = Origin(name, "")
+    if status is None and not _matches(_OVERFLOW, message):
+        return connection_lost(origin, text, retry_after=wait)
+    return _classify(origin, text, message, "", status, wait)
+
+
 def _classify(origin: Origin, text: str, message: str, code: str, status: int | None, wait: float | None) -> ModelError:
     shown = origin.message(text)
     provider = origin.provider

@@ -45,6 +45,10 @@ _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[ClientSession, Asy
 )
 
 
+_under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+"""How many exchanges each loop has open."""
+
+
 async def session() -> ClientSession:
     """The session of the running event loop. It closes by itself when the loop shuts down."""
     loop = asyncio.get_running_loop()
@@ -54,6 +58,12 @@ async def session() -> ClientSession:
         entry = await _open()
         _sessions[loop] = entry
     return entry[0]
+
+
+async def close_if_idle() -> None:
+    """Close the running loop's session, unless exchanges are under way."""
+    if not _under_way.get(asyncio.get_running_loop()):
+        await aclose()
 
 
 async def aclose() -> None:
@@ -165,6 +175,15 @@ class Exchange:
         self._size = 0
 
     async def __aenter__(self) -> Exchange:
+        loop = asyncio.get_running_loop()
+        _under_way[loop] = _under_way.get(loop, 0) + 1
+        try:
+            return await self._begin()
+        except BaseException:
+            _under_way[loop] -= 1
+            raise
+
+    async def _begin(self) -> Exchange:
         url, arguments = self._endpoint.prepared()
         body = self._body
         data = body if len(body) < LARGE_REQUEST else io.BytesIO(body)
@@ -183,6 +202,7 @@ class Exchange:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _under_way[asyncio.get_running_loop()] -= 1
         response = self._response
         if response is None or response.closed:
             return

@@ -6,6 +6,7 @@ from random import Random
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Pause, check_fields
 from treadle._types.errors import TransientModelError
 
 _random = Random()
@@ -14,14 +15,17 @@ _random = Random()
 class RetryPolicy(Struct, frozen=True):
     """How often and after what pauses a failed model call is tried again. `attempts` counts the first one too."""
 
-    attempts: int = 3
-    base: float = 0.5
+    attempts: Count = 3
+    base: Pause = 0.5
     """The first pause is between 0 and this many seconds; the limit doubles with each further one."""
-    cap: float = 60.0
+    cap: Pause = 60.0
     """The limit of a pause, unless the server asks for a longer one."""
-    patience: float = 300.0
+    patience: Pause = 300.0
     """The longest pause a server may ask for. When it asks for more (a day's quota is used up), the call fails at once
     with the reason, so that a fallback model can take over."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "RetryPolicy.")
 
     def retryable(self, error: BaseException) -> bool:
         return isinstance(error, TransientModelError) and (error.retry_after or 0.0) <= self.patience

@@ -11,6 +11,7 @@ from treadle._engine.plugin import Plugin
 from treadle._engine.requests.estimate import size_of
 from treadle._plugins.guards.compaction import chars_for, is_summary, omission_note, summarise, transcript_of
 from treadle._plugins.state_queries import last_note
+from treadle._safety.bounds import Amount, Share, bounded
 from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted
@@ -31,7 +32,8 @@ class ContextGuard(Plugin):
 
     name = "context"
 
-    def __init__(self, *, keep: int = 4, goal: float = 0.5, summarise: bool = True) -> None:
+    @bounded
+    def __init__(self, *, keep: Amount = 4, goal: Share = 0.5, summarise: bool = True) -> None:
         self.keep = keep
         self.goal = goal
         self.summarise = summarise

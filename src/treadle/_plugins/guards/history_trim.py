@@ -1,4 +1,4 @@
-"""HistoryTrim: drops the oldest messages above a number, in large steps, together with the results of their calls."""
+"""HistoryTrim: drops the oldest messages above a number, together with the results of their calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from treadle._types.state_values import Entry, groups
 
 
 class HistoryTrim(Plugin):
-    """Keeps the request within `max_history_messages` by dropping the oldest whole groups. Pinned messages stay."""
+    """Keeps the request within `max_history_messages` by dropping the oldest whole groups, no more of them than needed.
+    Pinned messages stay."""
 
     name = "trim"
 
@@ -19,7 +20,7 @@ class HistoryTrim(Plugin):
         window = run.state.window
         if limit is None or len(window) <= limit:
             return
-        dropped = oldest_groups(window, keep=max(1, limit // 2))
+        dropped = oldest_groups(window, keep=limit)
         if dropped:
             left = len(window) - len(dropped)
             await run.emit(
@@ -28,7 +29,7 @@ class HistoryTrim(Plugin):
 
 
 def oldest_groups(window: list[Entry], keep: int) -> list[int]:
-    """The `seq` of the oldest messages, in whole groups; about `keep` are left. The newest group always stays."""
+    """The `seq` of the oldest messages, in whole groups; at most `keep` are left. The newest group always stays."""
     left = len(window)
     dropped: list[int] = []
     for group in list(groups(window))[:-1]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
+from treadle._safety.bounds import Count, bounded
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.events import AnswerOnly, Event, MessageAdded, Noted, ReplyConstrained, ToolsChanged
@@ -51,12 +52,13 @@ class LoopGuard(Plugin):
     name = "loop_guard"
     advisory = True
 
+    @bounded
     def __init__(
         self,
         *,
-        nudge: int | None = None,
-        withdraw: int | None = None,
-        stop: int | None = None,
+        nudge: Count | None = None,
+        withdraw: Count | None = None,
+        stop: Count | None = None,
         allow: Iterable[str] = (),
     ) -> None:
         self._limits = (nudge, withdraw, stop)

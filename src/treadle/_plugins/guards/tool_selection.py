@@ -51,6 +51,7 @@ class ToolSelection(Plugin):
     """When the selection fails, every tool is offered. Pinned tools stay; those not selected cannot be executed."""
 
     name = "selection"
+    loop_only = True
     tools = (MORE_TOOLS,)
 
     async def on_start(self, run: RunContext) -> None:

@@ -14,6 +14,7 @@ from treadle._plugins.memory.store import Memo, MemoryStore
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
+from treadle._safety.bounds import Amount, bounded
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.request import Reply
@@ -43,7 +44,8 @@ class Memory(Plugin):
 
     name = "memory"
 
-    def __init__(self, store: MemoryStore | None = None, *, top: int = 3, rank: str = "model") -> None:
+    @bounded
+    def __init__(self, store: MemoryStore | None = None, *, top: Amount = 3, rank: str = "model") -> None:
         self.store = store or MemoryStore()
         self.top = top
         self.rank = rank
@@ -72,7 +74,9 @@ class Memory(Plugin):
         if not user or result.stop_reason not in ("answer", "final_tool", "limit", "stuck"):
             return
         state = run.state
-        for step in state.steps[-_MAX_CALLS:]:
+        # Calls of runs inside this one are remembered by those.
+        own = [step for step in state.steps if not step.call_id.startswith(f"{run.id}.")]
+        for step in own[-_MAX_CALLS:]:
             if step.call_id not in _summaries(state):
                 opening = f"The question was:\n{state.question}"
                 thread = Thread(run, SUMMARY, run.prompts.get(SUMMARY, SUMMARISE), opening)

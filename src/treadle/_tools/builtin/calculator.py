@@ -6,6 +6,7 @@ import re
 from decimal import DecimalException, DivisionByZero, InvalidOperation, localcontext
 from fractions import Fraction
 
+from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin import numbers
 from treadle._tools.builtin.common import object_schema
@@ -32,7 +33,8 @@ _TOKEN = re.compile(
 )
 
 
-def calculator(*, timeout: float = 5.0) -> Tool:
+@bounded
+def calculator(*, timeout: Seconds = 5.0) -> Tool:
     """Works out an expression; the result is the number as text."""
     return Tool(
         name="calculator",

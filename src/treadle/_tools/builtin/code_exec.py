@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import object_schema
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
@@ -23,14 +24,15 @@ _DESCRIPTIONS = {
 _MAX_CHARS = 100_000
 
 
+@bounded
 def code_exec(
     *,
     languages: Sequence[Language] = ("python", "javascript"),
     sandbox: Literal["monty", "bwrap"] = "monty",
     folder: str = "",
     write: bool = False,
-    seconds: float = 10.0,
-    memory: int = 256 * 1024 * 1024,
+    seconds: Seconds = 10.0,
+    memory: Count = 256 * 1024 * 1024,
 ) -> Tool:
     """The code sees `folder` as /work, in the sandbox `monty` read-only unless `write` is true.
 

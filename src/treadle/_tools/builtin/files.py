@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import clip, object_schema
 from treadle._tools.builtin.reading.charset import decode_text
@@ -96,14 +97,15 @@ _WRITE_SCHEMA = object_schema(
 )
 
 
+@bounded
 def files(
     folder: str | os.PathLike[str],
     *,
     write: bool = True,
-    max_chars: int = 8_000,
-    max_bytes: int = 2_000_000,
-    max_entries: int = 200,
-    timeout: float = 15.0,
+    max_chars: Count = 8_000,
+    max_bytes: Count = 2_000_000,
+    max_entries: Count = 200,
+    timeout: Seconds = 15.0,
 ) -> list[Tool]:
     """Tools for the files in `folder`, which is created if missing; without `write` nothing can be changed."""
     access = _FileAccess(WorkFolder(folder), max_chars, max_bytes, max_entries, timeout * 0.8)

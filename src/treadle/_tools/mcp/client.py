@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from treadle._models.base import Model, complete
+from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
@@ -53,6 +54,7 @@ class _LoopState:
 class McpConnection:
     """One MCP server. It is connected when first used, and again when used after the connection was lost."""
 
+    @bounded
     def __init__(
         self,
         name: str,
@@ -64,7 +66,7 @@ class McpConnection:
         url: str = "",
         headers: Mapping[str, str] | None = None,
         transport: Transport = "http",
-        timeout: float | None = 30.0,
+        timeout: Seconds | None = 30.0,
         elicitation: Elicitation | None = None,
         sampling: Sampling | None = None,
     ) -> None:

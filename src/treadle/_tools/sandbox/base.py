@@ -6,20 +6,24 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, check_fields
 from treadle._tools.results import cut, to_text
 
 
 class SandboxLimits(Struct, frozen=True):
-    seconds: float = 10.0
+    seconds: Seconds = 10.0
     """Run time of the code itself; waiting for tools does not count."""
-    memory: int = 256 * 1024 * 1024
+    memory: Count = 256 * 1024 * 1024
     """Of the code with all processes it starts."""
-    scratch: int = 64 * 1024 * 1024
+    scratch: Count = 64 * 1024 * 1024
     """How much it may write into each of its temporary folders, which lie in memory; with full CPython only."""
-    output_chars: int = 50_000
-    code_chars: int = 100_000
-    processes: int = 32
+    output_chars: Count = 50_000
+    code_chars: Count = 100_000
+    processes: Count = 32
     """Used only by sandboxes in which code can start processes."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "SandboxLimits.")
 
 
 class CodeResult(Struct, frozen=True):

@@ -11,7 +11,9 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
@@ -19,15 +21,19 @@ import msgspec
 
 from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
-from treadle._tools.sandbox.command import Language, sandbox_command
-from treadle._tools.sandbox.interpreters import Interpreter, node_interpreter, python_interpreter
+from treadle._tools.sandbox.command import SCRATCH_FOLDERS, Language, sandbox_command
+from treadle._tools.sandbox.interpreters import node_interpreter, python_interpreter
 from treadle._tools.sandbox.seccomp import system_call_filter
 from treadle._tools.sandbox.tree import measure
 from treadle._types.errors import ToolError
 
 __all__ = ["BwrapSandbox", "Language", "isolation_problem"]
 
-_MEASURE_SECONDS = 0.05
+_MEASURE_SECONDS = 0.03
+_FILE_BYTES = 4096
+"""What a file is taken for, even if it is empty."""
+_OWN_PROCESSES = 5
+"""bubblewrap's own in both layers, at most."""
 _PROBE = """
 import ctypes, json, os, socket
 from contextlib import suppress
@@ -37,6 +43,9 @@ def fails(action):
     except OSError:
         return True
     return False
+def write(path):
+    open(path, 'x').close()
+    os.remove(path)
 def user_namespace():
     if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
         raise OSError
@@ -47,9 +56,9 @@ def environment_of_first():
 print(json.dumps({
     'network': fails(lambda: socket.create_connection(('1.1.1.1', 53), 0.2))
         and [name for _, name in socket.if_nameindex()] in ([], ['lo']),
-    'system folders': all(fails(lambda: open(path, 'w')) for path in ('/usr/probe', '/probe', '/dev/probe')),
+    'system folders': all(fails(lambda: write(path)) for path in ('/usr/probe', '/probe', '/dev/probe')),
     'root user': os.getuid() != 0,
-    'work folder': not fails(lambda: open('/work/probe', 'w')),
+    'work folder': not fails(lambda: write('/work/probe')),
     'other processes': len([name for name in os.listdir('/proc') if name.isdigit()]) < 8,
     'environment': not environment_of_first(),
     'user namespaces': fails(user_namespace),
@@ -79,11 +88,10 @@ class BwrapSandbox:
         return await self._run(code, language)
 
     async def _run(self, code: str, language: Language) -> CodeResult:
-        # In a thread: an interpreter is started once to say where its files are.
-        interpreter = await asyncio.to_thread(self._interpreter, language)
         compiled = system_call_filter()
         with _memory_file(code.encode("utf-8", "replace")) as program, _memory_file(compiled) as filter_fd:
-            command = sandbox_command(language, interpreter, self.limits, self._folder, filter_fd if compiled else None)
+            # In a thread: programs are started that say what they can do and where their files are, once for each.
+            command = await asyncio.to_thread(self._command, language, filter_fd if compiled else None)
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=program,
@@ -95,11 +103,11 @@ class BwrapSandbox:
             )
         return await self._supervise(process)
 
-    def _interpreter(self, language: Language) -> Interpreter:
+    def _command(self, language: Language, filter_fd: int | None) -> list[str]:
         if self._folder and not os.path.isdir(self._folder):
             raise ToolError(f"the code was not run: there is no folder {self._folder}")
         find = python_interpreter if language == "python" else node_interpreter
-        return find(self._programs[language])
+        return sandbox_command(language, find(self._programs[language]), self.limits, self._folder, filter_fd)
 
     async def _supervise(self, process: asyncio.subprocess.Process) -> CodeResult:
         assert process.stdout is not None
@@ -116,7 +124,9 @@ class BwrapSandbox:
         reading = asyncio.gather(
             _read(process.stdout, limit, lambda: stop(too_much)), _read(process.stderr, limit, lambda: stop(too_much))
         )
-        measuring = asyncio.create_task(self._measure(process.pid, stop))
+        ended = threading.Event()
+        scratch = SCRATCH_FOLDERS if self._folder else (*SCRATCH_FOLDERS, "/work")
+        overuse = _watch(process.pid, self.limits, scratch, ended)
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await asyncio.shield(reading)
@@ -124,10 +134,11 @@ class BwrapSandbox:
         except TimeoutError:
             stop(f"it took longer than {self.limits.seconds:g} s")
         finally:
-            measuring.cancel()
+            ended.set()
             _kill(process)  # ends its child processes too: they share a process namespace
             out, err = await reading
             await process.wait()
+        stopped = stopped or "".join(overuse)
         if not stopped and process.returncode and err.startswith("bwrap: "):
             raise ToolError(f"the code was not run: {err.strip()[:500]}")
         if stopped or process.returncode:
@@ -135,20 +146,37 @@ class BwrapSandbox:
             return CodeResult(out, error=error)
         return CodeResult(out + err)
 
-    async def _measure(self, pid: int, stop: Callable[[str], None]) -> None:
-        """Stop the code when all its processes together use too much: the kernel's limits hold for each alone."""
-        limits = self.limits
-        while True:
-            use = measure(pid, limits.memory)
-            if use.memory > limits.memory:
-                return stop(f"it used more than {limits.memory // 2**20} MB of memory")
-            if use.processes > limits.processes + _OWN_PROCESSES:
-                return stop(f"it started more than {limits.processes} processes")
-            await asyncio.sleep(_MEASURE_SECONDS)
 
+def _watch(pid: int, limits: SandboxLimits, scratch: tuple[str, ...], ended: threading.Event) -> list[str]:
+    """Kills the code when all its processes together use too much: the kernel's limits hold for each alone.
 
-_OWN_PROCESSES = 5
-"""bubblewrap's own in both layers, at most."""
+    The list then says why. In a thread of its own: an event loop may be busy with something else.
+    """
+    overuse: list[str] = []
+    try:
+        handle = os.pidfd_open(pid)  # a number could be given to another process meanwhile
+    except ProcessLookupError:  # it has ended already
+        return overuse
+
+    def watch() -> None:
+        try:
+            while not ended.wait(_MEASURE_SECONDS):
+                use = measure(pid, limits.memory, scratch)
+                if use.memory > limits.memory:
+                    overuse.append(f"the code was stopped: it used more than {limits.memory // 2**20} MB of memory")
+                elif use.processes > limits.processes + _OWN_PROCESSES:
+                    overuse.append(f"the code was stopped: it started more than {limits.processes} processes")
+                elif use.files > limits.scratch // _FILE_BYTES:
+                    overuse.append("the code was stopped: it made too many files in its temporary folders")
+                if overuse:
+                    with suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    return
+        finally:
+            os.close(handle)
+
+    threading.Thread(target=watch, name="treadle-sandbox", daemon=True).start()
+    return overuse
 
 
 @contextmanager

@@ -24,10 +24,12 @@ _CAPABILITIES_TO_DROP_ROOT = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGI
 _DROP_ROOT = (
     "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"
 )  # fmt: skip
+SCRATCH_FOLDERS = ("/tmp", "/dev/shm")
+"""Always in memory; /work is too, unless a folder is given."""
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8"}
 _RUN_PYTHON = """
 import ast, sys
-tree = ast.parse(sys.stdin.buffer.read(), 'code')
+tree = ast.parse(sys.stdin.buffer.read().decode(), 'code')
 last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
 space = {'__name__': '__main__'}
 exec(compile(tree, 'code', 'exec'), space)

@@ -26,7 +26,7 @@ _PYTHON_FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
 _PYTHON_FILES = f"""
 import json, sys, sysconfig
 folders = [sysconfig.get_paths()[name] for name in {_PYTHON_FOLDERS}]
-print(json.dumps([sys.executable, sys.prefix + '/pyvenv.cfg', *folders]))
+print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, *folders]))
 """
 
 
@@ -41,11 +41,14 @@ class Interpreter(msgspec.Struct, frozen=True):
 def python_interpreter(program: str) -> Interpreter:
     if program == sys.executable:
         paths = sysconfig.get_paths()
-        files = [program, f"{sys.prefix}/pyvenv.cfg", *(paths[name] for name in _PYTHON_FOLDERS)]
+        facts = [program, sys.prefix, sys.base_prefix, *(paths[name] for name in _PYTHON_FOLDERS)]
     else:
-        files = msgspec.json.decode(_ask(program, "-I", "-c", _PYTHON_FILES), type=list[str])
-    modules = [str(path) for path in sorted(Path(files[2], "lib-dynload").glob("*.so"))]
-    return Interpreter(files[0], _needed(files, [files[0], *modules]))
+        facts = msgspec.json.decode(_ask(program, "-I", "-c", _PYTHON_FILES), type=list[str])
+    python, prefix, base, *folders = facts
+    # A conda environment is a folder of packages, whose libraries are shared by modules anywhere in it.
+    conda = [f"{place}/lib" for place in (prefix, base) if os.path.isdir(f"{place}/conda-meta")]
+    modules = [str(path) for path in sorted(Path(folders[0], "lib-dynload").glob("*.so"))]
+    return Interpreter(python, _needed([python, f"{prefix}/pyvenv.cfg", *folders, *conda], [python, *modules]))
 
 
 @functools.cache

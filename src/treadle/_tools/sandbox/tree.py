@@ -15,9 +15,11 @@ class TreeUse(Struct, frozen=True):
     memory: int
     processes: int
     """Threads count too: each takes a slot in the kernel's table."""
+    files: int = 0
+    """In the scratch folders. Even empty ones take memory, which their size does not limit."""
 
 
-def measure(root: int, enough: int = 0) -> TreeUse:
+def measure(root: int, enough: int = 0, scratch: tuple[str, ...] = ()) -> TreeUse:
     """What the process `root` and its descendants use. Memory is counted exactly only where more than `enough` is used.
 
     Pages that several processes share count once for each in the quick sum, and in parts in the exact one.
@@ -26,7 +28,7 @@ def measure(root: int, enough: int = 0) -> TreeUse:
     resident = [_resident(pid) for pid in pids]
     if sum(resident) > enough:
         resident = [_proportional(pid, quick) for pid, quick in zip(pids, resident, strict=True)]
-    return TreeUse(sum(resident), sum(_threads(pid) for pid in pids))
+    return TreeUse(sum(resident), sum(_threads(pid) for pid in pids), _files(pids[-1], scratch))
 
 
 def _descendants(root: int) -> list[int]:
@@ -72,6 +74,23 @@ def _threads(pid: int) -> int:
     with suppress(OSError):
         return len(os.listdir(f"/proc/{pid}/task"))
     return 0
+
+
+def _files(pid: int, folders: tuple[str, ...]) -> int:
+    """How many files are in the file systems that this process has as `folders`, where they are not ours."""
+    return sum(_own_files(f"/proc/{pid}/root", folder) for folder in folders)
+
+
+def _own_files(root: str, folder: str) -> int:
+    with suppress(OSError):  # the process has ended, or has no such folder yet
+        if _device(root + folder) != _device(folder):  # until it has a root of its own, it sees the folders we see
+            state = os.statvfs(root + folder)
+            return state.f_files - state.f_ffree
+    return 0
+
+
+def _device(folder: str) -> int:
+    return os.stat(folder).st_dev if os.path.isdir(folder) else -1
 
 
 def _read(path: str) -> str:

@@ -69,6 +69,11 @@ def test_a_query_that_sqlite_does_not_interrupt_is_killed(path: Path):
     assert tool(query="SELECT name FROM animal").rows == (("hare",),)
 
 
+def test_a_killed_statement_may_have_changed_data(path: Path):
+    with pytest.raises(ToolError, match=r"took longer than 0\.5 s.* may have changed data"):
+        query_tool(path, timeout=0.5, read_only=False)(query=ENDLESS)
+
+
 def test_wide_rows_are_not_collected(path: Path):
     """With 40 columns, 200 rows would be 72 GB. They are taken one by one, and each is within the limit or refused."""
     rows: Rows = query_tool(path, timeout=100, max_rows=4, memory=300 * 2**20)(query=f"{MANY}{wide(10)} FROM n")

@@ -17,6 +17,7 @@ from weakref import WeakMethod
 import msgspec
 from msgspec import Struct
 
+from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._types.errors import ToolError
@@ -90,15 +91,16 @@ class _Inflater:
 class GuardedClient:
     """Sends the requests of tools. It has one HTTP session for each event loop, closed with the loop or by `close`."""
 
+    @bounded
     def __init__(
         self,
         *,
         allow_hosts: Iterable[str] = (),
         allow_networks: Iterable[str] = (),
         allow_private: bool = False,
-        timeout: float = 20.0,
-        max_bytes: int = 5_000_000,
-        max_redirects: int = 5,
+        timeout: Seconds = 20.0,
+        max_bytes: Count = 5_000_000,
+        max_redirects: Amount = 5,
         user_agent: str = USER_AGENT,
         resolver: Resolve | None = None,
     ) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Amount, Count, bounded
 from treadle._tools.builtin.knowledge.documents import SUFFIXES, Text, load, split
 from treadle._types.errors import MissingExtraError, ToolError
 
@@ -75,7 +76,8 @@ class Chunk(Struct, frozen=True, omit_defaults=True):
 class KnowledgeBase:
     """A searchable set of documents. Every call opens the file again, so threads and processes may share it."""
 
-    def __init__(self, path: str | Path, *, chunk_chars: int = 1_200, overlap: int = 200) -> None:
+    @bounded
+    def __init__(self, path: str | Path, *, chunk_chars: Count = 1_200, overlap: Amount = 200) -> None:
         self.path = Path(path)
         self._chunk_chars = chunk_chars
         self._overlap = overlap

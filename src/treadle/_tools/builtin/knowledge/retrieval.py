@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA
 from treadle._tools.builtin.knowledge.base import Chunk, Document, Embedder, KnowledgeBase, embedded
-from treadle._types.errors import ToolError
+from treadle._types.errors import ConfigError, ToolError
 
 __all__ = ["Chunk", "Document", "Embedder", "KnowledgeBase", "Retrieved", "retrieval"]
 
@@ -20,21 +24,24 @@ class Retrieved(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
 
+@bounded
 def retrieval(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
-    k: int = 5,
+    k: Count = 5,
     embed: Embedder | str | None = None,
     name: str = "retrieval",
     about: str = "",
-    timeout: float = 30.0,
+    timeout: Seconds = 30.0,
 ) -> Tool:
-    """A tool that searches the knowledge base at `path`; `about` tells the model what it contains.
+    """A tool that searches the knowledge base at `path`, or several at once; `about` tells the model what they contain.
 
     With `embed` (a function, or the name of an embedding model such as `openai:text-embedding-3-small`) vectors are
     searched too; chunks that have none yet are embedded first.
     """
-    base = KnowledgeBase(path)
+    bases = [KnowledgeBase(one) for one in ([path] if isinstance(path, str | Path) else path)]
+    if not bases:
+        raise ConfigError("retrieval needs a knowledge base: give the path of at least one")
     if isinstance(embed, str):
         from treadle._models.embeddings import Embeddings
 
@@ -43,16 +50,18 @@ def retrieval(
     what = f"the local knowledge base ({about})" if about else "the local knowledge base"
 
     async def execute(query: str) -> Retrieved:
-        if not base.path.exists():
-            raise ToolError(
-                f"there is no knowledge base {base.path.name} yet: add documents with `treadle kb add PATH`"
-            )
+        for base in bases:
+            if not base.path.exists():
+                raise ToolError(
+                    f"there is no knowledge base {base.path.name} yet: add documents with `treadle kb add PATH`"
+                )
         vector = None
         if embedder is not None:
-            await base.embed(embedder)
+            for base in bases:
+                await base.embed(embedder)
             vector = (await embedded(embedder, [query]))[0]
-        chunks = await asyncio.to_thread(base.search, query, k, vector=vector)
-        return Retrieved(query, tuple(chunks))
+        found = [await asyncio.to_thread(base.search, query, k, vector=vector) for base in bases]
+        return Retrieved(query, tuple(found[0] if len(bases) == 1 else _merged(found, k)))
 
     return Tool(
         name=name,
@@ -63,3 +72,13 @@ def retrieval(
         effect="pure",
         untrusted="the knowledge base",
     )
+
+
+def _merged(found: list[list[Chunk]], k: int) -> list[Chunk]:
+    """The best of several bases: the first of each, then the second of each, since scores of different bases do not
+    compare. Each id says which base it is from, so that no two passages have the same."""
+    numbered = [
+        [replace(chunk, id=chunk.id * len(found) + index) for chunk in chunks] for index, chunks in enumerate(found)
+    ]
+    in_turn = (chunk for rank in zip_longest(*numbered) for chunk in rank if chunk is not None)
+    return list(islice(in_turn, k))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,6 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "python_enable_replacements": False,  # otherwise a table name may read a variable of this process
-    "threads": 4,  # each takes memory of its own
     "temp_directory": "",
 }
 
@@ -66,7 +66,11 @@ class DuckDb:
         import duckdb
 
         read_only = self._limits.read_only and self._path != ":memory:"
-        config = {**_CONFIG, "memory_limit": f"{self._limits.memory * 3 // 4 // 2**20}MiB"}
+        config = {
+            **_CONFIG,
+            "memory_limit": f"{self._limits.memory * 3 // 4 // 2**20}MiB",
+            "threads": min(os.cpu_count() or 1, 4),  # each takes memory of its own
+        }
         timer: threading.Timer | None = None
         try:
             with duckdb.connect(self._path, read_only=read_only, config=config) as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import weakref
@@ -19,6 +20,8 @@ from treadle._types.errors import ToolError
 
 _MAX_IDLE = 2
 _START_SECONDS = 60.0
+_ALARM = getattr(signal, "SIGALRM", -1)
+"""The worker's own time limit: it is faster where this process is very busy."""
 
 
 class WorkerDatabase:
@@ -95,7 +98,10 @@ class _Worker:
         line, late = self._exchange(msgspec.json.encode(question), self._limits.timeout + GRACE_SECONDS)
         if line.endswith(b"\n"):
             return msgspec.json.decode(line, type=Answer)
-        return Answer(error=too_slow(self._limits) if late else self._died(), last=True)
+        error = too_slow(self._limits) if late or self._process.wait() == -_ALARM else self._died()
+        if not self._limits.read_only:
+            error += ". It may have changed data before it was stopped: look before you repeat it"
+        return Answer(error=error, last=True)
 
     def _exchange(self, line: bytes, seconds: float) -> tuple[bytes, bool]:
         """The line that comes back, and whether the process was killed because it did not come in time."""

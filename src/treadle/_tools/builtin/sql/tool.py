@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import object_schema
 from treadle._tools.builtin.sql.databases import Source
@@ -18,13 +19,14 @@ _START_SECONDS = 20.0
 _SUFFIXES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
 
 
+@bounded
 def sql(
     url: str | os.PathLike[str],
     *,
     read_only: bool = True,
-    max_rows: int = 100,
-    timeout: float = 10.0,
-    memory: int = 1024 * 1024 * 1024,
+    max_rows: Count = 100,
+    timeout: Seconds = 10.0,
+    memory: Count = 1024 * 1024 * 1024,
     name: str = "sql",
     allow_folders: Sequence[str] = (),
     allow_superuser: bool = False,

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
@@ -33,12 +34,13 @@ class ArxivResult(Struct, frozen=True):
     papers: tuple[Paper, ...]
 
 
+@bounded
 def arxiv(
     *,
     base_url: str = "https://export.arxiv.org/api/query",
-    limit: int = 3,
-    max_chars: int = 1_500,
-    timeout: float = 20.0,
+    limit: Count = 3,
+    max_chars: Count = 1_500,
+    timeout: Seconds = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """`max_chars` limits the length of each abstract."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import (
     QUERY_SCHEMA,
@@ -35,12 +36,13 @@ class _Response(Struct):
     message: str = ""
 
 
+@bounded
 def baidu(
     *,
     key: str | None = None,
     base_url: str = "https://qianfan.baidubce.com",
-    limit: int = 5,
-    timeout: float = 20.0,
+    limit: Count = 5,
+    timeout: Seconds = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     web = client_for(client, base_url, timeout, key=key)

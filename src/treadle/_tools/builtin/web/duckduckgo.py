@@ -6,6 +6,7 @@ from contextlib import suppress
 from html.parser import HTMLParser
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
@@ -13,12 +14,13 @@ from treadle._tools.builtin.reading.html import MAX_HTML
 from treadle._types.errors import ToolError
 
 
+@bounded
 def duckduckgo(
     *,
     base_url: str = "https://html.duckduckgo.com/html/",
     region: str = "wt-wt",
-    limit: int = 5,
-    timeout: float = 15.0,
+    limit: Count = 5,
+    timeout: Seconds = 15.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """`region` is DuckDuckGo's own code, like us-en or de-de; wt-wt means none."""

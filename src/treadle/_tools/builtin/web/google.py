@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
@@ -19,14 +20,15 @@ class _Response(Struct):
     items: tuple[_Item, ...] = ()
 
 
+@bounded
 def google(
     *,
     key: str | None = None,
     engine: str | None = None,
     base_url: str = "https://www.googleapis.com/customsearch/v1",
     language: str = "",
-    limit: int = 5,
-    timeout: float = 15.0,
+    limit: Count = 5,
+    timeout: Seconds = 15.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """`engine` is the search engine's id (cx). `language` like "en" restricts the results to it."""

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import check_status, object_schema
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
@@ -33,12 +34,13 @@ class Page(Struct, frozen=True, omit_defaults=True):
     links: tuple[Link, ...] = ()
 
 
+@bounded
 def http_fetch(
     *,
-    max_chars: int = 8_000,
-    max_bytes: int = 5_000_000,
-    timeout: float = 20.0,
-    max_links: int = 20,
+    max_chars: Count = 8_000,
+    max_bytes: Count = 5_000_000,
+    timeout: Seconds = 20.0,
+    max_links: Amount = 20,
     allow_hosts: Iterable[str] = (),
     allow_private: bool = False,
     client: GuardedClient | None = None,

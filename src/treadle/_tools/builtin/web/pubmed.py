@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec import Struct, field
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip, read_as
 from treadle._tools.builtin.http.client import GuardedClient
@@ -42,14 +43,15 @@ class _Search(Struct):
     esearchresult: _SearchResult
 
 
+@bounded
 def pubmed(
     *,
     key: str | None = None,
     email: str = "",
     base_url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
-    limit: int = 3,
-    max_chars: int = 2_000,
-    timeout: float = 20.0,
+    limit: Count = 3,
+    max_chars: Count = 2_000,
+    timeout: Seconds = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """Needs no API key; one (or NCBI_API_KEY) allows more requests a second. `max_chars` limits each abstract."""

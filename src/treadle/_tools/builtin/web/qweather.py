@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
@@ -101,6 +102,7 @@ _PARAMETERS = object_schema(
 )
 
 
+@bounded
 def qweather(
     *,
     key: str | None = None,
@@ -108,7 +110,7 @@ def qweather(
     base_url: str = "",
     language: str = "en",
     unit: Literal["metric", "imperial"] = "metric",
-    timeout: float = 15.0,
+    timeout: Seconds = 15.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """`host` is the account's own API host (or QWEATHER_API_HOST); `base_url` takes precedence over it."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, client_for, clip, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
@@ -23,14 +24,15 @@ class _Response(Struct):
     answer: str | None = None
 
 
+@bounded
 def tavily(
     *,
     key: str | None = None,
     base_url: str = "https://api.tavily.com",
     depth: Literal["basic", "advanced"] = "basic",
     topic: Literal["general", "news", "finance"] = "general",
-    limit: int = 5,
-    timeout: float = 20.0,
+    limit: Count = 5,
+    timeout: Seconds = 20.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     web = client_for(client, base_url, timeout, key=key)

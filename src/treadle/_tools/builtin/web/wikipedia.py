@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
 from treadle._tools.builtin.http.client import GuardedClient
@@ -64,13 +65,14 @@ _FIXED_PARAMS: dict[str, str | int] = {
 }
 
 
+@bounded
 def wikipedia(
     *,
     base_url: str = "",
     language: str = "en",
-    limit: int = 3,
-    max_chars: int = 6_000,
-    timeout: float = 15.0,
+    limit: Count = 3,
+    max_chars: Count = 6_000,
+    timeout: Seconds = 15.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     """`base_url` is a MediaWiki `api.php`; by default the Wikipedia in `language`."""

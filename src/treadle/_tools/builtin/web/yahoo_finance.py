@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
@@ -108,10 +109,11 @@ _PARAMETERS = object_schema(
 )
 
 
+@bounded
 def yahoo_finance(
     *,
     base_url: str = "https://query1.finance.yahoo.com",
-    timeout: float = 15.0,
+    timeout: Seconds = 15.0,
     client: GuardedClient | None = None,
 ) -> Tool:
     web = client_for(client, base_url, timeout)

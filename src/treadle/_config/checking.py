@@ -1,0 +1,138 @@
+"""Everything that is wrong with a document, found without calling a model, a tool or a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+from msgspec import Struct
+
+from treadle._config.build import Builder
+from treadle._config.document import AgentParams, Document, Path, Problem, ToolRef, convert, read_document
+from treadle._config.graph import kind_of, sorted_components
+from treadle._config.positions import line_of, lines_of
+from treadle._config.references import reference_problems
+from treadle._engine.settings import Settings
+from treadle._flows import presets
+from treadle._models.catalog.registry import check_model_name
+from treadle._safety.data import read_text
+from treadle._types.errors import ConfigError, MissingExtraError, MissingKeyError
+
+_AT = re.compile(r"at `\$([^`]*)`")
+_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+
+
+class Checked(Struct, frozen=True):
+    """What a document describes, what is wrong with it, and what this machine still lacks to run it."""
+
+    lines: list[str]
+    problems: list[str]
+    notes: list[str]
+
+
+def check_file(path: str | FilePath) -> Checked:
+    """Reads and checks a document. Each problem names the file and, where it can be told, the line."""
+    file = FilePath(path)
+    try:
+        document = read_document(file)
+        order = sorted_components(document, str(file))
+    except ConfigError as error:
+        return Checked([], [str(error)], [])
+    found = list(_Checker(document, file.resolve().parent).problems(order))
+    where = lines_of(read_text(file), file.suffix.lower())
+    problems = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in found if fatal]
+    notes = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in found if not fatal]
+    return Checked([_described(document, name) for name in order], problems, notes)
+
+
+def _located(file: FilePath, problem: Problem, line: int) -> str:
+    return f"{file}:{line}: {problem}" if line else f"{file}: {problem}"
+
+
+def _described(document: Document, name: str) -> str:
+    component = document.components[name]
+    kind = kind_of(component)
+    if kind != "agent":
+        return f"{name}: {kind if kind != 'tool' else component.obj.component_name}"
+    try:
+        params: AgentParams = convert(component.obj.params, AgentParams, name)
+    except ConfigError:
+        return f"{name}: agent"
+    tools = [ref.component_name for ref in params.tools] + [f"mcp:{ref.mcp_id}" for ref in params.mcp]
+    return f"{name}: agent on {params.llm_id or '(no model)'}, tools: {', '.join(tools) or 'none'}"
+
+
+Found = Iterator[tuple[Problem, bool]]
+"""Problems, each with whether it is one of the document: a missing key or package is one of this machine."""
+
+
+class _Checker:
+    def __init__(self, document: Document, base: FilePath) -> None:
+        self.document = document
+        self.builder = Builder(document, base, where="")
+
+    def problems(self, order: list[str]) -> Found:
+        if not any(kind_of(component) == "agent" for component in self.document.components.values()):
+            yield Problem(("components",), "a document needs at least one component named Agent"), True
+        for name in order:
+            component = self.document.components[name]
+            path: Path = ("components", name, "obj", "params")
+            kind = kind_of(component)
+            if kind == "agent":
+                yield from self._agent(name, component.obj.params, path)
+            elif kind == "tool":
+                params = {key: value for key, value in component.obj.params.items() if key != "arguments"}
+                yield from self._tool(name, ToolRef(component.obj.component_name, params), path[:-1])
+        for problem in reference_problems(self.document, order):
+            yield problem, True
+
+    def _agent(self, name: str, raw: dict[str, Any], path: Path) -> Found:
+        try:
+            params: AgentParams = convert(raw, AgentParams, "")
+        except ConfigError as error:
+            yield Problem((*path, *_path_in(str(error))), _text(error)), True
+            return
+        if params.llm_id:
+            yield from self._attempt((*path, "llm_id"), lambda: check_model_name(params.llm_id))
+        else:
+            yield Problem(path, "there is no llm_id: add one, for example gpt-4o@OpenAI"), True
+        yield from self._attempt((*path, "preset"), lambda: presets.get(params.preset))
+        for setting, value in params.settings.items():
+            yield from self._attempt((*path, "settings", setting), lambda s=setting, v=value: _setting(s, v))
+        for number, tool in enumerate(params.tools):
+            yield from self._tool(name, tool, (*path, "tools", number))
+        for number, mcp in enumerate(params.mcp):
+            yield from self._attempt((*path, "mcp", number, "mcp_id"), lambda m=mcp: self.builder.mcp(name, m))
+
+    def _tool(self, name: str, ref: ToolRef, path: Path) -> Found:
+        if ref.component_name.lower() == "agent":
+            yield from self._agent(ref.id or name, ref.params, (*path, "params"))
+        else:
+            yield from self._attempt(path, lambda: self.builder.tools(name, ref))
+
+    def _attempt(self, path: Path, build: Callable[[], object]) -> Found:
+        try:
+            build()
+        except (MissingKeyError, MissingExtraError) as error:
+            yield Problem(path, _text(error)), False
+        except (ConfigError, TypeError) as error:
+            yield Problem(path, _text(error)), True
+
+
+def _setting(name: str, value: Any) -> None:
+    Settings().with_changes({name: value})
+
+
+def _text(error: Exception) -> str:
+    return str(error).removeprefix(": ")
+
+
+def _path_in(message: str) -> Path:
+    """The path that a message about wrong data names."""
+    match = _AT.search(message)
+    unknown = re.search(r"unknown field `([^`]+)`", message)
+    parts = _PART.findall(match.group(1)) if match else []
+    path = tuple(int(index) if index else name for name, index in parts)
+    return (*path, unknown.group(1)) if unknown else path

@@ -1,0 +1,191 @@
+"""What a network can do inside the engine: own task sets, rows of the leaderboard, common knowledge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import traceback
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from training import bfcl
+from training.network import Network
+from training.render import PromptWriter, plain_prompt
+from treadle import Agent
+from treadle._models.local.prompt import constraint_of
+from treadle._types.request import Reply, Request, StreamPart
+from treadle._types.usage import Usage
+
+ROOT = Path(__file__).resolve().parents[1]
+BATCH = 96
+LONGEST_REPLY = 224
+
+
+class Batched(PromptWriter):
+    """The network as a model of the engine: requests that arrive together are answered together."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self._network = network
+        self._waiting: list[tuple[str, str | None, asyncio.Future[Any]]] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+        grammar = constraint_of(request.format)["grammar"] if request.format is not None else None
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((self.prompt(request), grammar, future))
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        text, complete = await future
+        yield Reply(text, finish="stop" if complete else "length", usage=Usage(10, 10, requests=1))
+
+    async def _work(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(0.05)
+            self._waiting.sort(key=lambda job: len(job[0]))
+            now, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            try:
+                written = await asyncio.to_thread(
+                    self._network.generate, [(prompt, grammar) for prompt, grammar, _ in now], LONGEST_REPLY
+                )
+            except Exception:
+                traceback.print_exc()
+                written = [("", False)] * len(now)
+            for (_, _, future), reply in zip(now, written, strict=True):
+                if not future.done():
+                    future.set_result(reply)
+
+
+def settings(dialect: str) -> dict[str, Any]:
+    return {"dialect": dialect, "temperature": 0, "selection_threshold": None}
+
+
+async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "compact") -> dict[str, Any]:
+    model = Batched(network)
+
+    async def one(row: bfcl.Row) -> tuple[bfcl.Row, bool, Any, str]:
+        calls: list[tuple[str, dict[str, Any]]] = []
+        system = {"system": row.system} if row.system else {}
+        answer = ""
+        try:
+            agent = Agent(
+                model,
+                tools=bfcl.tools_of(row, lambda name, args: calls.append((name, args))),
+                answer="direct",
+                max_iterations=4,
+                **settings(dialect),
+                **system,
+            )
+            answer = (await asyncio.wait_for(agent.run(row.question), 300)).answer
+        except Exception as error:
+            answer = f"!{type(error).__name__}: {error}"
+        return row, bfcl.right(row, calls), calls[:1], answer
+
+    results = await asyncio.gather(*map(one, rows))
+    return _table(
+        [
+            (row.category, passed, {"id": row.id, "calls": calls, "answer": str(answer)[:160]})
+            for row, passed, calls, answer in results
+        ]
+    )
+
+
+async def own_sets(
+    network: Network, dialect: str = "compact", names: tuple[str, ...] = ("shop", "office", "travel", "clinic")
+) -> dict[str, Any]:
+    from treadle._cli.setup.toolbox import find_tools
+    from treadle._evals.load import load_tasks
+    from treadle._evals.runner import Variant, run_tasks
+
+    tools = find_tools([f"{ROOT / 'evals' / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
+    variant = Variant("network", Batched(network), {**settings(dialect), "max_iterations": 10})
+    sets = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools) for name in names]
+    trials = await asyncio.gather(*(run_tasks(tasks, [variant], parallel=100, task_seconds=300) for tasks in sets))
+    rows = [
+        (
+            name,
+            trial.passed,
+            {
+                "id": trial.task,
+                "kind": trial.kind,
+                "calls": trial.calls,
+                "answer": trial.answer[:160],
+                "problems": trial.problems[:2],
+            },
+        )
+        for name, of_set in zip(names, trials, strict=True)
+        for trial in of_set
+    ]
+    table = _table(rows)
+    table["kinds"] = _table([(row["kind"], passed, {}) for _, passed, row in rows])["by"]
+    return table
+
+
+def known(network: Network, tools_too: bool) -> dict[str, Any]:
+    """Common knowledge, plain (`tools_too` False) or inside the engine with tools on offer."""
+    rows = [json.loads(line) for line in (ROOT / "training" / "knowledge.jsonl").read_text().splitlines()]
+    if tools_too:
+        answers = asyncio.run(_asked(network, [row["question"] for row in rows]))
+    else:
+        answers = [
+            written.text
+            for start in range(0, len(rows), BATCH)
+            for written in network.generate(
+                [(plain_prompt(row["question"]), None) for row in rows[start : start + BATCH]], LONGEST_REPLY
+            )
+        ]
+    return _table(
+        [
+            (
+                row["kind"],
+                any(accepted.lower() in answer.lower() for accepted in row["accepted"]),
+                {"question": row["question"], "answer": answer[:160]},
+            )
+            for row, answer in zip(rows, answers, strict=True)
+        ]
+    )
+
+
+async def _asked(network: Network, questions: list[str]) -> list[str]:
+    import random
+
+    from training.scenario import Scenario, distractors
+    from training.tools import Facts
+
+    model = Batched(network)
+
+    async def one(index: int, question: str) -> str:
+        r = random.Random(index)
+        facts = Facts(r)
+        tools = [tool.tool() for tool in distractors(r, facts, Scenario("", [], "", ()), 5)]
+        try:
+            result = await asyncio.wait_for(
+                Agent(model, tools=tools, answer="direct", max_iterations=4, **settings("compact")).run(question), 300
+            )
+        except Exception as error:
+            return f"!{error}"
+        return ("[called] " if result.usage.tool_calls else "") + str(result.answer)
+
+    return list(await asyncio.gather(*(one(i, q) for i, q in enumerate(questions))))
+
+
+def _table(rows: list[tuple[str, bool, dict[str, Any]]]) -> dict[str, Any]:
+    by: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for group, passed, _ in rows:
+        by[group][0] += passed
+        by[group][1] += 1
+    return {
+        "right": sum(passed for _, passed, _ in rows),
+        "of": len(rows),
+        "by": dict(by),
+        "rows": [{"group": group, "passed": passed, **row} for group, passed, row in rows],
+    }
+
+
+def report(name: str, table: dict[str, Any], out: Path) -> None:
+    print(f"{name}: {table['right']}/{table['of']} {table['by']} {table.get('kinds', '')}", flush=True)
+    (out / f"{name}.json").write_text(json.dumps(table, ensure_ascii=False, default=str))
+    sys.stdout.flush()

@@ -1,0 +1,139 @@
+"""Scenarios become pairs of request and reply by running them: through the engine, with a model that plays the script.
+
+What a model learns is exactly what the product will show it, because the product writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from training.scenario import Act, Say, Scenario, Step, distractors
+from training.tools import Facts
+from treadle import Agent, Tool
+from treadle import Conversation as Talk
+from treadle._dialects.base import Decision
+from treadle._dialects.compact import CompactDialect
+from treadle._engine.run import Run
+from treadle._models.catalog.providers import FREE, provider_named
+from treadle._models.openai.chat_wire import ChatWriter
+from treadle._models.transport.wire import encoded_messages
+from treadle._types.messages import ToolCall
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, Request, StreamPart
+from treadle._types.usage import Usage
+
+PROFILE = Profile(json_mode=True, json_schema=True, grammar=True, window=8192, prices=FREE)
+DIALECT = CompactDialect()
+
+
+class Turn(NamedTuple):
+    prompt: str
+    reply: str
+    trained: bool
+
+
+class Conversation(NamedTuple):
+    kind: str
+    turns: list[Turn]
+
+
+def chat_prompt(body: bytes) -> str:
+    """A request as the ChatML template of Qwen 2.5 and SmolLM 2 shows it to the model."""
+    messages = msgspec.json.decode(body)["messages"]
+    text = "".join(f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages)
+    return text + "<|im_start|>assistant\n"
+
+
+def plain_prompt(question: str) -> str:
+    """A question without tools, as a base model is asked for its own answer."""
+    system = "You are a helpful assistant. Answer briefly."
+    turns = f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n"
+    return turns + "<|im_start|>assistant\n"
+
+
+def written(step: Step) -> str:
+    """A step as the model writes it: in the dialect's form, with the blanks that the constraint engine demands."""
+    calls = (ToolCall("", step.tool, step.args),) if isinstance(step, Act) else ()
+    answer = Decision() if isinstance(step, Act) else Decision(answer=step.text, task_successful=step.successful)
+    text = DIALECT.write(msgspec.structs.replace(answer, calls=calls))
+    return json.dumps(msgspec.json.decode(text), ensure_ascii=False)
+
+
+class PromptWriter:
+    """What all models here share: how a request becomes the text a model reads."""
+
+    name = "training"
+    provider = "local"
+    profile = PROFILE
+
+    def __init__(self) -> None:
+        self._writer = ChatWriter(self.name, provider_named("llamacpp"), PROFILE, {})
+
+    def prompt(self, request: Request) -> str:
+        return chat_prompt(
+            self._writer.body(request.replace(format=None), encoded_messages(request, self, "local"), True)
+        )
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Player(PromptWriter):
+    """Plays the script and writes down what it was asked."""
+
+    def __init__(self, script: Sequence[Step], steering: str = "") -> None:
+        super().__init__()
+        self._script: Iterator[Step] = iter(script)
+        self._steering = steering
+        self.run: Run | None = None
+        self.turns: list[Turn] = []
+        self.over = False
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+        step = next(self._script, None)
+        if step is None:
+            self.over = True
+            raise RuntimeError("the engine asked for more than the script has")
+        text = written(step)
+        self.turns.append(Turn(self.prompt(request), text, step.trained))
+        if self._steering and self.run is not None:
+            self.run.send(self._steering)
+            self._steering = ""
+        yield Reply(text, usage=Usage(10, 10, requests=1))
+
+
+async def render(
+    r: random.Random, facts: Facts, scenario: Scenario, system: str, tool_count: int
+) -> Conversation | None:
+    """The conversation, or None when the engine did not take the script as it is (which is a mistake of the script)."""
+    tools = [tool if isinstance(tool, Tool) else tool.tool() for tool in distractors(r, facts, scenario, tool_count)]
+    settings: dict[str, Any] = {
+        "answer": "direct",
+        "dialect": "compact",
+        "temperature": 0,
+        "max_iterations": 14,
+        "selection_threshold": None,
+    }
+    if system:
+        settings["system"] = system
+    past = [step._replace(trained=False) for _, script in scenario.history for step in script]
+    player = Player([*past, *scenario.script], scenario.steering)
+    talk = Talk(Agent(player, tools=tools, **settings))
+    for question, script in [*scenario.history, (scenario.question, scenario.script)]:
+        run = await talk.start(question)
+        player.run = run if script is scenario.script else None
+        try:
+            result = await run
+        except Exception:
+            return None
+        last = script[-1]
+        if player.over or result.answer != (last.text if isinstance(last, Say) else None):
+            return None
+    if len(player.turns) != len(past) + len(scenario.script):
+        return None
+    return Conversation(scenario.kind, player.turns)
