@@ -105,8 +105,11 @@ def test_plans():
 
 def test_documents():
     data = {
-        "Agent:First": {"obj": {"component_name": "Agent", "params": {}}, "downstream": ["Agent:Second"]},
-        "Agent:Second": {"obj": {"component_name": "Agent", "params": {}}},
+        "Agent:First": {
+            "obj": {"component_name": "Agent", "params": {"preset": "default"}},
+            "downstream": ["Agent:Second"],
+        },
+        "Agent:Second": {"obj": {"component_name": "Agent", "params": {"preset": "default"}}},
     }
 
     def documented(case: Case, counts: Counter[str]) -> World:
