@@ -4,6 +4,7 @@ and counts what its steps did."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from treadle._engine.plugin import Plugin
 from treadle._flows.dag.plan import Plan
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.memory.citations import Citations
+from treadle._plugins.memory.plugin import Memory
+from treadle._plugins.memory.store import MemoryStore
 from treadle._types import events as ev
 from treadle._types.errors import BudgetExhaustedError, ConfigError, ModelError, StructuredCallError
 from treadle._types.messages import SystemMessage
@@ -387,3 +390,34 @@ def test_citations_of_the_steps_are_those_of_the_plan():
     report = result.metadata["reports"]["citations"]
     assert sorted(passage["document"] for passage in report["cited"]) == ["one", "two"]
     assert report["removed"] == ["9"]
+
+
+def test_each_step_remembers_its_own_calls_once_and_the_next_plan_is_told(tmp_path: Path):
+    async def main() -> None:
+        store = MemoryStore(tmp_path / "memory.db")
+
+        def brain() -> Any:
+            def reply(request: Any) -> Any:
+                match request.component:
+                    case "planner":
+                        return call("make_plan", steps=TWO)
+                    case "analyzer":
+                        return call("judge", **verdict())
+                    case "memory_summary":
+                        return "the echo said hello to everyone"
+                    case _:
+                        said = "hello" in str(request.messages[-1])
+                        return "done" if said else call("echo", text="hello")
+
+            return ScriptedModel(reply)
+
+        plugins = [Memory(store, rank="text")]
+        await DagAgent(brain(), [echo], plugins=plugins).run("what does the echo say?", user="ada")
+        assert len(store.all("ada", 10)) == 2
+        model = brain()
+        await DagAgent(model, [echo], plugins=plugins).run("what does the echo say?", user="ada")
+        asked = {request.component: str(request.messages) for request in model.requests}
+        assert "said hello to everyone" in asked["planner"]
+        assert "said hello to everyone" in asked["analyzer"]
+
+    go(main())
