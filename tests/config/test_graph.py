@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from kit import call, go
 from treadle import ScriptedModel
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent, sorted_components
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
 from treadle._types.errors import ConfigError
 from treadle._types.events import StepDone
-from treadle._types.messages import text_of
+from treadle._types.messages import SystemMessage, text_of
 
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "config" / "research.json"
 GRAPH: dict[str, Any] = {
@@ -147,3 +150,131 @@ def test_a_cycle_is_named():
 def test_a_document_without_an_agent_is_refused():
     with pytest.raises(ConfigError, match="x: a document needs at least one component named Agent"):
         GraphAgent(parse_document({"begin": component("Begin")}), Path(), where="x")
+
+
+# ---- one run like any other
+
+
+def document(**params: Any) -> dict[str, Any]:
+    return {
+        "begin": {"obj": {"component_name": "Begin"}, "downstream": ["Agent:A"]},
+        "Agent:A": {"obj": {"component_name": "Agent", "params": {"preset": "default", **params}}},
+        "Message:M": {
+            "obj": {"component_name": "Message", "params": {"content": ["<{{Agent:A@content}}>"]}},
+            "upstream": ["Agent:A"],
+        },
+    }
+
+
+def graph(model: ScriptedModel, *, options: Any = None, **params: Any) -> GraphAgent:
+    return GraphAgent(parse_document(document(**params)), Path(), model=model, **(options or {}))
+
+
+HISTORY = [{"role": "user", "content": "EARLIER"}, {"role": "assistant", "content": "REPLY"}]
+
+
+def test_agents_know_the_conversation_and_the_user():
+    users: list[str] = []
+
+    class Watches(Plugin):
+        name = "watches"
+
+        async def on_start(self, run: RunContext) -> None:
+            users.append(run.user)
+
+    model = ScriptedModel(["hello"])
+    agent = graph(model, options={"plugins": [Watches()]})
+    assert go(agent.run("q", history=HISTORY, user="ada")).answer == "<hello>"
+    assert [text_of(getattr(m, "content", "") or m.text) for m in model.requests[0].messages][-3:] == [
+        "EARLIER", "REPLY", "q",
+    ]  # fmt: skip
+    assert users == ["ada", "ada"], "the document and its agent"
+
+
+def test_a_system_prompt_stays_one_and_an_exchange_stays_an_exchange():
+    model = ScriptedModel(["hello"])
+    prompts = [
+        {"role": "system", "content": "Answer {{sys.user}}."},
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two"},
+        {"role": "user", "content": "three: {{sys.query}}"},
+    ]
+    go(graph(model, prompts=prompts, sys_prompt="For {{sys.query}}").run("q", user="ada"))
+    system, *rest = model.requests[0].messages
+    assert isinstance(system, SystemMessage)
+    assert "For q" in system.text
+    assert "Answer ada." in system.text
+    assert [text_of(getattr(m, "content", "") or m.text) for m in rest] == ["one", "two", "three: q"]
+
+
+def test_what_a_limit_forced_is_delivered_by_the_message():
+    model = ScriptedModel(lambda r: "forced" if r.component == "final" else call("calculator", expression="1+1"))
+    tools = [{"component_name": "calculator"}]
+    result = go(graph(model, tools=tools, max_rounds=1).run("q"))
+    assert (result.answer, result.stop_reason, result.success) == ("<forced>", "limit", False)
+
+
+def test_what_the_components_did_counts():
+    model = ScriptedModel([call("calculator", expression="6*7"), "42"])
+    data = document(tools=[{"component_name": "calculator"}])
+    data["calculator:C"] = {
+        "obj": {"component_name": "calculator", "params": {"arguments": {"expression": "1+1"}}},
+        "downstream": ["Agent:A"],
+    }
+
+    async def main() -> None:
+        result = await GraphAgent(parse_document(data), Path(), model=model).start("q")
+        assert [(step.tool, step.observation) for step in result.steps] == [("calculator", "2"), ("calculator", "42")]
+        assert (result.tools_used, result.iterations, result.usage.tool_calls) == (["calculator"], 2, 2)
+        assert result.metadata["tool_calls_made"] == 2
+        assert [used["name"] for used in result.outputs()["use_tools"]] == ["calculator"] * 2
+        assert result.metadata["document"]["Agent:A"]["elapsed"] > 0
+
+    go(main())
+
+
+def test_an_agent_without_a_preset_analyses_and_reflects():
+    replies = [
+        "analysis", '[{"name": "calculator", "arguments": {"expression": "1+1"}}]', "reflection",
+        '[{"name": "__complete_task__", "arguments": {}}]', "two",
+    ]  # fmt: skip
+    model = ScriptedModel(replies)
+    data = document(tools=[{"component_name": "calculator"}])
+    del data["Agent:A"]["obj"]["params"]["preset"]
+    result = go(GraphAgent(parse_document(data), Path(), model=model).run("1+1?"))
+    assert result.answer == "<two>"
+    assert [request.component for request in model.requests] == ["analysis", "loop", "reflection", "loop", "complete"]
+
+
+def test_a_component_that_fails_leaves_what_those_before_it_found():
+    def script(request: Any) -> Any:
+        if "Improve" in str(request.messages):
+            raise RuntimeError("gone")
+        return "42"
+
+    result = go(GraphAgent(parse_document(GRAPH), Path(), model=ScriptedModel(script), retry={"attempts": 1}).run("q"))
+    assert (result.stop_reason, result.success, result.answer) == ("error", False, "42")
+    assert "Agent:Second" in str(result.error)
+
+
+def test_settings_of_a_run_reach_the_agents():
+    model = ScriptedModel(lambda r: "forced" if r.component == "final" else call("calculator", expression="1+1"))
+    result = go(graph(model, tools=[{"component_name": "calculator"}]).run("q", max_iterations=3))
+    assert (result.iterations, result.stop_reason) == (3, "limit")
+
+
+def test_several_knowledge_bases_are_searched_together(tmp_path: Path):
+    for number, text in enumerate(("The lighthouse of Lindesnes was built in 1655.", "The lighthouse of Ryvingen.")):
+        (tmp_path / f"{number}.txt").write_text(text)
+        KnowledgeBase(tmp_path / f"{number}.db").add(tmp_path / f"{number}.txt")
+    data = document(prompts=[{"role": "user", "content": "{{Retrieval:R@content}}"}])
+    data["Retrieval:R"] = {
+        "obj": {"component_name": "Retrieval", "params": {"kb_ids": ["one", "two"]}},
+        "downstream": ["Agent:A"],
+    }
+    whole = {"components": data, "knowledge_bases": {"one": "0.db", "two": "1.db"}}
+    model = ScriptedModel(["found"])
+    assert go(GraphAgent(parse_document(whole), tmp_path, model=model).run("lighthouse")).answer == "<found>"
+    chunks = json.loads(text_of(model.requests[0].messages[-1].content))["chunks"]
+    assert {Path(chunk["document"]).name for chunk in chunks} == {"0.txt", "1.txt"}
+    assert len({chunk["id"] for chunk in chunks}) == 2

@@ -58,6 +58,12 @@ class RunContext:
         return self._execution.depth
 
     @property
+    def outermost(self) -> RunContext:
+        """The run that a caller started, of which this one is a part or which it is."""
+        *_, outermost = self._execution.around()
+        return outermost.context
+
+    @property
     def user(self) -> str:
         return self._execution.origin.user
 

@@ -28,6 +28,8 @@ class Plugin:
     advisory = False
     """Its `before_tool` is advice to the model, not policy: a call without effects may start before it is asked, while
     the reply is still being written (its result is dropped if the call is then refused)."""
+    prompts: tuple[str, ...] = ()
+    """The names of prompts it reads with `run.prompts.get` beside the engine's own."""
     brings_tools = False
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
     loop_only = False

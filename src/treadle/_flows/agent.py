@@ -15,6 +15,7 @@ from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.decisions import Answer, decisions_about
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
+from treadle._engine.prompt_names import check_prompt_names
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
@@ -83,6 +84,7 @@ class Agent:
         self.system, self.instructions = system, instructions
         self.plugins = tuple(plugins)
         self.prompts = dict(prompts or {})
+        check_prompt_names(self.prompts, plugins)
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str) else journal
         self._secrets = tuple(secrets)
@@ -308,7 +310,10 @@ class Agent:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
         question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
         prompt = self.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(prompt, question, result.steps, result.brief, self.settings.synthesis_chars)
+        messages = synthesis_messages(
+            prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
+            system=self._system_text([]), transcript=result.messages,
+        )  # fmt: skip
         shown = False
         try:
             async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
@@ -328,13 +333,6 @@ class Agent:
         return execution_of(parent).log.journal if parent is not None else self.journal
 
     def _blueprint(self, settings: Settings, past: Sequence[Message]) -> Blueprint:
-        system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
-        texts = [
-            self.system,
-            *system,
-            self.instructions,
-            instruction(self.output_type) if self.output_type is not None else "",
-        ]
         plugins = presets.plugins_for(self.preset, settings, self.plugins)
         if settings.budget is not None and settings.max_tokens is None:
             # The worst case can only be reserved if there is one.
@@ -344,12 +342,19 @@ class Agent:
             toolkit=self.toolkit,
             settings=settings,
             plugins=tuple(plugins),
-            system="\n\n".join(text for text in texts if text),
+            system=self._system_text(past),
             prompts=self.prompts,
             output_type=self.output_type,
             name=self.name,
             redact=event_redactor(self._secrets),
         )
+
+    def _system_text(self, past: Sequence[Message]) -> str:
+        system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
+        shape = instruction(self.output_type) if self.output_type is not None else ""
+        # Where each reply is a list of calls, how to choose them is how to plan.
+        how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
+        return "\n\n".join(text for text in (self.system, *system, self.instructions, how, shape) if text)
 
     def _ended(self, run: Run) -> None:
         self._active.discard(run)

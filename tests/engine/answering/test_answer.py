@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine.executions import started
-from kit import add, go
-from treadle import Budget, RetryPolicy, ScriptedModel
+from kit import add, call, go
+from treadle import Agent, Budget, RetryPolicy, ScriptedModel, tool
 from treadle._engine.answering.answer import (
     force_answer,
     polished,
@@ -18,6 +18,7 @@ from treadle._engine.answering.answer import (
     write_answer,
 )
 from treadle._engine.answering.ends import finish
+from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.plugin import Plugin
 from treadle._types import events as ev
@@ -169,7 +170,9 @@ def test_why_it_has_to_answer_is_said_and_can_be_said_otherwise():
         model = ScriptedModel(["x", "y"])
         await force_answer(await worked(model, [add]), "budget")
         await force_answer(await worked(model, [add], prompts={"forced_budget": "MINE"}), "budget")
-        assert "budget" in str(model.requests[0].messages[-1])
+        asked = str(model.requests[0].messages[-1])
+        assert "from what is known" in asked
+        assert "budget" not in asked
         assert model.requests[1].messages[-1] == UserMessage("MINE", kind="note")
 
     go(main())
@@ -190,6 +193,59 @@ def test_a_trace_has_room_for_half_of_what_fits():
         assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
         run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
         assert trace_chars(run) == int(1_000 * run.estimator.ratio / 2)
+
+    go(main())
+
+
+def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_said_meanwhile():
+    class Remembers(Plugin):
+        async def on_start(self, run: RunContext) -> None:
+            await run.emit(ev.MessageAdded(UserMessage("the user lives in Rome", kind="note"), "memory"))
+
+    @tool
+    async def look() -> str:
+        """Look, while the user goes on talking."""
+        held[0].send("and in French, please")
+        return "the sum is 3"
+
+    async def main() -> None:
+        history = [{"role": "user", "content": "I am Tom"}, {"role": "assistant", "content": "Hello Tom"}]
+        agent = Agent(
+            model,
+            [look],
+            preset="two_phase",
+            system="You are a pirate.",
+            instructions="Be brief.",
+            plugins=[Remembers()],
+        )
+        held.append(agent.start("how much?", history=history))
+        result = await held[0]
+        assert result.answer == "Trois."
+        assert [piece async for piece in agent.stream_answer(result)] == ["Encore."]
+
+    held: list[Any] = []
+    model = ScriptedModel([call("look"), "3", "Trois.", "Encore."], chunk=100)
+    go(main())
+    for request in model.requests[2:]:
+        system, facts = (str(message) for message in request.messages)
+        assert all(part in system for part in ("You are a pirate.", "Be brief."))
+        known = ("User: I am Tom", "Assistant: Hello Tom", "how much?", "the sum is 3", "in French", "lives in Rome")
+        assert all(part in facts for part in (*known, "Draft answer"))
+
+
+def test_a_long_conversation_leaves_room_for_the_work():
+    long = [UserMessage("x" * 50_000, kind="history"), UserMessage("how much?", pinned=True)]
+    _, facts = synthesis_messages("WRITE", "how much?", [], "3", 2_000, 4_000, transcript=[*long, *long])
+    assert len(str(facts)) < 4_000
+
+
+def test_the_forced_answer_does_not_speak_of_limits():
+    async def main() -> None:
+        model = ScriptedModel(["x"])
+        await force_answer(await worked(model, [add]), "limit")
+        asked = str(model.requests[0].messages[-1].content)
+        assert "\nq\n" in asked
+        assert "Write nothing about limits" in asked
 
     go(main())
 

@@ -3,6 +3,8 @@ and counts what its steps did."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,9 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._flows.dag.plan import Plan
 from treadle._journal.memory import MemoryJournal
+from treadle._plugins.memory.citations import Citations
+from treadle._plugins.memory.plugin import Memory
+from treadle._plugins.memory.store import MemoryStore
 from treadle._types import events as ev
 from treadle._types.errors import BudgetExhaustedError, ConfigError, ModelError, StructuredCallError
 from treadle._types.messages import SystemMessage
@@ -39,18 +44,6 @@ def raising(error: Exception) -> Any:
         raise error
 
     return review
-
-
-def broken(component: str, error: Exception) -> Any:
-    """A model that fails where it is asked for one thing."""
-    brain = Brain([TWO] * 9, [verdict()] * 9)
-
-    def reply(request: Any) -> Any:
-        if request.component == component:
-            raise error
-        return brain._script(request)  # type: ignore[attr-defined]
-
-    return reply
 
 
 ERRORS = [ModelError("gone"), RuntimeError("gone"), TimeoutError("gone"), ConfigError("gone"), KeyError("gone")]
@@ -154,26 +147,6 @@ def test_a_budget_that_is_used_up_answers_from_what_was_found(on_budget: str, re
         assert isinstance(run.records[-1].event, ev.RunFinished)
 
     go(main())
-
-
-def test_an_answer_that_the_budget_forces_is_written_from_what_was_found():
-    seen: list[str] = []
-
-    def reply(request: Any) -> Any:
-        match request.component:
-            case "planner":
-                return call("make_plan", steps=TWO)
-            case "analyzer":
-                raise BudgetExhaustedError("used up")
-            case "final":
-                seen.append(str(request.messages))
-                return "from the findings"
-            case _:
-                return f"did: {request.messages[-1].content}"
-
-    result = go(DagAgent(ScriptedModel(reply), [echo], on_budget="force_answer").run("q"))
-    assert (result.answer, result.stop_reason) == ("from the findings", "budget")
-    assert "did: do a" in seen[0]
 
 
 def test_a_plan_that_is_refused_after_work_was_done_keeps_the_work():
@@ -376,5 +349,75 @@ def test_two_steps_that_wait_for_a_person_are_decided_together():
         assert (paused.stop_reason, len(paused.pending)) == ("paused", 2)
         result = await agent.resume(run, approve=True)
         assert (result.answer, result.tools_used, result.usage.tool_calls) == ("the answer", ["pay"], 2)
+
+    go(main())
+
+
+def passages(document: str) -> Any:
+    @tool(name=f"search_{document}", effect="pure")
+    async def search(query: str) -> str:
+        """Search."""
+        return json.dumps({"chunks": [{"id": 1, "document": document, "position": 0, "text": f"says {document}"}]})
+
+    return search
+
+
+def test_citations_of_the_steps_are_those_of_the_plan():
+    def steps(question: str) -> Any:
+        if "says one" in question:
+            return "one says so [ID:1]"
+        if "says two" in question:
+            return "two says so [ID:2]"
+        return call("search_one" if "do a" in question else "search_two", query="x")
+
+    def reply(request: Any) -> Any:
+        match request.component:
+            case "planner":
+                return call("make_plan", steps=[step("a"), step("b", "", "a")])
+            case "analyzer":
+                return call("judge", **verdict(answer="both [ID:1][ID:2], not [ID:9]"))
+            case _:
+                texts = [str(message) for message in request.messages]
+                if "says one" in texts[-1] or "says two" in texts[-1]:
+                    return steps(texts[-1])
+                if any("says" in text and "'ToolMessage" in text for text in texts):
+                    return steps(" ".join(texts))
+                return steps("do a" if "do a" in texts[-1] and "do b" not in texts[-1] else "do b")
+
+    agent = DagAgent(ScriptedModel(reply), [passages("one"), passages("two")], plugins=[Citations()])
+    result = go(agent.run("q"))
+    assert result.answer == "both [ID:1][ID:2], not"
+    report = result.metadata["reports"]["citations"]
+    assert sorted(passage["document"] for passage in report["cited"]) == ["one", "two"]
+    assert report["removed"] == ["9"]
+
+
+def test_each_step_remembers_its_own_calls_once_and_the_next_plan_is_told(tmp_path: Path):
+    async def main() -> None:
+        store = MemoryStore(tmp_path / "memory.db")
+
+        def brain() -> Any:
+            def reply(request: Any) -> Any:
+                match request.component:
+                    case "planner":
+                        return call("make_plan", steps=TWO)
+                    case "analyzer":
+                        return call("judge", **verdict())
+                    case "memory_summary":
+                        return "the echo said hello to everyone"
+                    case _:
+                        said = "hello" in str(request.messages[-1])
+                        return "done" if said else call("echo", text="hello")
+
+            return ScriptedModel(reply)
+
+        plugins = [Memory(store, rank="text")]
+        await DagAgent(brain(), [echo], plugins=plugins).run("what does the echo say?", user="ada")
+        assert len(store.all("ada", 10)) == 2
+        model = brain()
+        await DagAgent(model, [echo], plugins=plugins).run("what does the echo say?", user="ada")
+        asked = {request.component: str(request.messages) for request in model.requests}
+        assert "said hello to everyone" in asked["planner"]
+        assert "said hello to everyone" in asked["analyzer"]
 
     go(main())

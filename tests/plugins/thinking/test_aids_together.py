@@ -10,7 +10,7 @@ import pytest
 from kit import add, echo, go
 from plugins.aids import HISTORY, cast, run_of
 from plugins.scenes import TEXT_ONLY, Batches, components, request_text, restarted, structured
-from treadle import Agent, RetryPolicy, ScriptedModel
+from treadle import Agent, RetryPolicy, ScriptedModel, tool
 from treadle._plugins.thinking.analysis import TaskAnalysis
 from treadle._plugins.thinking.observer import Observer
 from treadle._plugins.thinking.planner import Planner
@@ -186,3 +186,25 @@ def _arguments(made: Any) -> Any:
     import msgspec
 
     return msgspec.json.decode(made.raw) if made.raw else made.args
+
+
+@pytest.mark.parametrize("component", ["planner", "reflection", "observer"])
+def test_an_adviser_knows_the_conversation_before_and_what_is_said_meanwhile(component: str):
+    @tool
+    async def echo(text: str) -> str:
+        """Say it again."""
+        if text == "result 1":
+            held[0].send("mind the GAP")
+        return text
+
+    async def main() -> None:
+        held.append(Agent(model, [echo], plugins=[Planner(), Reflection(), Observer()]).start("q", history=HISTORY))
+        await held[0]
+
+    held: list[Any] = []
+    model = ScriptedModel(cast("native", 4))
+    go(main())
+    asked = [request_text(request) for request in model.requests if request.component == component]
+    assert "User: user 0" in asked[0]
+    assert "Assistant: assistant 1" in asked[0]
+    assert asked[-1].count("mind the GAP") == 1

@@ -16,7 +16,7 @@ def test_it_sees_the_task_the_tools_and_the_system_prompt_and_the_loop_sees_it()
     assert components(model) == ["analysis", "loop", "loop"]
     asked = model.requests[0]
     assert asked.messages[0] == SystemMessage("You are careful.")
-    assert "- echo: Say it again." in request_text(asked)
+    assert "- echo(text: string): Say it again." in request_text(asked)
     assert "Task:\nWhat is it?" in request_text(asked)
     assert "Analysis of the task:\nEcho it, then answer." in user_texts(model.requests[1].messages)
 

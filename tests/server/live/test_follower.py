@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kit import add, call, echo, user_texts
 from server.serving import Client, Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
+from treadle._config.document import parse_document
+from treadle._config.graph import GraphAgent
 from treadle._types.errors import RequestRefusedError, TransientModelError
 from treadle._types.request import RawCall, Reply
 from waiting import GUARD_SECONDS
@@ -424,3 +429,38 @@ def test_a_message_that_comes_while_the_answer_is_written_is_answered():
         assert [e["data"]["content"] for e in events if e["event"] == "inject"] == ["and in euros?"]
         client.post(f"/api/runs/{run}/messages", {"text": "too late"}, 409)
         client.post(f"/api/runs/{run}/cancel", {}, 409)
+
+
+@pytest.mark.parametrize("where", ["planner", "review", "step", "judge", "document"])
+def test_a_plan_or_document_that_fails_anywhere_ends_for_its_clients_too(where: str):
+    plan = {"steps": [{"id": "a", "task": "find it"}]}
+
+    def reply(request: Any) -> Any:
+        if request.component == {"planner": "planner", "step": "loop", "judge": "analyzer"}.get(where, "loop"):
+            raise RuntimeError("gone")
+        return {
+            "planner": call("make_plan", **plan),
+            "analyzer": call("judge", achieved=False, confidence=0.0, reasoning="no"),
+        }.get(request.component, "found it")
+
+    def review(plan: Any) -> Any:
+        if where == "review":
+            raise KeyError("gone")
+        return plan
+
+    model = ScriptedModel(reply)
+    agent = DagAgent(model, [echo], review=review, retry={"attempts": 1}, max_rounds=1)
+    if where == "document":
+        data = {"Agent:A": {"obj": {"component_name": "Agent", "params": {"preset": "default"}}}}
+        agent = GraphAgent(parse_document(data), Path(), model=model, retry={"attempts": 1})  # type: ignore[assignment]
+    with serving(agent) as client:
+        run = client.start()
+        events = client.events(run)
+        assert events[-1]["event"] == "done"
+        assert events[-1]["data"]["success"] is False
+        body = client.get(f"/api/runs/{run}")
+        assert body["status"] == "finished"
+        if where == "judge":
+            assert "found it" in events[-1]["data"]["answer"]
+        elif where != "step":
+            assert body["stop_reason"] == "error"

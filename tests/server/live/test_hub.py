@@ -94,6 +94,39 @@ def test_unfinished_runs_can_be_left_and_resumed_later(tmp_path: Path):
         assert [e["data"]["error"] for e in client.events(run) if "observation" in e["data"]] == ["unknown_outcome"]
 
 
+def test_a_run_that_stops_every_server_is_parked_until_somebody_resumes_it(tmp_path: Path):
+    journal = str(tmp_path / "j.db")
+    attempts = []
+
+    def server(gate: Gate, *, poisoned: bool = True):
+        @tool(effect="pure")
+        async def poison() -> str:
+            """Does not end before its server does."""
+            attempts.append(1)
+            if poisoned:
+                await gate.wait()
+            return "survived"
+
+        model = ScriptedModel(lambda request: "Done." if len(request.messages) > 2 else call("poison"))
+        return serving(Agent(model, tools=[poison]), journal, settings=QUICK)
+
+    gate = Gate()
+    with server(gate) as client:
+        run = client.start()
+        gate.wait_reached()
+    for _ in range(3):
+        gate = Gate()
+        with server(gate):
+            gate.wait_reached()
+    assert len(attempts) == 4
+    with server(Gate(), poisoned=False) as client:
+        body = client.get(f"/api/runs/{run}")
+        assert (body["status"], body["live"], len(attempts)) == ("parked", False, 4)
+        assert [line["run_id"] for line in client.get("/api/runs?status=parked")["runs"]] == [run]
+        client.post(f"/api/runs/{run}/resume", None, 202)
+        assert client.wait(run)["answer"] == "Done."
+
+
 def test_a_run_that_waits_for_a_person_waits_on(tmp_path: Path):
     journal = str(tmp_path / "j.db")
     with serving(Agent(ScriptedModel([call("send_mail", to="ann", text="hi")]), tools=[send_mail]), journal) as client:

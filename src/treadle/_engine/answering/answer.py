@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from treadle._engine.answering.progress import trace
+from collections.abc import Sequence
+
+from treadle._engine.answering.progress import conversation, split_at_question, trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
 from treadle._safety.logs import get_logger
+from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted
-from treadle._types.messages import Message, SystemMessage, UserMessage
+from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
 from treadle._types.state_values import Step
 
 _BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
@@ -24,15 +27,18 @@ SYNTHESIS = (
     "in markdown where it helps. "
     "Do not mention tools, records or how the answer came about, and do not invent what the record does not hold."
 )
+AGENT = "These instructions were given to the agent that did the work, and hold for your reply as well:"
 COMPLETE = (
     "The work is done. Write the full answer for the user now, from everything above, in the language of the question. "
     "Plain prose or markdown, no JSON, no tool call, nothing about how the work went."
 )
 FORCED = {
-    "limit": "There is no room for another tool call. "
-    "Answer the question now from what is known; say plainly what is missing.",
-    "budget": "The budget is nearly used up. "
-    "Answer the question now, briefly, from what is known; say plainly what is missing.",
+    "limit": "No tool can be called any more. Now write the final answer to this question:\n{question}\n"
+    "Bring everything together that was gathered above, complete and in order, so that the user can work with it. "
+    "Where something asked for was not found, say what is known instead. "
+    "Write nothing about limits, rounds, tools or how the work went.",
+    "budget": "Answer the question now, briefly, from what is known, and say plainly what is missing. "
+    "Write nothing about limits or how the work went.",
 }
 SALVAGE = (
     "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. "
@@ -58,11 +64,27 @@ def synthesis_messages(
     limit: int,
     max_chars: int | None = None,
     findings: str = "",
+    *,
+    system: str = "",
+    transcript: Sequence[Message] = (),
 ) -> list[Message]:
-    """`findings` of runs inside this one take the place of their tool calls, which they rest on."""
-    record = findings or trace(steps, limit, max_chars)
-    facts = f"Question:\n{question}\n\nRecord of the work:\n{record}\n\nDraft answer:\n{brief}"
-    return [SystemMessage(prompt), UserMessage(facts)]
+    """Everything the writer of the answer must know: the agent's own instructions, what was said before and since, and
+    the work. `findings` of runs inside this one take the place of their tool calls, which they rest on."""
+    before, since = split_at_question(transcript)
+    small = limit if max_chars is None else min(limit, max_chars // 8)
+    earlier, added = conversation(before, small), "\n\n".join(cut(text_of(note.content), small) for note in since)
+    if max_chars is not None:
+        earlier, added = cut(earlier, max_chars // 4), cut(added, max_chars // 8)
+    parts = (
+        ("The conversation before", earlier),
+        ("Question", question),
+        ("Record of the work", findings or trace(steps, limit, max_chars)),
+        ("Said while the work went on", added),
+        ("Draft answer", brief),
+    )
+    facts = "\n\n".join(f"{title}:\n{text}" for title, text in parts if text)
+    instructions = f"{prompt}\n\n{AGENT}\n{system}" if system else prompt
+    return [SystemMessage(instructions), UserMessage(facts)]
 
 
 def known(run: Execution) -> list[Message]:
@@ -83,8 +105,9 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
         source = "synthesis"
         prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
-            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run), run.findings(run)
-        )
+            prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run), run.findings(run),
+            system=state.started.system if state.started is not None else "", transcript=state.transcript,
+        )  # fmt: skip
     else:
         source = "complete"
         messages = [*known(run), UserMessage(run.prompts.get("complete", COMPLETE), kind="note")]
@@ -128,7 +151,7 @@ def said(text: str) -> str:
 
 async def force_answer(run: Execution, why: str) -> str:
     """One last call that may only answer."""
-    prompt = run.prompts.get(f"forced_{why}", FORCED[why])
+    prompt = run.prompts.get(f"forced_{why}", FORCED[why]).replace("{question}", cut(run.state.question, 2_000))
     messages = [*known(run), UserMessage(prompt, kind="note")]
     if why == "budget" and not covers_answer(run, messages):
         return await _brief_answer(run, prompt)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
+from treadle._tools.results import cut
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
+
+_ADDED = ("interrupt", "question", "note", "summary")
 
 
 def trace(steps: list[Step], limit: int, max_chars: int | None = None) -> str:
@@ -21,6 +27,34 @@ def trace(steps: list[Step], limit: int, max_chars: int | None = None) -> str:
             break
         lines.append(line)
     return "\n\n".join(reversed(lines)) or "(no tool was run)"
+
+
+def conversation(messages: Iterable[Message], limit: int, last: int | None = None) -> str:
+    """What was said as text for a reader, each message cut; with `last` only that many of the latest."""
+    chosen = list(messages)[-last:] if last else messages
+    return "\n".join(line for message in chosen if (line := _line(message, limit)))
+
+
+def _line(message: Message, limit: int) -> str:
+    match message:
+        case UserMessage(content=content):
+            return f"User: {cut(text_of(content), limit)}"
+        case AssistantMessage(text=text) if text.strip():
+            return f"Assistant: {cut(text, limit)}"
+        case ToolMessage(name=name, content=content):
+            return f"Result of {name}: {cut(text_of(content), limit)}"
+        case _:
+            return ""
+
+
+def split_at_question(messages: Sequence[Message]) -> tuple[list[Message], list[UserMessage]]:
+    """What was said before the question of a run, and what was added to its conversation after it by the user or a
+    plug-in; not what asks for a reply to be written again."""
+    found = (n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question")
+    at = next(found, -1)
+    before = [message for message in messages[: max(at, 0)] if not isinstance(message, SystemMessage)]
+    after = [m for m in messages[at + 1 :] if isinstance(m, UserMessage) and m.kind in _ADDED]
+    return before, after
 
 
 def progress(state: RunState) -> str:

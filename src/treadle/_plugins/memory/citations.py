@@ -64,6 +64,10 @@ class _Chunks(Struct):
     chunks: list[_Chunk]
 
 
+_LOCKS: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()
+"""One for each run that was started by a caller, for all plug-ins in it."""
+
+
 class Citations(Plugin):
     """`inline`: the rules are added to the conversation with the first passages. `second_pass`: a call adds the ids."""
 
@@ -73,14 +77,18 @@ class Citations(Plugin):
     def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: Count = 4) -> None:
         self.mode = mode
         self.most = most
-        self._locks: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()
+
+    async def on_start(self, run: RunContext) -> None:
+        if run.depth:  # what was found before may be in its question
+            await self._tell(run)
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         result = _read(outcome.full if outcome.full is not None else text_of(outcome.content))
         if result is None:
             return outcome
-        async with self._locks.setdefault(run, asyncio.Lock()):  # calls side by side must not take the same ids
-            by_id = passages(run.state)
+        whole = run.outermost  # ids are unique in all that it consists of: its answer may cite what a part has found
+        async with _LOCKS.setdefault(whole, asyncio.Lock()):  # calls side by side must not take the same ids
+            by_id = passages(whole.state)
             new: list[Passage] = []
             for chunk in result.chunks:
                 passage = _passage(chunk, by_id, call)
@@ -88,18 +96,21 @@ class Citations(Plugin):
                     by_id[passage.id] = passage
                     new.append(passage)
             if new:
-                await run.emit(Noted(self.name, {"passages": msgspec.to_builtins(new)}))
+                await whole.emit(Noted(self.name, {"passages": msgspec.to_builtins(new)}))
         ids = [_passage(chunk, by_id, call).id for chunk in result.chunks]
         return outcome if ids == [chunk.id for chunk in result.chunks] else _renumbered(run, outcome, ids)
 
     async def after_round(self, run: RunContext) -> None:
+        await self._tell(run)
+
+    async def _tell(self, run: RunContext) -> None:
         state = run.state
-        if self._inline(run) and passages(state) and not last_note(state, self.name, "told"):
+        if self._inline(run) and passages(run.outermost.state) and not last_note(state, self.name, "told"):
             rules = run.prompts.get("citations", RULES).replace("{most}", str(self.most))
             await run.emit(Noted(self.name, {"told": True}), MessageAdded(UserMessage(rules, kind="note"), self.name))
 
     async def on_answer(self, run: RunContext, answer: str) -> str:
-        by_id = passages(run.state)
+        by_id = passages(run.outermost.state)
         if by_id and not self._inline(run):
             answer = await self._cited(run, answer)
         answer, cited, removed = repair_citations(answer, by_id.keys(), self.most)
@@ -108,6 +119,8 @@ class Citations(Plugin):
         if by_id or removed:
             report = {"cited": msgspec.to_builtins([by_id[number] for number in cited]), "removed": removed}
             await run.emit(Noted(self.name, {"report": report}))
+            if run.depth:  # the last part that cites anything speaks for the whole, unless that looks itself
+                await run.outermost.emit(Noted(self.name, {"report": report}))
         return answer
 
     def _inline(self, run: RunContext) -> bool:
@@ -179,4 +192,7 @@ def _texts(run: RunContext) -> dict[int, str]:
             result := _read(event.full if event.full is not None else text_of(event.content))
         ):
             texts.update({chunk.id: chunk.text for chunk in result.chunks})
+    for step in run.state.steps:  # those of runs inside this one have no records here
+        if (result := _read(step.observation)) is not None:
+            texts.update({chunk.id: chunk.text for chunk in result.chunks if chunk.id not in texts})
     return texts

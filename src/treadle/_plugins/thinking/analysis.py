@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle._dialects.describe import describe
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.thinking.rewrite import standalone_question
@@ -24,7 +25,7 @@ class TaskAnalysis(Plugin):
         state = run.state
         if state.notes.get(self.name):
             return
-        tools = "\n".join(f"- {tool.name}: {tool.description}" for tool in state.tools) or "(none)"
+        tools = describe(state.tools) if state.tools else "(none)"
         instructions = run.prompts.get("task_analysis", ANALYSE)
         messages: list[Message] = [
             UserMessage(f"{instructions}\n\nTools:\n{tools}\n\nTask:\n{standalone_question(state)}", kind="note")

@@ -10,7 +10,8 @@ from treadle._engine.answering.answer import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note
-from treadle._plugins.thinking.thread import Thread
+from treadle._plugins.thinking.rewrite import standalone_question
+from treadle._plugins.thinking.thread import Thread, heard, spoken_before, spoken_since
 from treadle._safety.bounds import Count, bounded
 from treadle._types.events import MessageAdded, Observed
 from treadle._types.messages import UserMessage
@@ -65,7 +66,8 @@ class Observer(Plugin):
         since = corrected if isinstance(corrected, int) else 0
         if now < 2 or now - since < self.threshold or last_note(state, self.name, "iteration") == now:
             return
-        thread = Thread(run, self.name, run.prompts.get("observer", OBSERVE), f"Task:\n{state.question}")
+        opening = f"{spoken_before(run)}Task:\n{standalone_question(state)}"
+        thread = Thread(run, self.name, run.prompts.get("observer", OBSERVE), opening)
         verdict: _Verdict = await thread.fill(self._report(run), _SCHEMA, _parse, name="observation")
         astray = correct and (verdict.looping or not verdict.progressing)
         correction = (
@@ -73,7 +75,7 @@ class Observer(Plugin):
         )
         await run.emit(
             Observed(now, verdict.progressing, verdict.looping, verdict.reasoning, correction),
-            thread.note(iteration=now, steps=len(state.steps), corrected=now if astray else None),
+            thread.note(iteration=now, steps=len(state.steps), corrected=now if astray else None, heard=heard(run)),
             *([MessageAdded(UserMessage(correction, kind="note"), self.name)] if astray else []),
         )
 
@@ -83,8 +85,10 @@ class Observer(Plugin):
         seen = last_note(state, self.name, "steps")
         steps = state.steps[seen if isinstance(seen, int) else 0 :]
         plan = "".join(f"\n[{'x' if step.done else ' '}] {step.text}" for step in state.plan)
-        return f"Iteration {state.iteration}. Steps since the last look:\n{trace(steps, self.observation_chars)}" + (
-            f"\n\nPlan:{plan}" if plan else ""
+        added = spoken_since(run, self.name)
+        return (
+            f"{added}Iteration {state.iteration}. Steps since the last look:\n{trace(steps, self.observation_chars)}"
+            + (f"\n\nPlan:{plan}" if plan else "")
         )
 
 

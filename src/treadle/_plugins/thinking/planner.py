@@ -10,7 +10,8 @@ from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
 from treadle._plugins.guards.tool_selection import catalogue_line
 from treadle._plugins.state_queries import last_note, last_round
-from treadle._plugins.thinking.thread import Thread
+from treadle._plugins.thinking.rewrite import standalone_question
+from treadle._plugins.thinking.thread import Thread, heard, spoken_before, spoken_since
 from treadle._safety.bounds import Count, bounded
 from treadle._types.events import Event, MessageAdded, PlanChanged, PlanStep
 from treadle._types.messages import UserMessage
@@ -85,11 +86,14 @@ class Planner(Plugin):
             return
         thread = self._thread(run)
         steps = await thread.fill(
-            f"What happened:\n{happened}\n\nGive the whole plan as it stands now.", _SCHEMA, _parse, name="plan"
+            f"{spoken_since(run, self.name)}What happened:\n{happened}\n\nGive the whole plan as it stands now.",
+            _SCHEMA,
+            _parse,
+            name="plan",
         )
         events: list[Event] = [
             PlanChanged(steps, state.iteration),
-            thread.note(iteration=state.iteration, final=final or None),
+            thread.note(iteration=state.iteration, final=final or None, heard=heard(run)),
         ]
         if tell and steps != state.plan:
             events.append(MessageAdded(UserMessage(plan_text(steps), kind="note"), self.name))
@@ -97,7 +101,7 @@ class Planner(Plugin):
 
     def _thread(self, run: RunContext) -> Thread:
         tools = "\n".join(catalogue_line(tool) for tool in run.state.tools)
-        opening = f"Task:\n{run.state.question}\n\nTools:\n{tools}"
+        opening = f"{spoken_before(run)}Task:\n{standalone_question(run.state)}\n\nTools:\n{tools}"
         if run.state.plan:
             opening += f"\n\n{plan_text(run.state.plan)}"
         return Thread(run, self.name, run.prompts.get("plan_generation", PLAN), opening)

@@ -6,7 +6,8 @@ from treadle._engine.answering.answer import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note, last_round
-from treadle._plugins.thinking.thread import Thread
+from treadle._plugins.thinking.rewrite import standalone_question
+from treadle._plugins.thinking.thread import Thread, heard, spoken_before, spoken_since
 from treadle._safety.bounds import Count, bounded
 from treadle._types.events import MessageAdded, Reflected
 from treadle._types.messages import UserMessage
@@ -32,12 +33,16 @@ class Reflection(Plugin):
         if last_note(state, self.name, "steps") == len(state.steps):
             return
         earlier = last_note(state, self.name, "text")
-        opening = f"Question:\n{state.question}" + (f"\n\nYour last remarks:\n{earlier}" if earlier else "")
+        opening = f"{spoken_before(run)}Question:\n{standalone_question(state)}"
+        if earlier:
+            opening += f"\n\nYour last remarks:\n{earlier}"
         thread = Thread(run, self.name, run.prompts.get("reflection", REFLECT), opening)
-        text = await thread.say(f"Results of this round:\n{trace(last_round(state), self.observation_chars)}")
+        thought = f"The agent thought:\n{state.thought[: self.observation_chars]}\n\n" if state.thought else ""
+        results = trace(last_round(state), self.observation_chars)
+        text = await thread.say(f"{spoken_since(run, self.name)}{thought}Results of this round:\n{results}")
         if text:
             await run.emit(
                 Reflected(state.iteration, text),
-                thread.note(steps=len(state.steps), text=text),
+                thread.note(steps=len(state.steps), text=text, heard=heard(run)),
                 MessageAdded(UserMessage(f"Reflection on the results so far:\n{text}", kind="note"), self.name),
             )

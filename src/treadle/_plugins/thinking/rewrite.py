@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from treadle._engine.answering.progress import conversation
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
@@ -11,7 +12,7 @@ from treadle._plugins.state_queries import last_note
 from treadle._safety.bounds import Amount, bounded
 from treadle._tools.results import cut
 from treadle._types.events import MessageAdded, Noted
-from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from treadle._types.state import RunState
 
 REWRITE = (
@@ -41,12 +42,13 @@ class QuestionRewrite(Plugin):
         # The day the run began, not the day it is resumed.
         today = datetime.fromtimestamp(state.created).astimezone().strftime("%A, %d %B %Y")
         instructions = run.prompts.get("rewrite", REWRITE).replace("{today}", today)
-        conversation = "\n".join(line for message in state.started.history[-_MAX_MESSAGES:] if (line := _line(message)))
+        spoken = [m for m in state.started.history if isinstance(m, UserMessage | AssistantMessage)]
+        said = conversation(spoken, _MESSAGE_CHARS, _MAX_MESSAGES)
         if run.token_limit is not None:
-            conversation = cut(conversation, chars_for(run, conversation, run.token_limit // 2))
+            said = cut(said, chars_for(run, said, run.token_limit // 2))
         messages: list[Message] = [
             SystemMessage(instructions),
-            UserMessage(f"Conversation:\n{conversation}\n\nLatest question:\n{state.question}"),
+            UserMessage(f"Conversation:\n{said}\n\nLatest question:\n{state.question}"),
         ]
         reply = await run.ask(self.name, messages)
         text = reply.text.strip()
@@ -58,11 +60,3 @@ class QuestionRewrite(Plugin):
 def standalone_question(state: RunState) -> str:
     """The question as it was rewritten, or as it was asked."""
     return str(last_note(state, QuestionRewrite.name, "question") or state.question)
-
-
-def _line(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        return f"User: {cut(text_of(message.content), _MESSAGE_CHARS)}"
-    if isinstance(message, AssistantMessage) and message.text:
-        return f"Assistant: {cut(message.text, _MESSAGE_CHARS)}"
-    return ""

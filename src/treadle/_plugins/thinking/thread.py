@@ -11,14 +11,18 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.answering.progress import conversation
 from treadle._engine.context import RunContext
 from treadle._engine.requests.estimate import size_of
 from treadle._engine.structured import structured_llm_call
+from treadle._plugins.state_queries import last_note
 from treadle._tools.results import cut
-from treadle._types.events import Noted, ThinkDone, ThinkStarted
+from treadle._types.events import Injected, Noted, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from treadle._types.request import Reply, ToolSchema
 
+_MESSAGE_CHARS = 1_000
+_MAX_MESSAGES = 20
 BREAK = "break"
 """The key of a note by which a component declares that its next request does not extend its last."""
 
@@ -89,6 +93,26 @@ class Thread:
             if isinstance(event, kind) and event.component == self.component:
                 return index
         return -1
+
+
+def spoken_before(run: RunContext) -> str:
+    """The conversation before the question, for the opening of an adviser; empty when there was none."""
+    started = run.state.started
+    said = conversation(started.history, _MESSAGE_CHARS, _MAX_MESSAGES) if started is not None else ""
+    return f"The conversation before:\n{cut(said, _MESSAGE_CHARS * 8)}\n\n" if said else ""
+
+
+def spoken_since(run: RunContext, component: str) -> str:
+    """What the user has added since this adviser was last told; it notes how much it has `heard`."""
+    added = [text for r in run.records if isinstance(r.event, Injected) for text in r.event.texts]
+    heard = last_note(run.state, component, "heard")
+    new = added[heard if isinstance(heard, int) else 0 :]
+    return "The user has added:\n" + "\n\n".join(cut(text, _MESSAGE_CHARS) for text in new) + "\n\n" if new else ""
+
+
+def heard(run: RunContext) -> int | None:
+    """How much the user has added so far, for a note."""
+    return sum(len(r.event.texts) for r in run.records if isinstance(r.event, Injected)) or None
 
 
 def _messages(request: ThinkStarted) -> list[Message]:

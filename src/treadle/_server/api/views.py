@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -22,7 +22,7 @@ from treadle._server.api.bodies import (
 )
 from treadle._server.errors import conflict, not_found
 from treadle._server.live.projection import usage_fields
-from treadle._types.events import Artifact, Record, RunStarted, ThinkStarted, ToolDone
+from treadle._types.events import Artifact, Record, RunStarted, StepDone, ThinkStarted, ToolDone
 from treadle._types.state import RunState, fold
 from treadle._types.usage import Usage
 
@@ -116,20 +116,27 @@ def waiting_bodies(run_id: str, state: RunState) -> list[WaitingCall]:
 
 def artifacts_of(records: Sequence[Record]) -> list[ArtifactBody]:
     return [
-        ArtifactBody(artifact.name, artifact.mime, artifact.summary, len(artifact.content), event.call_id)
-        for event in (record.event for record in records)
-        if isinstance(event, ToolDone)
-        for artifact in event.artifacts
+        ArtifactBody(artifact.name, artifact.mime, artifact.summary, len(artifact.content), call_id)
+        for record in records
+        for call_id, artifact in _artifacts(record)
     ]
+
+
+def _artifacts(record: Record) -> Iterator[tuple[str, Artifact]]:
+    """Artifacts with the calls that made them: of this run, or of the runs that its steps were."""
+    event = record.event
+    if isinstance(event, ToolDone):
+        yield from ((event.call_id, artifact) for artifact in event.artifacts)
+    elif isinstance(event, StepDone) and event.stop_reason and event.work is not None:
+        yield from ((call.call_id, artifact) for call in event.work.calls for artifact in call.artifacts)
 
 
 def find_artifact(records: Sequence[Record], name: str, call_id: str) -> Artifact:
     """The newest artifact of that name, or the one that call `call_id` made."""
     for record in reversed(records):
-        if isinstance(record.event, ToolDone) and call_id in ("", record.event.call_id):
-            for artifact in record.event.artifacts:
-                if artifact.name == name:
-                    return artifact
+        for made_by, artifact in _artifacts(record):
+            if artifact.name == name and call_id in ("", made_by):
+                return artifact
     raise not_found(f"artifact {name[:80]!r} in this run")
 
 
