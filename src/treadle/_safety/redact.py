@@ -149,6 +149,12 @@ class Redactor:
         begun = {value[0] for value, _ in self._secrets} | set("srAgxhneBb")
         return next((letter for letter in _LETTERS if letter not in begun), "")
 
+    @cached_property
+    def neutral_escape(self) -> str:
+        """An escaped line end with which no secret begins."""
+        begun = {value[0] for value, _ in self._secrets}
+        return next((f"\\{letter}" for letter in "tf" if letter not in begun and "\\" not in begun), "")
+
     @property
     def longest(self) -> int:
         """The length of the longest secret."""

@@ -58,7 +58,7 @@ class AnswerStream:
         """It was a thought: whoever shows it moves it."""
         if self._pieces:
             self._log.show(AnswerRetracted(self.text))
-        self._forget()
+            self._forget()
 
     def void(self, component: str, attempt: int = 1) -> None:
         """It does not count: the attempt failed, or another answer takes its place."""
