@@ -11,7 +11,7 @@ from msgspec import Struct
 from treadle._journal.base import Journal
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError
-from treadle._types.events import SCHEMA, Record
+from treadle._types.events import SCHEMA, Record, RunStarted
 
 FORMAT = "treadle-run"
 
