@@ -90,6 +90,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Overrides every tool's own time-out."""
     imports: tuple[str, ...] | None = None
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
+    files: tuple[str, ...] = ()
+    """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
+    artifacts of the result."""
     max_observation_chars: Count = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
     unknown_args: Literal["prune", "reject", "schema"] = "reject"
