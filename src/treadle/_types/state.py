@@ -192,7 +192,7 @@ class RunState:
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
         # Whatever is said after a proposed answer or an unreadable reply is said to make the model go on.
         self.candidate, self.problem = None, ""
-        if event.component == "repair" and event.message.kind == "observation":
+        if event.component == "repair" and getattr(event.message, "kind", "") == "observation":
             self.parse_failures = 0  # the repairs are used up: a new step begins
         entry = Entry(event.message, record.seq, event.component)
         if self.open:
