@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,7 +17,8 @@ from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.monty import Function, MontySession
-from treadle._types.errors import ToolError
+from treadle._tools.sandbox.static_analysis import ALLOWED
+from treadle._types.errors import ConfigError, ToolError
 from treadle._types.events import Artifact, ToolDone, ToolStarted
 from treadle._types.messages import text_of
 from treadle._types.request import ToolSchema
@@ -32,8 +34,16 @@ class CodeMode(Plugin):
     name = "code"
     loop_only = True
 
-    def __init__(self, limits: SandboxLimits | None = None, *, folder: str = "", write: bool = False) -> None:
+    def __init__(
+        self,
+        limits: SandboxLimits | None = None,
+        *,
+        folder: str = "",
+        write: bool = False,
+        imports: Iterable[str] | None = None,
+    ) -> None:
         self.limits = limits or SandboxLimits()
+        self.imports = _checked_imports(imports)
         self._folder, self._write = folder, write
         self._sessions: WeakKeyDictionary[RunContext, MontySession] = WeakKeyDictionary()
         self.tools = (
@@ -99,7 +109,7 @@ class CodeMode(Plugin):
 
     async def _restored(self, run: RunContext, until: str) -> MontySession:
         """A session with the variables of the code that ran before, which is in the log."""
-        session = MontySession(self.limits, folder=self._folder, write=self._write, seed=run.id)
+        session = MontySession(self.limits, folder=self._folder, write=self._write, seed=run.id, imports=self.imports)
         codes = {
             e.call.id: e.call.args.get("code")
             for r in run.records
@@ -110,6 +120,16 @@ class CodeMode(Plugin):
             if call_id != until and call_id in done and isinstance(code, str):
                 await session.run(code, self._functions(run, run.nested_calls(call_id, replay_only=True), [], []))
         return session
+
+
+def _checked_imports(names: Iterable[str] | None) -> tuple[str, ...]:
+    """The modules that code may import: those named, which the sandbox must have; all of its own when none are."""
+    if names is None:
+        return ALLOWED
+    chosen = (names,) if isinstance(names, str) else tuple(names)
+    if unknown := [name for name in chosen if name not in ALLOWED]:
+        raise ConfigError(f"imports: the sandbox has no module {unknown[0]!r}; expected some of: {', '.join(ALLOWED)}")
+    return chosen
 
 
 async def _call(
