@@ -1,0 +1,58 @@
+"""How each mode is made of the same scenario: which agent does the work, and what stands around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conformance.scenarios import QUICK, SECRET, TOOLS, Scenario, Scene
+from treadle import Agent, DagAgent, presets
+from treadle._config.document import parse_document
+from treadle._config.graph import GraphAgent
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
+
+MODES = ("loop", "plan", "document", "child", "code")
+DEPTH = {"loop": 0, "plan": 1, "document": 1, "child": 1, "code": 0}
+"""How deep in the tree of runs the scenario is played."""
+PRESETS = tuple(name for name in presets.names() if name not in ("default", "code"))
+"""Those that are no mode of their own: `default` is the mode `loop`, `code` the mode `code`."""
+
+
+def preset_of(variant: str) -> str:
+    return "code" if variant == "code" else variant if variant in PRESETS else "default"
+
+
+def build(variant: str, scenario: Scenario) -> tuple[Agent, Scene]:
+    """An agent in a mode, or in the loop with a preset, and the model that it uses."""
+    preset = preset_of(variant)
+    scene = Scene(scenario, presets.get(preset).settings.dialect)
+    options: dict[str, Any] = {"secrets": [SECRET], "output_type": scenario.output_type, **QUICK, **scenario.settings}
+    match variant:
+        case "plan":
+            return DagAgent(scene, TOOLS, max_rounds=1, **options), scene
+        case "document":
+            return GraphAgent(parse_document(DOCUMENT), Path(), model=scene, plugins=[OurTools()], **options), scene
+        case "child":
+            worker = Agent(scene, TOOLS, name="worker", **options)
+            return Agent(scene, [worker.as_tool()], secrets=[SECRET], **QUICK), scene
+        case _:
+            return Agent(scene, TOOLS, preset=preset, **options), scene
+
+
+DOCUMENT: dict[str, Any] = {
+    "begin": {"obj": {"component_name": "Begin"}, "downstream": ["Agent:Worker"]},
+    "Agent:Worker": {"obj": {"component_name": "Agent", "params": {"preset": "default"}}, "downstream": ["Message:Out"]},
+    "Message:Out": {"obj": {"component_name": "Message", "params": {"content": ["{{Agent:Worker@content}}"]}}},
+}
+
+
+class OurTools(Plugin):
+    """A document names built-in tools only: others come with a plug-in."""
+
+    name = "our_tools"
+    loop_only = True
+    tools = tuple(TOOLS)
+
+    async def on_start(self, run: RunContext) -> None:
+        await run.offer_tools([offered.name for offered in TOOLS], "the scenario needs them")
