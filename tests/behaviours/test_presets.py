@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
 from kit import add, call, echo, fail, go
-from treadle import Agent, MaxIterationsError, ScriptedModel, ToolResponse, tool
+from treadle import Agent, MaxIterationsError, RepairPolicy, ScriptedModel, ToolResponse, tool
 from treadle._types.errors import ConfigError
 from treadle._types.events import AnswerRetracted, Event, ToolStarted
 from treadle._types.messages import UserMessage, text_of
@@ -121,9 +122,73 @@ def test_streaming_repairs_unreadable_actions_in_a_separate_call():
     assert seconds == pytest.approx(0.8)  # the pause before a repair
 
 
-def test_streaming_repairs_failed_tools_twice_and_may_change_the_tool():
-    from treadle import RepairPolicy
+def test_streaming_repairs_a_missing_action_before_prose_is_the_answer():
+    forgot = ScriptedModel(
+        ["I will add them.", action("add", a=1, b=2), "<__final_answer__>3</__final_answer__>"], abilities=PLAIN
+    )
+    result, seconds = go_virtual(Agent(forgot, [add], preset="streaming").run("q"))
+    assert components(forgot) == ["loop", "repair", "loop"]
+    assert (result.answer, [step.tool for step in result.steps]) == ("3", ["add"])
+    assert seconds == pytest.approx(0.8)
+    prose = ScriptedModel(["Well.", "Well, well.", "It is 3."], abilities=PLAIN)
+    result, seconds = go_virtual(Agent(prose, [add], preset="streaming").run("q"))
+    assert components(prose) == ["loop", "repair", "repair"]
+    assert (result.answer, result.success) == ("It is 3.", True)
+    assert seconds == pytest.approx(0.8 + 1.6)
 
+
+@pytest.mark.parametrize(
+    "reply", ["<__final_answer__>3</__final_answer__>", "Final Answer: 3", '3\nAction: {"tool": null, "inputs": {}}']
+)
+def test_streaming_takes_an_answer_in_a_form_of_its_own_at_once(reply: str):
+    model = ScriptedModel([reply], abilities=PLAIN)
+    assert go(Agent(model, [add], preset="streaming").run("q")).answer == "3"
+    assert go(Agent(ScriptedModel(["Hello!"], abilities=PLAIN), None, preset="streaming").run("q")).answer == "Hello!"
+
+
+def test_streaming_goes_on_with_an_observation_when_an_action_cannot_be_repaired():
+    broken = 'Thinking.\nAction: {"tool": "add", "inputs": {"a": 1, '
+    model = ScriptedModel([broken] * 3 + ["<__final_answer__>no tool works</__final_answer__>"], abilities=PLAIN)
+    result, _ = go_virtual(Agent(model, [add], preset="streaming").run("q"))
+    assert components(model) == ["loop", "repair", "repair", "loop"]
+    assert "No tool was run" in str(model.requests[-1].messages[-1])
+    assert (result.answer, result.success, result.iterations) == ("no tool works", True, 2)
+    endless = ScriptedModel([broken], abilities=PLAIN, repeat_last=True)
+    result, _ = go_virtual(Agent(endless, [add], preset="streaming", max_iterations=3).run("q"))
+    assert result.stop_reason == "limit"
+    assert components(endless) == [*["loop", "repair", "repair"] * 3, "final"]
+
+
+def test_streaming_shows_observations_to_the_logger_that_was_given(caplog: pytest.LogCaptureFixture):
+    own = logging.getLogger("mine")
+    caplog.set_level(logging.INFO, "mine")
+    script = [action("echo", text="seen"), "<__final_answer__>ok</__final_answer__>"]
+    go(Agent(ScriptedModel(script, abilities=PLAIN), [echo], preset="streaming", logger=own).run("q"))
+    (line,) = [record.getMessage() for record in caplog.records if "tool finished" in record.getMessage()]
+    assert "observation=seen" in line
+    caplog.clear()
+    quiet = Agent(ScriptedModel(script, abilities=PLAIN), [echo], preset="streaming", logger=own, verbose=False)
+    go(quiet.run("q"))
+    assert "tool finished" in caplog.text
+    assert "observation" not in caplog.text
+
+
+def test_streaming_shows_the_error_of_a_generator_that_breaks_off():
+    @tool
+    async def lines() -> Any:
+        """Some lines."""
+        yield "one\n"
+        raise ValueError("the rest is lost")
+
+    script = [action("lines"), "<__final_answer__>ok</__final_answer__>"]
+    agent = Agent(ScriptedModel(script, abilities=PLAIN), [lines], preset="streaming", repair=RepairPolicy())
+    text = "".join(agent.text("q"))
+    assert text.count("one") == 1
+    assert text.count("the rest is lost") == 1
+    assert text.index("one") < text.index("the rest is lost") < text.index("ok")
+
+
+def test_streaming_repairs_failed_tools_twice_and_may_change_the_tool():
     policy = RepairPolicy(max_parse=2, max_tool=2, backoff=0.01, separate_call=True, counts_as_iteration=False)
     script = [
         action("fail"),

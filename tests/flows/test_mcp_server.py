@@ -25,7 +25,7 @@ def test_agents_and_tools_over_stdio(tmp_path: Path):
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"calls": [{"name": "calculator", "args": {"expression": "6*7"}}]}, "It is 42."]))
     document = tmp_path / "agent.json"
-    params = {"tools": [{"component_name": "calculator"}], "description": "Works things out."}
+    params = {"preset": "default", "tools": [{"component_name": "calculator"}], "description": "Works things out."}
     document.write_text(json.dumps({"Agent:Math": {"obj": {"component_name": "Agent", "params": params}}}))
     args = [
         "-m",

@@ -120,3 +120,23 @@ def test_the_time_for_hostile_text_is_linear(piece: str):
 
     seconds(1000)
     assert seconds(400_000) < 24 * max(min(seconds(50_000) for _ in range(3)), 0.002)
+
+
+def test_a_key_after_an_escaped_line_end_is_masked_wherever_it_is_cut():
+    """As in JSON: the letter of the escape is no part of a word."""
+    text = "log\\nghp_" + "a1" * 18 + "\\tsk-" + "b2" * 12 + " end"
+    for cut in range(len(text)):
+        for second in range(cut, len(text), 5):
+            stream = StreamRedactor(Redactor(env={}))
+            shown = (
+                stream.feed(text[:cut]) + stream.feed(text[cut:second]) + stream.feed(text[second:]) + stream.flush()
+            )
+            assert "a1a1" not in shown
+            assert "b2b2" not in shown
+            assert shown.startswith("log\\n[redacted")
+            assert shown.endswith(" end")
+
+
+def test_no_key_begins_in_the_middle_of_a_word():
+    stream = StreamRedactor(Redactor(env={}))
+    assert stream.feed("painting") == "painting"

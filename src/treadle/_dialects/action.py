@@ -89,7 +89,8 @@ class ActionDialect(TextDialect, frozen=True):
         if marked:
             thought = _THOUGHT.sub("", rest[: marked.start()]).strip() or thinking or reply.reasoning
             return Decision(thought, answer=marked.group(1).strip())
-        return _plain_answer(before, thinking or reply.reasoning)
+        named_none = _LABEL.search(outside) is not None
+        return _plain_answer(before, thinking or reply.reasoning, named_none=named_none)
 
 
 def _marked(text: str) -> re.Match[str] | None:
@@ -103,13 +104,13 @@ def _marked(text: str) -> re.Match[str] | None:
     )
 
 
-def _plain_answer(text: str, thought: str) -> Decision:
-    """A reply without an Action is an answer."""
+def _plain_answer(text: str, thought: str, *, named_none: bool) -> Decision:
+    """A reply without an Action is an answer; a marked one if its Action says that there is none."""
     final = _FINAL.search(text)
     if final and (answer := text[final.end() :].strip()):
         return Decision(text[: final.start()].strip() or thought, answer=answer)
     if text:
-        return Decision(thought, answer=text)
+        return Decision(thought, answer=text, unmarked=not named_none)
     return Decision(thought, problem="it holds neither an Action with a tool nor an answer")
 
 

@@ -31,6 +31,8 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     repaired: bool = False
     """The reply was broken and a guess was made; arguments are validated before anything runs."""
     task_successful: bool | None = None
+    unmarked: bool = False
+    """The answer is plain prose where the dialect has a form for answers: perhaps an action was forgotten."""
 
 
 class Encoding(Struct, frozen=True, omit_defaults=True):

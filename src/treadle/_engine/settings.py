@@ -37,6 +37,12 @@ class RepairPolicy(Struct, frozen=True, kw_only=True):
     separate_call: bool = False
     """Repair in a call of its own at low temperature, instead of in the next step of the loop."""
     counts_as_iteration: bool = True
+    missing: bool = False
+    """Also ask again for an action when a reply is plain prose, neither an action nor a marked answer; when the repairs
+    are used up, the prose is the answer."""
+    exhausted: Literal["answer", "observation"] = "answer"
+    """What an unreadable action becomes when the repairs are used up: the (unsuccessful) answer, or an observation with
+    which the loop goes on."""
 
     def __post_init__(self) -> None:
         check_fields(self, "RepairPolicy.")
@@ -72,6 +78,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """How much of each tool result the synthesis reads."""
     stream_thoughts: bool = False
     """Stream what the model writes inside the loop."""
+    verbose: bool = False
+    """Log what the tools say, not only that they ran, to the agent's `logger`."""
     markers: bool = False
     """Put `<__final_answer__>` markers around the answer in the text view."""
     max_parallel: Count | None = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -65,6 +66,7 @@ class Agent:
         name: str = "agent",
         description: str = "",
         secrets: Iterable[str] = (),
+        logger: logging.Logger | None = None,
         **settings: Any,
     ) -> None:
         plugins = list(plugins)
@@ -87,6 +89,7 @@ class Agent:
         check_prompt_names(self.prompts, plugins)
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str) else journal
+        self.logger = logger
         self._secrets = tuple(secrets)
         known_secrets.keep(self, "secret", self._secrets, shortest=4)
         self._active: set[Run] = set()
@@ -281,7 +284,7 @@ class Agent:
 
     def begin(self, run: Run, flow: Flow) -> Run:
         run.begin(flow)
-        watch(run)
+        watch(run, self.logger)
         self._active.add(run)
         run.task.add_done_callback(lambda _: self._ended(run))
         return run

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,12 +53,14 @@ class Telemetry(Plugin):
 _DEFAULT = Telemetry()
 
 
-def watch(run: Run) -> None:
-    """Trace and log a run that is about to begin. The records of runs inside it are forwarded to it."""
+def watch(run: Run, own: logging.Logger | None = None) -> None:
+    """Trace and log a run that is about to begin, to a logger of its `own` where it has one. The records of runs inside
+    it are forwarded to it."""
     if run.has_parent:
         return
-    if logger.isEnabledFor(logging.INFO):
-        run.subscribe(_log_step, live=False)
+    log = own or logger
+    if log.isEnabledFor(logging.INFO):
+        run.subscribe(partial(_log_step, log, run.blueprint.settings.verbose), live=False)
     if "opentelemetry.trace" not in sys.modules:
         return
     options = next((plugin for plugin in run.blueprint.plugins if isinstance(plugin, Telemetry)), _DEFAULT)
@@ -76,8 +79,8 @@ def _program_provider() -> Any:
     return None if isinstance(provider, (trace.ProxyTracerProvider, trace.NoOpTracerProvider)) else provider
 
 
-def _log_step(record: Record) -> None:
-    """One line per thing done, with its facts as attributes of the log record."""
+def _log_step(log: logging.Logger, verbose: bool, record: Record) -> None:
+    """One line per thing done, with its facts as attributes of the log record; when `verbose` with what tools said."""
     event = record.event
     facts: dict[str, Any] = {"run": record.run}
     match event:
@@ -114,9 +117,9 @@ def _log_step(record: Record) -> None:
             text, facts = "run finished", facts | {"stop_reason": event.stop_reason, "error": event.error_type}
         case _:
             return
-    logger.info(
-        "%s: %s", text, " ".join(f"{name}={value}" for name, value in facts.items() if value != ""), extra=facts
-    )
+    if verbose and isinstance(event, ToolDone):
+        facts["observation"] = text_of(event.content)
+    log.info("%s: %s", text, " ".join(f"{name}={value}" for name, value in facts.items() if value != ""), extra=facts)
 
 
 class Spans:

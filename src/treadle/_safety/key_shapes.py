@@ -45,7 +45,8 @@ def _shape(name: str, marks: tuple[str, ...], expression: str, *begun: str, befo
     return KeyShape(name, marks, expression, "|".join(begun), before)
 
 
-_WORD = "(?<![A-Za-z0-9])"
+_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt]))"
+"""Where a key can begin: not in the middle of a word, but after a line end that is escaped as in JSON."""
 
 SHAPES: tuple[KeyShape, ...] = (
     _shape("api-key", ("sk-",), rf"{_WORD}sk-[A-Za-z0-9_-]{{20,}}", _WORD + _prefixes("sk-", "[A-Za-z0-9_-]*")),
@@ -64,16 +65,23 @@ SHAPES: tuple[KeyShape, ...] = (
     _shape(
         "github-token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        r"(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{30,}",
-        *(_prefixes(mark, "[A-Za-z0-9_]*") for mark in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
+        rf"{_WORD}(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{{30,}}",
+        *(_WORD + _prefixes(mark, "[A-Za-z0-9_]*") for mark in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")),
     ),
-    _shape("gitlab-token", ("glpat-",), r"glpat-[A-Za-z0-9_-]{20,}", _prefixes("glpat-", "[A-Za-z0-9_-]*")),
-    _shape("google-key", ("AIza",), r"AIza[0-9A-Za-z_-]{35}", _prefixes("AIza", "[0-9A-Za-z_-]{0,35}")),
+    _shape(
+        "gitlab-token",
+        ("glpat-",),
+        rf"{_WORD}glpat-[A-Za-z0-9_-]{{20,}}",
+        _WORD + _prefixes("glpat-", "[A-Za-z0-9_-]*"),
+    ),
+    _shape(
+        "google-key", ("AIza",), rf"{_WORD}AIza[0-9A-Za-z_-]{{35}}", _WORD + _prefixes("AIza", "[0-9A-Za-z_-]{0,35}")
+    ),
     _shape(
         "slack-token",
         ("xox",),
-        r"xox[abeoprs]-[0-9A-Za-z-]{10,}",
-        *(_prefixes(f"xox{kind}-", "[0-9A-Za-z-]*") for kind in "abeoprs"),
+        rf"{_WORD}xox[abeoprs]-[0-9A-Za-z-]{{10,}}",
+        *(_WORD + _prefixes(f"xox{kind}-", "[0-9A-Za-z-]*") for kind in "abeoprs"),
     ),
     _shape("hub-token", ("hf_",), rf"{_WORD}hf_[A-Za-z0-9]{{30,}}", _WORD + _prefixes("hf_", "[A-Za-z0-9]*")),
     _shape("npm-token", ("npm_",), rf"{_WORD}npm_[A-Za-z0-9]{{36,}}", _WORD + _prefixes("npm_", "[A-Za-z0-9]*")),

@@ -27,14 +27,14 @@ _WHOLE_PREFIXES = 64
 """Of a longer secret (a key file, say) not every beginning is kept; see `Redactor.open_from`."""
 
 
-def _marks_by_part() -> dict[bytes, list[bytes]]:
+def _marks_by_part() -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
     """The marks by a part that several of them share: a text is searched for these few parts, and rarely for more."""
     by_part: dict[bytes, list[bytes]] = {}
     for shape in SHAPES:
         for mark in shape.marks:
-            common = next((part for part in ("gh", "IA", "k_", "yJ") if part in mark and "AIza" not in mark), mark)
+            common = next((part for part in ("-", "gh", "AI", "IA", "yJ") if part in mark), mark)
             by_part.setdefault(common.encode(), []).append(mark.encode())
-    return by_part
+    return tuple((part, tuple(marks)) for part, marks in by_part.items())
 
 
 _MARKS_BY_PART = _marks_by_part()
@@ -80,9 +80,11 @@ class Redactor:
         for value in self._values:
             if value in data:
                 return True
-        for part, marks in _MARKS_BY_PART.items():  # noqa: SIM110 - a generator would cost more than the search
-            if part in data and any(mark in data for mark in marks):
-                return True
+        for part, marks in _MARKS_BY_PART:
+            if part in data:
+                for mark in marks:  # not any(): a generator would cost more than the search
+                    if mark in data:
+                        return True
         return False
 
     def text(self, text: str) -> str:
@@ -148,6 +150,12 @@ class Redactor:
         """A letter or digit with which no secret begins."""
         begun = {value[0] for value, _ in self._secrets} | set("srAgxhneBb")
         return next((letter for letter in _LETTERS if letter not in begun), "")
+
+    @cached_property
+    def neutral_escape(self) -> str:
+        """An escaped line end with which no secret begins."""
+        begun = {value[0] for value, _ in self._secrets}
+        return next((f"\\{letter}" for letter in "tf" if letter not in begun and "\\" not in begun), "")
 
     @property
     def longest(self) -> int:

@@ -18,7 +18,7 @@ class StreamRedactor:
         self._redactor = redactor
         self._held = ""
         self._before = ""
-        """Stands for the letter or digit that was shown last, if it was one: no key begins in the middle of a word."""
+        """Stands for what was shown last; see `_standing_for`."""
 
     @property
     def holds(self) -> bool:
@@ -30,7 +30,7 @@ class StreamRedactor:
         text = f"{self._before}{self._held}{piece}"
         if len(text) < _SHORT and self._redactor.is_plain(text):
             self._held = ""
-            self._before = self._redactor.neutral if text[-1:].isascii() and text[-1:].isalnum() else ""
+            self._before = self._standing_for(text)
             return text[known:]
         start = max(self._redactor.open_from(text), known)
         held = text[start:]
@@ -50,6 +50,15 @@ class StreamRedactor:
 
     def _shown(self, text: str, known: int) -> str:
         clean = self._redactor.text(text)
-        last = clean[-1]
-        self._before = self._redactor.neutral if last.isascii() and last.isalnum() else ""
+        self._before = self._standing_for(clean)
         return clean[known:] if known else clean
+
+    def _standing_for(self, shown: str) -> str:
+        """What stands for the end of what was shown: a letter for a letter, and an escaped line end for one of those,
+        because no key begins in the middle of a word, but one may begin there."""
+        last = shown[-1:]
+        if last == "\\":
+            return last
+        if not (last.isascii() and last.isalnum()):
+            return ""
+        return self._redactor.neutral_escape if shown[-2:-1] == "\\" else self._redactor.neutral

@@ -16,6 +16,8 @@ from treadle._types.events import Artifact
 from treadle._types.messages import Content, ImagePart, TextPart
 
 NO_OUTPUT = "(no output)"
+SO_FAR = " Output so far:\n"
+"""In the result of a generator that failed, between the failure and what it had given."""
 _MARKER = "\n[... {} characters left out ...]\n"
 _SHOWN = "(The user is shown its content: refer to it, do not repeat it.)"
 _FRAMES = 5

@@ -13,7 +13,7 @@ import msgspec
 
 from treadle._tools.base import Limits, Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.deadline import Deadline
-from treadle._tools.results import NO_OUTPUT, clean, cut, describe_failure, render
+from treadle._tools.results import NO_OUTPUT, SO_FAR, clean, cut, describe_failure, render
 from treadle._tools.signature import accepted_names
 from treadle._tools.streaming import Stream, pump
 from treadle._tools.suggestions import did_you_mean
@@ -228,6 +228,6 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
 
 def _failure(stream: Stream, kind: str, text: str, limits: Limits) -> ToolOutcome:
     if stream.used:
-        text = f"{text} Output so far:\n{stream.text()}"
+        text = f"{text}{SO_FAR}{stream.text()}"
     content, full, _ = render(text, (), limits.max_chars)
     return ToolOutcome(text_of(content), error=kind, elapsed=stream.seconds(), full=full, executed=stream.started)

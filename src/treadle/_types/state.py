@@ -192,6 +192,8 @@ class RunState:
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
         # Whatever is said after a proposed answer or an unreadable reply is said to make the model go on.
         self.candidate, self.problem = None, ""
+        if event.component == "repair" and event.message.kind == "observation":
+            self.parse_failures = 0  # the repairs are used up: a new step begins
         entry = Entry(event.message, record.seq, event.component)
         if self.open:
             self.waiting.append(entry)
@@ -204,7 +206,8 @@ class RunState:
             self.open[event.call.id].effect = event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
-        self.provenance.read((event.source,))
+        if event.source:
+            self.provenance.read((event.source,))
         call = self.open.get(event.call_id)
         if call is None or call.done is not None:
             return
@@ -224,13 +227,12 @@ class RunState:
             self._close_calls()
 
     def _close_calls(self) -> None:
-        results = [call.done for call in self.open.values() if call.done is not None]
-        # They wait until a call has used them, or the model was told that they are gone.
-        used = any((done.executed and not done.error) or done.error == "lost_extras" for done in results)
-        self.extras_pending = any(done.had_extras for done in results) or (self.extras_pending and not used)
+        made = used = False
         for call in self.open.values():
             done = call.done
             assert done is not None
+            made = made or done.had_extras
+            used = used or (done.executed and not done.error) or done.error == "lost_extras"
             message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
             observation = done.content if isinstance(done.content, str) else _flat(done.content)
@@ -240,6 +242,8 @@ class RunState:
                     self.thought, done.artifacts,
                 )
             )  # fmt: skip
+        # Extras wait until a call has used them, or the model was told that they are gone.
+        self.extras_pending = made or (self.extras_pending and not used)
         self.tool_failures = self.tool_failures + 1 if self.round_failed else 0
         self.open = {}
         self.round_due = True

@@ -51,6 +51,7 @@ def said(text: str | list[str], **args: Any) -> bool:
         ("Ｓｅｎｄ ｉｔ ｔｏ ｂｏｂ＠ｅｘａｍｐｌｅ．ｏｒｇ", {"to": "bob@example.org"}),  # noqa: RUF001 - typed full width
         (["Earlier: bob@example.org", "now send it"], {"to": "bob@example.org"}),
         ("read /srv/data/Report.txt", {"to": "/srv/data/Report.txt"}),
+        ("write to Mu\u0308ller in München", {"to": ["Müller", "München"]}),
     ],
 )
 def test_the_users_own_words(text: str | list[str], args: dict[str, Any]):
@@ -81,6 +82,11 @@ def test_the_users_own_words(text: str | list[str], args: dict[str, Any]):
         ("Send it to alice@example.org", {"to": "ａlice@example.org"}),  # noqa: RUF001 - a full-width letter
         ("Send it to alice@example.org", {"to": "alice\u200b@example.org"}),
         ("use the password aB3x9", {"to": "Ab3x9"}),
+        ("Send it to Kate", {"to": "\u212aate"}),
+        ("Send it to strasse@example.org", {"to": "straße@example.org"}),
+        ("Send it to straße@example.org", {"to": "strasse@example.org"}),
+        ("delete file 7", {"file_id": "007"}),
+        ("delete file 7", {"file_id": "\uff17"}),
         # by chance
         ("Book 5 hours for 13 people at 13:00", {"file_id": "5"}),
         ("Book 5 hours for 13 people at 13:00", {"file_id": "13"}),

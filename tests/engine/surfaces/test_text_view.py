@@ -55,6 +55,13 @@ def test_the_output_of_a_tool_that_was_streamed_is_not_repeated():
     assert shown(*events) == '\n[add] {"a":1}\n3\n'
 
 
+def test_the_failure_of_a_tool_that_was_streamed_is_shown_once():
+    failed = ev.ToolDone("c1", "add", 1, "Tool 'add' failed: gone Output so far:\n3", "exception")
+    assert shown(ev.ToolStarted(ADD, 1), ev.ToolOutput("c1", "add", "3"), failed) == (
+        "\n[add] {\"a\":1}\n3\nTool 'add' failed: gone\n"
+    )
+
+
 def test_a_streamed_thought_is_not_repeated_when_it_is_done():
     assert shown(*stream("I add.", 3), thought("I add.", ADD, thought="I add.")) == "I add."
 

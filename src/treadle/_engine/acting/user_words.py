@@ -39,22 +39,23 @@ _SPELLED = {"an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six"
 _DURATION = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_SPELLED)})[\s-]*(hour|hr|minute|min)s?\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,:/@-])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w:/@-]|[.,]\d)")
 _MONEY = re.compile(r"[$€£¥]\s?(\d[\d,]*(?:\.\d+)?)(?![\w-]|[.,]\d)")
-_DATE_VALUE = re.compile(r"(\d{4}-\d{2}-\d{2})?(?:[T ]?(\d{2}):(\d{2})(?::00)?)?")
+_DATE_VALUE = re.compile(r"(\d{4}-\d{2}-\d{2})?(?:[T ]?(\d{2}):(\d{2})(?::00)?)?", re.ASCII)
 
 
 class UserWords:
     """What a user has said, prepared for looking values up in it."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = [_flat(text) for text in texts]
-        # A user may type full-width letters that a model writes as plain ones; never the other way round.
-        self._texts += [plain for text in self._texts if (plain := unicodedata.normalize("NFKC", text)) != text]
+        said = [_flat(text) for text in texts]
+        # A user may type full-width letters that a model writes as plain ones. Never the other way round: a value that
+        # only looks like what the user said is another value.
+        self._texts = [*said, *(unicodedata.normalize(form, text) for form in ("NFC", "NFKC") for text in said)]
         everything = "\n".join(self._texts)
-        self._folded = [text.casefold() for text in self._texts]
+        self._lower = [text.lower() for text in self._texts]
         self._numbers = {number for text in _NUMBER.findall(everything) if (number := _decimal(text)) is not None}
         self._amounts = {number for text in _MONEY.findall(everything) if (number := _decimal(text)) is not None}
         self._dates, self._times = _dates(everything), _times(everything)
-        self._everything = everything.casefold()
+        self._everything = everything.lower()
 
     def contain_call(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
         """Whether all values of the call are in the words, and one of them not by chance."""
@@ -75,12 +76,14 @@ class UserWords:
         text = _flat(str(value))
         if not text:
             return None
-        if (number := _decimal(text)) is not None and re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
-            return self._number(name, number, text)
+        if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text, re.ASCII):
+            # A text is what it is: "007" is not 7.
+            literal = any(_whole(said, text) for said in self._texts)
+            return self._number(name, Decimal(text), text) if literal else None
         if (moment := _DATE_VALUE.fullmatch(text)) is not None:
             return True if self._moment(*moment.groups()) else None
-        exact = any(char.isdigit() or char in "/\\" for char in text)
-        where, wanted = (self._texts, text) if exact else (self._folded, text.casefold())
+        exact = not text.isascii() or any(char.isdigit() or char in "/\\" for char in text)
+        where, wanted = (self._texts, text) if exact else (self._lower, text.lower())
         if not any(_whole(said, wanted) for said in where):
             return None
         return len(wanted) >= 4 or not wanted.isascii()
@@ -101,14 +104,14 @@ class UserWords:
 
 
 def _flat(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(text.split())
 
 
 def _whole(text: str, wanted: str) -> bool:
     """Whether `wanted` stands in the text and is not a part of something longer."""
     start = text.find(wanted)
     while start >= 0:
-        if not _continues(text[:start][::-1][:2], wanted[0]) and not _continues(
+        if not _continues(text[max(0, start - 2) : start][::-1], wanted[0]) and not _continues(
             text[start + len(wanted) : start + len(wanted) + 2], wanted[-1]
         ):
             return True

@@ -52,7 +52,7 @@ def split_at_question(messages: Sequence[Message]) -> tuple[list[Message], list[
     plug-in; not what asks for a reply to be written again."""
     found = (n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question")
     at = next(found, -1)
-    before = [message for message in messages[: max(at, 0)] if not isinstance(message, SystemMessage)]
+    before: list[Message] = [message for message in messages[: max(at, 0)] if not isinstance(message, SystemMessage)]
     after = [m for m in messages[at + 1 :] if isinstance(m, UserMessage) and m.kind in _ADDED]
     return before, after
 

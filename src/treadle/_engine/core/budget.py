@@ -62,10 +62,8 @@ class BudgetTracker:
         self.held = NO_USAGE
         """What the run needs for its own last answer: neither it nor anything it starts may spend this before."""
         self.started = time.monotonic() - seconds
-
-    @property
-    def bounded(self) -> bool:
-        return any(tracker.budget is not None for tracker in self._upward())
+        self.bounded = budget is not None or (parent is not None and parent.bounded)
+        """Whether a budget holds here at all: asked several times in each step."""
 
     def require_prices(self, profile: Profile, model: str) -> None:
         for tracker in self._upward():

@@ -100,7 +100,8 @@ class Log:
         """Without a journal there is nothing to wait for."""
         if self._redact is not None:
             event = self._redact(event)
-        self._show_ends(event)
+        if self._live is not None:
+            self._show_ends(self._live, event)
         self._offset = 0
         record = Record(self.run_id, self.state.seq + 1, time.time(), event, self.parent, 0, self.depth)
         self.records.append(record)
@@ -113,8 +114,9 @@ class Log:
             deferred, self.deferred = self.deferred, []
             records = [self._record(event, self.state.seq + 1 + index) for index, event in enumerate(events)]
             await journal.append([*deferred, *records])
-            for record in (*deferred, *records):
-                self._show_ends(record.event)
+            if self._live is not None:
+                for record in (*deferred, *records):
+                    self._show_ends(self._live, record.event)
             if self._sinks:
                 for record in deferred:
                     self.forward(record)
@@ -136,11 +138,10 @@ class Log:
         self._offset += 1
         self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset, self.depth))
 
-    def _show_ends(self, event: Event) -> None:
+    def _show_ends(self, live: LiveRedaction, event: Event) -> None:
         """Texts that were being shown end with this record: nothing of them is held back any longer."""
-        if self._live is not None:
-            for piece in self._live.ends(event):
-                self._show(piece)
+        for piece in live.ends(event):
+            self._show(piece)
 
     def forward(self, record: Record) -> None:
         """Show a record, of this run or of one of its children."""

@@ -13,7 +13,7 @@ from treadle._safety.secrets import environment_secrets, known_secrets
 from treadle._safety.stream import StreamRedactor
 from treadle._types import events as ev
 
-_NOTHING_NEW = (ev.ThinkStarted, ev.ToolStarted, ev.AnswerStarted)
+_NOTHING_NEW = frozenset({ev.ThinkStarted, ev.ToolStarted, ev.AnswerStarted})
 """Events that only repeat what is in the state already; advisers' requests are the exception, and looked at."""
 
 _LOOK_AGAIN = 1.0
@@ -31,9 +31,9 @@ class EventRedactor:
         self._redactor = Redactor(env={})
 
     def __call__(self, event: ev.Event) -> ev.Event:
-        if isinstance(event, _NOTHING_NEW) and not getattr(event, "messages", ()):
+        if type(event) in _NOTHING_NEW and not getattr(event, "messages", ()):
             return event
-        redactor = self.current()
+        redactor = self._redactor if known_secrets.version == self._version else self.current()
         # One look at the whole event as JSON is much cheaper than a walk through its fields, and nearly always enough.
         return redactor.tree(event) if redactor.suspects(ev.encode_event(event)) else event
 

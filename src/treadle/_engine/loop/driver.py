@@ -105,7 +105,10 @@ async def drive(run: Execution, flow: Flow) -> RunResult:
 
 async def _taint_parent(run: Execution) -> None:
     """Whatever way a run inside another ends: what it has read, the one around it has read."""
-    if (parent := run.parent) is not None and parent.state.started is not None:
+    parent = run.parent
+    if parent is None or run.life.abandoned:  # abandoned is left as by a crash: it taints when it is resumed
+        return
+    if parent.state.started is not None and parent.state.finished is None:
         sources = run.state.provenance.sources
         if any(source not in parent.state.provenance.sources for source in sources):
             await parent.emit(Tainted(tuple(sources), run.id))

@@ -26,6 +26,11 @@ from treadle._types.request import Reply
 logger = get_logger()
 
 EMPTY = "the reply was empty: call a tool or give an answer"
+NO_ACTION = "it holds neither an action nor a marked answer"
+NOT_REPAIRED = (
+    "No tool was run: your last reply could not be read, also after it was written again ({problem}). "
+    "Go on with another step, or give the answer."
+)
 UNREADABLE = "(could not parse LLM output as JSON)"
 
 
@@ -121,6 +126,10 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
         complete = decision.answer == "" and run.settings.answer != "direct"
         if not complete and (decision.answer or "").strip() in ("", "null"):
             return Decision(thought=decision.thought or UNREADABLE, problem=EMPTY)
+        repair = run.settings.repair
+        may_repair = decision.unmarked and repair.missing and run.state.parse_failures < repair.max_parse
+        if may_repair and run.state.tools and not run.state.answer_only:
+            return Decision(thought=decision.answer or "", problem=NO_ACTION)
         return decision
     used = run.used_call_ids
     calls: list[ToolCall] = []
@@ -140,14 +149,18 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
 
 
 async def unreadable(run: Execution) -> None:
-    """The last reply could not be read: ask again, a bounded number of times; then its text is the answer. A reply
-    without a text has none: the run ends as `empty`, and nothing of ours stands in."""
+    """The last reply could not be read: ask again, a bounded number of times; then its text is the answer, or an
+    observation says so and the loop goes on. A reply without a text has none: the run ends as `empty`, and nothing of
+    ours stands in."""
     state, policy = run.state, run.settings.repair
     failures = state.parse_failures
     if failures > policy.max_parse:
         if state.answer_only:  # what it says instead of an answer is one more call
             await finish(run, run.partial_answer(run), "stuck", success=False)
-        elif text := _said(run):
+        elif (text := _said(run)) and policy.exhausted == "observation":
+            told = NOT_REPAIRED.replace("{problem}", state.problem)
+            await run.emit(MessageAdded(UserMessage(told, kind="observation"), "repair"))
+        elif text:
             await finish(run, text, "answer", success=False)
         else:
             await no_answer(run)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from treadle._engine.surfaces.answer_pieces import missing
+from treadle._tools.results import SO_FAR
 from treadle._types.events import (
     AnswerDelta,
     AnswerDone,
@@ -73,6 +74,8 @@ class TextView:
             case ToolDone(final=False):
                 if self._streamed_tool != event.call_id:
                     yield text_of(event.content)
+                elif event.error:  # its output was shown as it came, its failure was not
+                    yield "\n" + text_of(event.content).partition(SO_FAR)[0]
                 yield "\n"
             case AnswerDone(text=text):
                 yield from self._end_of_answer(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -15,10 +14,11 @@ from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
 from treadle._flows.flow import ChildOutcome, run_child
 from treadle._plugins.guards.compaction import condense
+from treadle._safety.logs import get_logger
 from treadle._types.errors import JournalError
 from treadle._types.events import StepDone, StepStarted
 
-logger = logging.getLogger("treadle")
+logger = get_logger()
 
 _POLL = 0.05
 """How often a running plan looks for messages of the user."""
