@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from conformance.scenarios import QUICK, SECRET, TOOLS, Scenario, Scene
+from conformance.scenarios import SECRET, TOOLS, Scenario, Scene, quick
 from treadle import Agent, DagAgent, presets
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
@@ -27,7 +27,8 @@ def build(variant: str, scenario: Scenario) -> tuple[Agent, Scene]:
     """An agent in a mode, or in the loop with a preset, and the model that it uses."""
     preset = preset_of(variant)
     scene = Scene(scenario, presets.get(preset).settings.dialect)
-    options: dict[str, Any] = {"secrets": [SECRET], "output_type": scenario.output_type, **QUICK, **scenario.settings}
+    waiting = quick(presets.get(preset).settings)
+    options: dict[str, Any] = {"secrets": [SECRET], "output_type": scenario.output_type, **waiting, **scenario.settings}
     match variant:
         case "plan":
             return DagAgent(scene, TOOLS, max_rounds=1, **options), scene
@@ -35,14 +36,17 @@ def build(variant: str, scenario: Scenario) -> tuple[Agent, Scene]:
             return GraphAgent(parse_document(DOCUMENT), Path(), model=scene, plugins=[OurTools()], **options), scene
         case "child":
             worker = Agent(scene, TOOLS, name="worker", **options)
-            return Agent(scene, [worker.as_tool()], secrets=[SECRET], **QUICK), scene
+            return Agent(scene, [worker.as_tool()], secrets=[SECRET], **waiting), scene
         case _:
             return Agent(scene, TOOLS, preset=preset, **options), scene
 
 
 DOCUMENT: dict[str, Any] = {
     "begin": {"obj": {"component_name": "Begin"}, "downstream": ["Agent:Worker"]},
-    "Agent:Worker": {"obj": {"component_name": "Agent", "params": {"preset": "default"}}, "downstream": ["Message:Out"]},
+    "Agent:Worker": {
+        "obj": {"component_name": "Agent", "params": {"preset": "default"}},
+        "downstream": ["Message:Out"],
+    },
     "Message:Out": {"obj": {"component_name": "Message", "params": {"content": ["{{Agent:Worker@content}}"]}}},
 }
 

@@ -8,16 +8,18 @@ plays the helpers beside the loop (planner, judge, analysis, synthesis) as someb
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle import Budget, RetryPolicy, ScriptedModel, ToolContext, ToolResponse, tool
 from treadle._dialects.base import Decision
 from treadle._dialects.registry import get_dialect
 from treadle._engine.context import RunContext
+from treadle._engine.settings import Settings
 from treadle._models.scripted import to_reply
 from treadle._types.errors import RequestRefusedError, TransientModelError
 from treadle._types.messages import ToolCall, ToolMessage, text_of
@@ -89,7 +91,7 @@ SCENARIOS: dict[str, Scenario] = {
     "message while it works": Scenario((use("meet"), "Yes, briefly."), act="Be brief."),
     "approval": Scenario((use("erase", path="a"), "Erased.")),
     "secret in the answer": Scenario((f"The word is {SECRET}.",)),
-    "white space and other letters": Scenario(("\n  Grüße,\n\n\tнаука 科学 🧵  \n",)),
+    "white space and other letters": Scenario(("\n  Grüße,\n\n\tнаука 科学 🧵  \n",)),  # noqa: RUF001
 }
 
 
@@ -145,22 +147,22 @@ async def meet(context: ToolContext) -> str:
     return "met"
 
 
-class acting:  # noqa: N801 - used as a context manager
+@contextmanager
+def acting(act: Act) -> Iterator[None]:
     """What the caller does when the tool `meet` is reached."""
-
-    def __init__(self, act: Act) -> None:
-        self._act = act
-
-    def __enter__(self) -> None:
-        _acts.append(self._act)
-
-    def __exit__(self, *_: object) -> None:
+    _acts.append(act)
+    try:
+        yield
+    finally:
         _acts.pop()
 
 
 TOOLS = [add, echo, fail, slow, deliver, erase, meet]
 
-QUICK = {"retry": RetryPolicy(attempts=3, base=0.0)}
+
+def quick(settings: Settings) -> dict[str, Any]:
+    """Settings with which nothing waits before it is tried again."""
+    return {"retry": RetryPolicy(base=0.0), "repair": replace(settings.repair, backoff=0.0)}
 
 
 # ---- the model
@@ -247,4 +249,3 @@ def _decision(entry: Any) -> Decision:
         return Decision(KNOWING, answer=entry)
     calls = entry if isinstance(entry, list) else [entry]
     return Decision(LOOKING, tuple(ToolCall(f"c{n}", made["name"], made["args"]) for n, made in enumerate(calls)))
-

@@ -6,17 +6,18 @@ import asyncio
 import json
 import re
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from conformance.scenarios import KNOWING, LOOKING, QUESTION, Scenario, Scene, acting
+from conformance.scenarios import KNOWING, LOOKING, QUESTION, Scenario, Scene, acting, quick
 from kit import go
 from server.serving import Client, parse, settled
-from treadle import Agent, RunResult
+from treadle import Agent, RunResult, presets
 from treadle._dialects.code import PYTHON
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.run import Run
@@ -151,7 +152,7 @@ def handle(context: RunContext) -> Run:
     return Run(execution_of(context))
 
 
-def in_process(scenario: Scenario) -> acting:
+def in_process(scenario: Scenario) -> AbstractContextManager[None]:
     async def act(root: RunContext) -> None:
         run = handle(root)
         if scenario.act == "cancel":
@@ -207,7 +208,7 @@ def by_stream(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Out
     async def work() -> str:
         try:
             async for event in agent.stream(QUESTION):
-                events.append(event)
+                events.append(event)  # noqa: PERF401 - those before an error count
         except TreadleError as error:
             return type(error).__name__
         return ""
@@ -230,7 +231,7 @@ def by_deltas(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Out
     async def work() -> str:
         try:
             async for piece in agent.deltas(QUESTION):
-                pieces.append(piece)
+                pieces.append(piece)  # noqa: PERF401
         except TreadleError as error:
             return type(error).__name__
         return ""
@@ -277,7 +278,7 @@ class Served:
         self.client = client
         self._scenes = scenes
 
-    def over_http(self, name: str, scenario: Scenario) -> acting:
+    def over_http(self, name: str, scenario: Scenario) -> AbstractContextManager[None]:
         self._scenes[name].rewind()
 
         async def act(root: RunContext) -> None:
@@ -286,6 +287,8 @@ class Served:
                 await asyncio.to_thread(self.client.post, f"{path}/cancel")
             else:
                 await asyncio.to_thread(self.client.post, f"{path}/messages", {"text": scenario.act})
+                # It is stored, and looked for now and then: a run as quick as this one would not look before its end.
+                await execution_of(root).inbox.fetch(at_once=True)
 
         return acting(act)
 
@@ -381,20 +384,22 @@ def script_of(replies: Iterable[Any]) -> list[Any]:
     ]
 
 
-def options_of(scenario: Scenario) -> list[str]:
+def options_of(preset: str, scenario: Scenario) -> list[str]:
     """The settings of a scenario as options of the program."""
-    options = ["--set", "retry.base=0"]
-    for name, value in scenario.settings.items():
-        fields = {name: value} if not isinstance(value, Struct) else {f"{name}.tool_calls": value.tool_calls}  # pyright: ignore
-        options += [part for key, field in fields.items() for part in ("--set", f"{key}={field}")]
-    return options
+    settings = {**quick(presets.get(preset).settings), **scenario.settings}
+    fields: dict[str, Any] = {}
+    for name, value in settings.items():
+        inside = {f"{name}.{key}": part for key, part in asdict(value).items()} if isinstance(value, Struct) else {}
+        fields |= inside or {name: value}
+    given = {name: value for name, value in fields.items() if value is not None}
+    return [part for name, value in given.items() for part in ("--set", f"{name}={json.dumps(value)}")]
 
 
 def by_terminal(folder: Path, preset: str, replies: Iterable[Any], scenario: Scenario) -> Outcome:
     """`treadle run` in this process, with its output in a pipe."""
     from treadle._cli.main import main
 
-    (folder / "script.json").write_text(json.dumps({"script": script_of(replies), **abilities_of(preset)}))
+    write_script(folder, preset, replies)
 
     def program(*arguments: str) -> tuple[int, str]:
         out, err = StringIO(), StringIO()
@@ -411,8 +416,9 @@ def by_terminal(folder: Path, preset: str, replies: Iterable[Any], scenario: Sce
 
 def arguments_of(folder: Path, preset: str, scenario: Scenario) -> list[str]:
     model = ["--model", f"scripted:{folder / 'script.json'}", "--tools", "conformance.scenarios:TOOLS"]
-    return [*model, "--preset", preset, *options_of(scenario)]
+    return [*model, "--preset", preset, *options_of(preset, scenario)]
 
 
-def abilities_of(preset: str) -> dict[str, Any]:
-    return {"abilities": {"tool_call": False}} if preset == "code" else {}
+def write_script(folder: Path, preset: str, replies: Iterable[Any]) -> None:
+    abilities = {"tool_call": preset != "code"}
+    (folder / "script.json").write_text(json.dumps({"script": script_of(replies), "abilities": abilities}))

@@ -7,15 +7,17 @@ awaited. Every difference is listed with its reason in `differences.py`, and one
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from cli.terminal import treadle
 from conformance import surfaces
-from conformance.differences import DIFFERENCES, NOT_OFFERED
+from conformance.differences import DIFFERENCES, NOT_OFFERED, table
 from conformance.modes import DEPTH, MODES, PRESETS, build, preset_of
-from conformance.scenarios import SCENARIOS, SECRET, Scenario, Scene
+from conformance.scenarios import QUESTION, SCENARIOS, SECRET, Scene
 from conformance.surfaces import Outcome, Served, shown_by
 from server.serving import serving
 from treadle import Agent, presets
@@ -82,7 +84,9 @@ def mode_view(outcome: Outcome) -> Outcome:
 
 @pytest.mark.parametrize("variant", VARIANTS[1:])
 def test_modes_and_presets_are_the_same_run(variant: str):
-    compared(variant, lambda name: mode_view(awaited("loop", name)[0]), lambda name: mode_view(awaited(variant, name)[0]))
+    compared(
+        variant, lambda name: mode_view(awaited("loop", name)[0]), lambda name: mode_view(awaited(variant, name)[0])
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -129,3 +133,46 @@ def test_the_terminal_program(variant: str, tmp_path: Path):
         return surfaces.by_terminal(folder, preset_of(variant), awaited(variant, name)[1].replies, SCENARIOS[name])
 
     compared("terminal", lambda name: shown_by("terminal", awaited(variant, name)[0]), seen)
+
+
+@pytest.mark.parametrize("name", ["one call", "limit", "permanent model error"])
+def test_the_terminal_program_in_a_process_of_its_own(name: str, tmp_path: Path):
+    outcome, scene = awaited("loop", name)
+    surfaces.write_script(tmp_path, "default", scene.replies)
+    arguments = surfaces.arguments_of(tmp_path, "default", SCENARIOS[name])
+    here = str(Path(__file__).resolve().parent.parent)
+    paths = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    done = treadle(tmp_path, "run", QUESTION, *arguments, PYTHONPATH=paths)
+    seen = Outcome(answer=done.out.removesuffix("\n"), stop_reason=str(done.code))
+    assert seen == shown_by("terminal", outcome), done.err
+
+
+# ---- the suite itself
+
+
+def test_every_preset_and_enough_scenarios_are_in_the_suite():
+    assert {preset_of(variant) for variant in VARIANTS} == set(presets.names())
+    assert len(SCENARIOS) >= 20
+    ways = {*VARIANTS, *SURFACES}
+    for name, way in (*DIFFERENCES, *NOT_OFFERED):
+        assert name in SCENARIOS
+        assert way in ways
+
+
+def test_a_difference_that_is_not_listed_is_found_and_so_is_one_that_is_gone():
+    def same(name: str) -> Outcome:
+        return Outcome(answer=name)
+
+    def other(name: str) -> Outcome:
+        return Outcome(answer="?" if name == "limit" else name)
+
+    compared("nowhere", same, same)
+    with pytest.raises(AssertionError, match=r"limit: answer: 'limit' -> '\?'"):
+        compared("nowhere", same, other)
+    with pytest.raises(AssertionError):
+        compared("strict", same, same)
+
+
+def test_the_documentation_has_the_table_of_differences():
+    page = Path(__file__).resolve().parents[2] / "docs" / "internals" / "testing.md"
+    assert table() in page.read_text("utf-8"), f"put this table into {page.name}:\n{table()}"

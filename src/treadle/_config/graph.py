@@ -97,9 +97,11 @@ class GraphAgent(FlowAgent):
         await finish(run, text, reason, success=weak is None, error=error)
 
     async def _failed(self, run: Execution, done: StepDone) -> None:
-        """A component that has nothing to hand on ends the run, with what those before it have found."""
+        """A component that has nothing to hand on ends the run, with what those before it have found, else with its own
+        account of what it has done."""
         error = TreadleError(f"{done.step}: {done.error}")
-        await finish(run, self.partial_answer(run), "error", success=False, error=error)
+        reason = "empty" if done.stop_reason == "empty" else "error"
+        await finish(run, self.partial_answer(run) or done.result, reason, success=False, error=error)
 
     async def _step(self, run: Execution, name: str, kind: str, outputs: dict[str, str]) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"
