@@ -17,9 +17,11 @@ THEN = """```python
 final_answer(f"All three cost {sum(prices.values())} euros.")
 ```"""
 
-result = Agent(ScriptedModel([FIRST, THEN]), tools=[price], preset="code").run_sync(
-    "What do a lamp, a chair and a desk cost together?"
-)
+PLAN = """{"steps": [{"text": "look up the prices", "done": false}, {"text": "add them", "done": false}]}"""
+work = iter([FIRST, THEN])
+model = ScriptedModel(lambda request: PLAN if request.component == "planner" else next(work))
+
+result = Agent(model, tools=[price], preset="code").run_sync("What do a lamp, a chair and a desk cost together?")
 print(result.answer)
 for step in result.steps:
     print(f"  {step.tool}: {step.observation}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from treadle import tool
+from treadle._engine.plugin import Plugin
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 T = TypeVar("T")
@@ -45,6 +46,17 @@ async def echo(text: str) -> str:
 async def fail(text: str = "boom") -> str:
     """Fail."""
     raise ValueError(text)
+
+
+class Without(Plugin):
+    """Takes the place of a preset's plug-in of this name, and does nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+NO_ADVICE = (Without("planner"), Without("observer"))
+"""For tests of a preset whose model has no script for its advisers."""
 
 
 def call(name: str, /, **args: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import add, call, echo, go
+from kit import NO_ADVICE, add, call, echo, go
 from treadle import Agent, ScriptedModel
 from treadle._tools.builtin import BUILTINS, builtin
 
@@ -20,7 +20,7 @@ def code(text: str) -> str:
 
 def code_agent(*script: str) -> Agent:
     pytest.importorskip("pydantic_monty")
-    return Agent(ScriptedModel(list(script), abilities={"tool_call": False}), [add], preset="code")
+    return Agent(ScriptedModel(list(script), abilities={"tool_call": False}), [add], preset="code", plugins=NO_ADVICE)
 
 
 def test_the_action_is_python_that_calls_tools():

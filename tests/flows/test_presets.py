@@ -30,7 +30,7 @@ def names(preset: str, *given: Any, **settings: Any) -> list[str]:
         ("strict", []),
         ("reflective", ["rewrite", "memory", "analysis", "reflection", "citations"]),
         ("planned", ["planner", "observer"]),
-        ("code", ["code", "context", "loop_guard", "paging", *SMALL_MODELS]),
+        ("code", ["code", "planner", "observer", "context", "loop_guard", "paging", *SMALL_MODELS]),
     ],
 )
 def test_the_plugins_of_each_preset(preset: str, expected: list[str]):

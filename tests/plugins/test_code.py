@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from kit import add, fail, go
+from kit import NO_ADVICE, add, fail, go
 from treadle import Agent, Artifact, Budget, ScriptedModel, ToolResponse, tool
 from treadle._journal.memory import MemoryJournal
+from treadle._plugins.code import CodeMode
 from treadle._plugins.guards.approval import Approval
+from treadle._types.errors import ConfigError
 from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
 
 pytest.importorskip("pydantic_monty")
@@ -38,6 +40,7 @@ def code(text: str) -> str:
 
 
 def agent(*replies: str, tools: Any = (search, add, fail, send_mail), **options: Any) -> Agent:
+    options["plugins"] = [*options.get("plugins", ()), *NO_ADVICE]
     return Agent(ScriptedModel(list(replies), abilities=TEXT), list(tools), preset="code", **options)
 
 
@@ -120,7 +123,7 @@ def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
 
 def test_the_tool_stays_when_it_is_offered_already():
     first = code("x = 1\nx")
-    result = go(Agent(ScriptedModel([first, "done"], abilities=TEXT), [add], preset="code", plugins=[]).run("q"))
+    result = go(Agent(ScriptedModel([first, "done"], abilities=TEXT), [add], preset="code", plugins=NO_ADVICE).run("q"))
     assert (result.answer, result.steps[0].observation) == ("done", "1")
 
 
@@ -248,3 +251,38 @@ def test_a_call_from_code_that_is_cancelled_has_its_end_in_the_log():
         assert done == [(call_id, "unknown_outcome") for call_id in reversed(started)]
 
     go(main())
+
+
+def test_calls_from_code_are_counted():
+    result = go(agent(code("add(1, 2)\nadd(3, 4)\ntry:\n    fail()\nexcept Exception:\n    pass"), "done").run("q"))
+    assert (result.metadata["tool_calls_made"], result.metadata["failed_calls"]) == (4, 1)
+    assert result.usage.tool_calls == 4
+
+
+def test_the_modules_that_code_may_import_are_a_setting():
+    result = go(agent(code("import math\nmath.sqrt(4)"), code("import json"), "done", imports=("math",)).run("q"))
+    assert result.steps[0].observation == "2.0"
+    assert "importing 'json' is not allowed here. Allowed modules: math." in result.steps[1].observation
+    with pytest.raises(ConfigError, match="the sandbox has no module 'numpy'"):
+        CodeMode(imports=["numpy"])
+
+
+def test_planner_and_observer_belong_to_it():
+    def reply(request: Any) -> str:
+        match request.component:
+            case "planner":
+                return '{"steps": [{"text": "compute", "done": false}]}'
+            case "observer":
+                return '{"is_progressing": true, "is_in_loop": false, "reasoning": "fine"}'
+            case _:
+                turns.append(1)
+                return code(f"{len(turns)}") if len(turns) <= 3 else "done"
+
+    turns: list[int] = []
+    model = ScriptedModel(reply, abilities=TEXT)
+    result = go(Agent(model, [add], preset="code").run("q"))
+    assert result.answer == "done"
+    asked = [request.component for request in model.requests]
+    assert asked[:2] == ["planner", "loop"]
+    assert asked.count("planner") == 6  # at the start, after each round, and twice for the answer
+    assert asked.count("observer") == 2

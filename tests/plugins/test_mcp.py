@@ -17,7 +17,7 @@ from treadle._plugins.mcp import McpTools
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
 from treadle._tools.mcp.client import McpConnection
 from treadle._types.errors import ConfigError
-from treadle._types.events import Noted, ToolDone, ToolsChanged
+from treadle._types.events import Noted, PhaseChanged, ToolDone, ToolsChanged
 from treadle._types.messages import text_of
 
 pytest.importorskip("mcp")
@@ -82,9 +82,12 @@ def test_a_server_that_is_not_there_costs_its_tools_only():
 
     async def main() -> None:
         run = agent.start("q")
-        assert (await run).answer == "done"
+        result = await run
+        assert result.answer == "done"
         notes = [r.event.data for r in run.records if isinstance(r.event, Noted)]
         assert "command not found" in notes[0]["problem"]
+        assert "command not found" in result.metadata["reports"]["mcp:gone"]
+        assert any("command not found" in r.event.phase for r in run.records if isinstance(r.event, PhaseChanged))
         assert [tool.name for tool in model.requests[0].tools] == ["add"]
 
     go(main(), 500)

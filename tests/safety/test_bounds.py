@@ -14,15 +14,18 @@ from treadle import (
     ConfigError,
     DagAgent,
     OpenAIModel,
+    Prices,
     RepairPolicy,
     RetryPolicy,
     ScriptedModel,
     ServerSettings,
     Tool,
     builtin,
+    run_tasks,
     tool,
 )
 from treadle._engine.settings import Settings
+from treadle._evals.tasks import TaskSet
 from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.loop_guard import LoopGuard
 from treadle._plugins.thinking.observer import Observer
@@ -89,12 +92,26 @@ def test_a_budget_in_a_mapping_is_checked_too():
         lambda n: LoopGuard(nudge=n),
         lambda n: Observer(n),
         lambda n: OpenAIModel("m", api_key="k", max_concurrency=n),
+        lambda n: OpenAIModel("m", api_key="k", timeout=n),
+        lambda n: OpenAIModel("m", api_key="k", abilities={"window": n}),
+        lambda n: ScriptedModel([], abilities={"max_output": n}),
+        lambda n: ScriptedModel([], chunk=n),
+        lambda n: builtin("sql", url="x.db", timeout=n),
+        lambda n: builtin("sql", url="x.db", memory=n),
+        lambda n: run_tasks(TaskSet("t", (), lambda task: []), (), repeats=n),
     ],
 )
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, True])
 def test_a_part_with_nonsense_is_not_made(make: Any, value: Any):
     with pytest.raises(ConfigError, match="must be a"):
         make(value)
+
+
+@pytest.mark.parametrize("value", [-1, -0.01, math.nan, math.inf])
+def test_a_price_that_would_fill_a_budget_up_is_refused(value: float):
+    for prices in ({"input": value, "output": 1}, {"input": 1, "output": 1, "cached": value}):
+        with pytest.raises(ConfigError, match="at least 0"):
+            Prices(**prices)
 
 
 def test_a_share_is_between_nothing_and_all():

@@ -17,7 +17,11 @@ GIVEN = "Xy7-given-in-code"
 
 
 @pytest.fixture
-def written():
+def written(monkeypatch: pytest.MonkeyPatch):
+    for name in ("treadle", "treadle.server"):  # tests of the terminal program silence them
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
+    monkeypatch.setattr(logging.root.manager, "disable", 0)
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     root = logging.getLogger()

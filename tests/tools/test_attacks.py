@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kit import call, go
+from kit import NO_ADVICE, call, go
 from treadle import Agent, ScriptedModel, tool
 from treadle._plugins.code import CodeMode
 from treadle._plugins.mcp import McpTools
@@ -84,7 +84,7 @@ def test_code_that_fights_its_sandbox():
         [*(f"```python\n{code}\n```" for code in codes), "```python\n1 + 1\n```", "the end"],
         abilities={"tool_call": False},
     )
-    agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small)], max_iterations=30)
+    agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small), *NO_ADVICE], max_iterations=30)
     result = go(agent.run("q"))
     assert result.answer == "the end"
     assert result.steps[-1].observation == "2"

@@ -88,6 +88,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
     tool_timeout: Seconds | None = None
     """Overrides every tool's own time-out."""
+    imports: tuple[str, ...] | None = None
+    """The modules that code may import (preset `code`); None: all that the sandbox has."""
+    files: tuple[str, ...] = ()
+    """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
+    artifacts of the result."""
     max_observation_chars: Count = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
     unknown_args: Literal["prune", "reject", "schema"] = "reject"

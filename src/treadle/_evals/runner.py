@@ -17,6 +17,7 @@ from treadle._evals.tasks import Task, TaskSet
 from treadle._flows.agent import Agent
 from treadle._journal.base import Journal
 from treadle._models.base import Model
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._types.errors import ConfigError
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -55,14 +56,15 @@ class Trial(Struct, frozen=True, omit_defaults=True):
     usage: Usage = NO_USAGE
 
 
+@bounded
 async def run_tasks(
     tasks: TaskSet,
     variants: Sequence[Variant],
     *,
-    repeats: int = 1,
-    parallel: int = 1,
+    repeats: Count = 1,
+    parallel: Count = 1,
     journal: Journal | None = None,
-    task_seconds: float = TASK_SECONDS,
+    task_seconds: Seconds = TASK_SECONDS,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> list[Trial]:
     """Run every task with every variant, `repeats` times, `parallel` runs at a time.

@@ -54,7 +54,7 @@ def _planned(settings: Settings) -> list[Any]:
 def _code(settings: Settings) -> list[Any]:
     from treadle._plugins.code import CodeMode
 
-    return [CodeMode(), *_guards(settings)]
+    return [CodeMode(imports=settings.imports), *_planned(settings), *_guards(settings)]
 
 
 class Preset(Struct, frozen=True):

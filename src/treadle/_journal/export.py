@@ -11,7 +11,7 @@ from msgspec import Struct
 from treadle._journal.base import Journal
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError
-from treadle._types.events import SCHEMA, Record
+from treadle._types.events import SCHEMA, Record, RunStarted
 
 FORMAT = "treadle-run"
 
@@ -87,7 +87,9 @@ def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
             event = decode_stored(bytes(line.event), header.schema)
         except (msgspec.DecodeError, KeyError, UnicodeDecodeError, RecursionError) as error:
             raise JournalError(f"line {number} of the exported run cannot be read: {error}") from error
-        logs.setdefault(line.run, []).append(Record(line.run, line.seq, line.time, event, line.parent))
+        log = logs.setdefault(line.run, [])
+        depth = event.depth if isinstance(event, RunStarted) else log[-1].depth if log else 0
+        log.append(Record(line.run, line.seq, line.time, event, line.parent, 0, depth))
     if header.run not in logs:
         raise JournalError(f"the exported run {header.run} has no records")
     return header.run, logs

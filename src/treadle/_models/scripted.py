@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from treadle._models.base import Closing
+from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
@@ -24,6 +25,7 @@ class ScriptedModel(Closing):
     `.requests` keeps every request as it was sent. `chunk` is the size of the streamed pieces.
     """
 
+    @bounded
     def __init__(
         self,
         script: Iterable[Entry] | Callable[[Request], Entry] = (),
@@ -32,7 +34,7 @@ class ScriptedModel(Closing):
         name: str = "scripted",
         profile: Profile | None = None,
         repeat_last: bool = False,
-        chunk: int = 8,
+        chunk: Count = 8,
     ) -> None:
         base = profile or Profile(
             tool_call=True, parallel_calls=True, forced_tool=True, json_mode=True, json_schema=True

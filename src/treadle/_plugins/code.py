@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,13 +15,16 @@ from treadle._dialects.code import FINAL_ANSWER, PYTHON, function_name
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Pause, Plugin
+from treadle._engine.result import RunResult
+from treadle._plugins.run_files import RunFiles
 from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.monty import Function, MontySession
-from treadle._types.errors import ToolError
-from treadle._types.events import Artifact, ToolDone, ToolStarted
-from treadle._types.messages import text_of
+from treadle._tools.sandbox.static_analysis import ALLOWED
+from treadle._types.errors import ConfigError, ToolError
+from treadle._types.events import Artifact, MessageAdded, ToolDone, ToolStarted
+from treadle._types.messages import UserMessage, text_of
 from treadle._types.request import ToolSchema
 
 MAX_SECONDS = 600.0
@@ -32,9 +38,18 @@ class CodeMode(Plugin):
     name = "code"
     loop_only = True
 
-    def __init__(self, limits: SandboxLimits | None = None, *, folder: str = "", write: bool = False) -> None:
+    def __init__(
+        self,
+        limits: SandboxLimits | None = None,
+        *,
+        folder: str = "",
+        write: bool = False,
+        imports: Iterable[str] | None = None,
+    ) -> None:
         self.limits = limits or SandboxLimits()
+        self.imports = _checked_imports(imports)
         self._folder, self._write = folder, write
+        self._files: WeakKeyDictionary[RunContext, RunFiles] = WeakKeyDictionary()
         self._sessions: WeakKeyDictionary[RunContext, MontySession] = WeakKeyDictionary()
         self.tools = (
             Tool(
@@ -62,6 +77,14 @@ class CodeMode(Plugin):
         offered = [tool.name for tool in run.state.tools]
         if PYTHON not in offered:
             await run.offer_tools([*offered, PYTHON], "tools are called from code")
+        if run.settings.files and not self._folder:
+            names = ", ".join(Path(given).name for given in run.settings.files)
+            told = f"Files for this task are in /work: {names}. What your code writes to /work is given to the user."
+            await run.emit(MessageAdded(UserMessage(told, kind="note"), self.name))
+
+    async def on_end(self, run: RunContext, result: RunResult) -> None:
+        if (files := self._files.pop(run, None)) is not None:
+            await asyncio.to_thread(files.close)
 
     async def _execute(self, context: ToolContext, code: str) -> ToolResponse:
         run: RunContext = context.run
@@ -79,6 +102,8 @@ class CodeMode(Plugin):
             text, error = to_text(answers[0]), False
         else:
             text, error = result.text(run.limits.max_chars), bool(result.error)
+        if (files := self._files.get(run)) is not None:
+            artifacts += await asyncio.to_thread(files.changed)
         # Variables stay: whatever the run has read so far may be in what the code says now.
         source = run.state.provenance.first
         final = bool(answers)
@@ -99,7 +124,11 @@ class CodeMode(Plugin):
 
     async def _restored(self, run: RunContext, until: str) -> MontySession:
         """A session with the variables of the code that ran before, which is in the log."""
-        session = MontySession(self.limits, folder=self._folder, write=self._write, seed=run.id)
+        folder, write, files = self._folder, self._write, None
+        if run.settings.files and not folder:
+            files = self._files[run] = await asyncio.to_thread(RunFiles, run.settings.files)
+            folder, write = str(files.path), True
+        session = MontySession(self.limits, folder=folder, write=write, seed=run.id, imports=self.imports)
         codes = {
             e.call.id: e.call.args.get("code")
             for r in run.records
@@ -109,7 +138,19 @@ class CodeMode(Plugin):
         for call_id, code in codes.items():
             if call_id != until and call_id in done and isinstance(code, str):
                 await session.run(code, self._functions(run, run.nested_calls(call_id, replay_only=True), [], []))
+        if files is not None:
+            await asyncio.to_thread(files.changed)  # what the earlier code wrote came back then
         return session
+
+
+def _checked_imports(names: Iterable[str] | None) -> tuple[str, ...]:
+    """The modules that code may import: those named, which the sandbox must have; all of its own when none are."""
+    if names is None:
+        return ALLOWED
+    chosen = (names,) if isinstance(names, str) else tuple(names)
+    if unknown := [name for name in chosen if name not in ALLOWED]:
+        raise ConfigError(f"imports: the sandbox has no module {unknown[0]!r}; expected some of: {', '.join(ALLOWED)}")
+    return chosen
 
 
 async def _call(

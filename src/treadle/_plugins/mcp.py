@@ -13,7 +13,7 @@ from treadle._tools.base import Approval, Tool
 from treadle._tools.mcp.client import McpConnection, RemoteCall, safe_name
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, ToolError
-from treadle._types.events import Noted
+from treadle._types.events import Noted, PhaseChanged
 
 
 class McpTools(Plugin):
@@ -74,9 +74,9 @@ class McpTools(Plugin):
         try:
             tools = await self._server_tools(run)
         except ToolError as error:
-            problem = {"problem": str(error)}
+            problem = {"problem": str(error), "report": str(error)}
             if run.state.notes.get(self.name, [])[-1:] != [problem]:
-                await run.emit(Noted(self.name, problem))
+                await run.emit(Noted(self.name, problem), PhaseChanged(f"going on without tools: {error}"))
             return
         before = {tool.name: tool for tool in run.toolkit if self._owns(tool)}
         self._replace_own(run, tools)

@@ -93,6 +93,13 @@ class Tool(Struct, frozen=True, kw_only=False):
     untrusted: bool | str = False
     """Its results come from outside (web, mail, files): they may contain instructions of a stranger. A text names the
     source, with `{argument}` for an argument of the call: `"{url}"`."""
+    defaults: Mapping[str, Any] = {}
+    """Values of arguments that the model may leave out, whatever the schema says."""
+    retries: int = 0
+    """How often a call that fails or times out is made again before the model hears of it. Only for tools whose effect
+    is `pure` or `idempotent`."""
+    retry_wait: float = 0.5
+    """Seconds before the first such repetition; twice as many before each further one."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
 
@@ -101,7 +108,11 @@ class Tool(Struct, frozen=True, kw_only=False):
 
     @property
     def schema(self) -> ToolSchema:
-        return ToolSchema(self.name, self.description, dict(self.parameters))
+        parameters = dict(self.parameters)
+        if self.defaults:
+            required = [name for name in parameters.get("required", ()) if name not in self.defaults]
+            parameters["required"] = required
+        return ToolSchema(self.name, self.description, parameters)
 
     @property
     def marked_unsafe(self) -> bool:

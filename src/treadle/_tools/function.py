@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from treadle._tools.base import Approval, Effect, Tool
@@ -23,6 +23,9 @@ def tool(
     approval: Approval = "allow",
     pinned: bool = False,
     untrusted: bool | str = False,
+    defaults: Mapping[str, Any] = {},
+    retries: int = 0,
+    retry_wait: float = 0.5,
 ) -> Tool: ...
 @overload
 def tool(
@@ -37,6 +40,9 @@ def tool(
     approval: Approval = "allow",
     pinned: bool = False,
     untrusted: bool | str = False,
+    defaults: Mapping[str, Any] = {},
+    retries: int = 0,
+    retry_wait: float = 0.5,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -57,10 +63,11 @@ def tool(
             '''
 
     Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. With `effect="unsafe"`
-    you say that it sends, pays, deletes or executes, with `untrusted=True` that its results come from outside. The
-    function may be sync (it runs in a thread), async, or a generator of text. A parameter annotated `ToolContext` gets
-    the run's context, one annotated `Annotated[T, Extra]` is filled by the extras of the previous tool; `**kwargs`
-    takes all of them.
+    you say that it sends, pays, deletes or executes, with `untrusted=True` that its results come from outside.
+    `defaults={"unit": "C"}` are values for arguments that the model leaves out; `retries=2` repeats a call that failed
+    (`pure` and `idempotent` tools only). The function may be sync (it runs in a thread), async, or a generator of text.
+    A parameter annotated `ToolContext` gets the run's context, one annotated `Annotated[T, Extra]` is filled by the
+    extras of the previous tool; `**kwargs` takes all of them.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

@@ -49,12 +49,22 @@ async def run_call(
     """The outcome of the call. Nothing is raised, whatever the tool does, except when the caller is cancelled."""
     try:
         tool = _require_tool(tool, call, toolkit)
-        args = _prepare(tool, call.args, limits, extras)
+        given = {**tool.defaults, **call.args} if tool.defaults else call.args
+        args = _prepare(tool, given, limits, extras)
     except _Refused as refused:
         return ToolOutcome(cut(clean(str(refused)), limits.max_chars), error=refused.kind, executed=False)
     if tool.context_param:
         args[tool.context_param] = context
-    return await _run_within_limits(tool, args, limits, Stream(context))
+    outcome = await _run_within_limits(tool, args, limits, Stream(context))
+    for repetition in range(tool.retries):
+        if outcome.error not in ("exception", "timeout") or outcome.waiting:
+            break
+        await asyncio.sleep(tool.retry_wait * 2**repetition)
+        again = _prepare(tool, given, limits, extras)  # a tool may change the values it is given
+        if tool.context_param:
+            again[tool.context_param] = context
+        outcome = await _run_within_limits(tool, again, limits, Stream(context))
+    return outcome
 
 
 def _require_tool(tool: Tool | None, call: ToolCall, toolkit: Toolkit) -> Tool:

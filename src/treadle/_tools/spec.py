@@ -172,6 +172,9 @@ class BaseTool:
     approval: Approval = "allow"
     pinned: bool = False
     untrusted: bool | str = False
+    defaults: Mapping[str, Any] = {}
+    retries: int = 0
+    retry_wait: float = 0.5
 
     def __call__(self, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} needs a `__call__` method")
@@ -199,6 +202,9 @@ class BaseTool:
             approval=self.approval,
             pinned=self.pinned,
             untrusted=self.untrusted,
+            defaults=dict(self.defaults),
+            retries=self.retries,
+            retry_wait=self.retry_wait,
             required_extras=frozenset(param.name for param in hidden if param.needed),
             context_param=context_parameter(self),
             convert=spec.described.convert,

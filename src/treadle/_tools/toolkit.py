@@ -143,7 +143,26 @@ def _check_policy(tool: Tool) -> None:
     untrusted: Any = tool.untrusted
     if not isinstance(untrusted, bool | str):
         raise ConfigError(f"tool {tool.name!r}: untrusted must be True, False or the name of the source")
+    _check_repetition(tool)
     if tool.approval not in get_args(Approval):
         raise ConfigError(
             f"tool {tool.name!r}: approval must be one of {', '.join(get_args(Approval))}, not {tool.approval!r}"
         )
+
+
+def _check_repetition(tool: Tool) -> None:
+    retries, wait = cast("Any", tool.retries), cast("Any", tool.retry_wait)
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        raise ConfigError(f"tool {tool.name!r}: retries must be a whole number from 0 on, not {retries!r}")
+    if not isinstance(wait, int | float) or not 0 <= wait < float("inf"):
+        raise ConfigError(f"tool {tool.name!r}: retry_wait must be a number of seconds from 0 on, not {wait!r}")
+    if retries and tool.effect == "unsafe":
+        raise ConfigError(
+            f"tool {tool.name!r}: retries={retries} would make a call again that may have taken effect; "
+            'say effect="pure" or effect="idempotent" if it may be repeated'
+        )
+    properties: Any = tool.parameters.get("properties") or {}
+    for name in tool.defaults:
+        if properties and name not in properties:
+            known = ", ".join(properties)
+            raise ConfigError(f"tool {tool.name!r}: a default for the unknown parameter {name!r}; it has: {known}")

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._types.errors import ConfigError
+
 ABILITIES = (
     "tool_call",
     "parallel_calls",
@@ -33,6 +35,12 @@ class Prices(Struct, frozen=True, omit_defaults=True):
     cached: float | None = None
     """Reading from the provider's cache; the input price when not given."""
     cache_write: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            price = getattr(self, name)
+            if price is not None and not 0 <= price < float("inf"):  # a negative one would fill a budget up again
+                raise ConfigError(f"prices: {name} is {price!r}, and it must be a number of dollars of at least 0")
 
 
 class Profile(Struct, frozen=True, omit_defaults=True):
@@ -75,6 +83,10 @@ class Profile(Struct, frozen=True, omit_defaults=True):
         unknown = sorted(set(abilities) - set(self.__struct_fields__))
         if unknown:
             raise ValueError(f"unknown ability {unknown[0]!r}; expected one of: {', '.join(ABILITIES)}")
+        for name in ("window", "max_output"):
+            tokens = abilities.get(name)
+            if tokens is not None and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1):
+                raise ConfigError(f"{name} is {tokens!r}, and it must be a whole number of at least 1")
         if "tool_call" in abilities:  # what a probe chose rested on what is overridden now
             abilities = {"dialect": None, **abilities}
         if abilities.get("tool_call") is False:

@@ -192,7 +192,7 @@ class RunState:
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
         # Whatever is said after a proposed answer or an unreadable reply is said to make the model go on.
         self.candidate, self.problem = None, ""
-        if event.component == "repair" and event.message.kind == "observation":
+        if event.component == "repair" and getattr(event.message, "kind", "") == "observation":
             self.parse_failures = 0  # the repairs are used up: a new step begins
         entry = Entry(event.message, record.seq, event.component)
         if self.open:
@@ -206,16 +206,16 @@ class RunState:
             self.open[event.call.id].effect = event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
-        if event.source:
-            self.provenance.read((event.source,))
-        call = self.open.get(event.call_id)
+        self.provenance.read((event.source,) if event.source else ())
+        call, counters = self.open.get(event.call_id), self.counters
+        inside = call is None and event.call_id.rpartition(".")[0] in self.open  # made by code, in a call of its own
+        if inside or (call is not None and call.done is None):
+            counters.tool_calls += 1
+            counters.failed_calls += bool(event.error)
+            counters.truncated_observations += event.full is not None
         if call is None or call.done is not None:
             return
         call.done, call.seq = event, record.seq
-        counters = self.counters
-        counters.tool_calls += 1
-        counters.failed_calls += bool(event.error)
-        counters.truncated_observations += event.full is not None
         if event.usage is not NO_USAGE:
             self.usage += event.usage
         if event.executed:

@@ -188,7 +188,7 @@ def test_a_tool_that_is_not_given(work: Path, capsys: pytest.CaptureFixture[str]
             ["tasks.jsonl", "-t", "calculator", "-m", "scripted:script.json", "--set", "tempreature=1"],
             "did you mean 'temperature'",
         ),
-        (["tasks.jsonl", "-m", "scripted:script.json", "--limit", "0"], "not at least 1"),
+        (["tasks.jsonl", "-m", "scripted:script.json", "--limit", "0"], "of at least 1"),
         (["tasks.jsonl", "-t", "calculator", "-m", "scripted:script.json", "-d", "klingon"], "unknown dialect"),
     ],
 )

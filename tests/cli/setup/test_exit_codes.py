@@ -32,7 +32,7 @@ Inside = Callable[..., Any]
         pytest.param(["hi"], ("--set", "temperature"), 2, "name=value", id="bad-set"),
         pytest.param(["hi"], ("--set", "max_iterations=many"), 2, "wrong value", id="bad-value"),
         pytest.param(["hi"], ("--max-cost", "1"), 2, "prices", id="no-price"),
-        pytest.param(["hi"], ("--max-cost", "-1"), 2, "not a positive amount", id="bad-cost"),
+        pytest.param(["hi"], ("--max-cost", "-1"), 2, "not a number above 0", id="bad-cost"),
         pytest.param(["hi"], ("--tools", "calculater"), 2, "did you mean 'calculator'", id="unknown-tool"),
         pytest.param(["hi"], ("--tools", "nothing:here"), 2, "module:name", id="unknown-module"),
         pytest.param(

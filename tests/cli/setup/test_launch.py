@@ -56,7 +56,7 @@ ORDER = {"user_prompt": "work it out", "reasoning": "", "context": ""}
 
 def document(home: Path, params: dict[str, Any], **more: Any) -> str:
     path = home / "agent.json"
-    main = {"obj": {"component_name": "Agent", "params": params}}
+    main = {"obj": {"component_name": "Agent", "params": {"preset": "default", **params}}}
     path.write_text(json.dumps({"components": {"Agent:Main": main}, **more}))
     return str(path)
 
@@ -68,7 +68,11 @@ def of_mcp(home: Path) -> str:
 
 
 def of_agents(home: Path) -> str:
-    worker = {"component_name": "Agent", "id": "worker", "params": {"tools": [{"component_name": "calculator"}]}}
+    worker = {
+        "component_name": "Agent",
+        "id": "worker",
+        "params": {"preset": "default", "tools": [{"component_name": "calculator"}]},
+    }
     return document(home, {"tools": [worker]})
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from treadle._dialects.reading.thinking import split_thinking
 
+CALL = '<|channel|>commentary to=functions.wipe<|message|>{"path":"/"}<|call|>'
+
 
 @pytest.mark.parametrize(
     ("text", "thinking", "rest"),
@@ -23,6 +25,10 @@ from treadle._dialects.reading.thinking import split_thinking
         ('{"a": "</think>"} x', "", '{"a": "</think>"} x'),
         ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", "a", "b"),
         ("done<|im_end|>\n", "", "done"),
+        (f"<|channel|>analysis<|message|>a<|end|><|start|>assistant{CALL}", "a", CALL),
+        (f"He wrote {CALL} at the end.", "", f"He wrote {CALL} at the end."),
+        (f"{CALL} is what he wrote.", "", f"{CALL} is what he wrote."),
+        (f"<|channel|>final<|message|>He wrote {CALL}", "", f"He wrote {CALL.removesuffix('<|call|>')}"),
     ],
 )
 def test_split_thinking(text: str, thinking: str, rest: str):

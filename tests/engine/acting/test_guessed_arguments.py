@@ -58,6 +58,12 @@ def native(name: str, arguments: str) -> Reply:
     return Reply(calls=(RawCall("c1", name, arguments),), finish="calls")
 
 
+@pytest.mark.parametrize("arguments", ["0", "-1.5", "true"])
+def test_a_bare_number_is_not_taken_for_the_only_argument(arguments: str):
+    go(Agent(ScriptedModel([native("delete", arguments), "sorry"]), [delete]).run("clean up"))
+    assert RAN == []
+
+
 def agent(tools: list[Any], script: list[Any], dialect: str = "auto", **options: Any) -> tuple[Agent, ScriptedModel]:
     model = ScriptedModel(script, abilities={} if dialect in ("auto", "native") else TEXT, repeat_last=True)
     return Agent(model, tools, dialect=dialect, **options), model

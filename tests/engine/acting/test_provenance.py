@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kit import call, echo, go
+from kit import NO_ADVICE, call, echo, go
 from treadle import Agent, Approval, Conversation, DagAgent, ScriptedModel, Tool, ToolResponse, tool
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
@@ -290,7 +290,7 @@ def test_code_is_held_to_it_call_by_call(world: World):
     code = "```python\npage = fetch('https://example.org')\npay('{}', 500)\n```"
     for who, ends in (("bob@example.org", "answer"), ("eve@evil.org", "paused")):
         model = ScriptedModel([code.format(who), "final"], abilities={"tool_call": False})
-        agent = Agent(model, world.tools, preset="code", provenance="ask")
+        agent = Agent(model, world.tools, preset="code", provenance="ask", plugins=NO_ADVICE)
         result = go(agent.run(QUESTION))
         assert [p.why for p in result.pending] == ([WHY] if ends == "paused" else [])
     assert world.paid == ["bob@example.org"]

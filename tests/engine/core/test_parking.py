@@ -94,6 +94,7 @@ async def _ended(run: Run) -> None:
 
 def test_a_run_that_kills_each_process_is_parked_after_three_attempts():
     async def main() -> None:
+        assert MAX_ATTEMPTS == 3
         poison = Poison()
         await poison.start()
         for attempt in range(1, MAX_ATTEMPTS + 1):

@@ -22,6 +22,7 @@ from tools.builtin.loopback import serving
 from treadle import Toolkit
 from treadle._tools.base import Limits, ToolOutcome
 from treadle._tools.mcp.client import McpConnection, safe_name
+from treadle._tools.mcp.content import to_response
 from treadle._tools.runner import run_call
 from treadle._types.errors import ConfigError, ToolError
 from treadle._types.messages import ImagePart, TextPart, ToolCall
@@ -149,6 +150,34 @@ def test_a_server_that_is_not_there():
 
     go(main(McpConnection("gone", command="no-such-command-of-ours")))
     go(main(McpConnection("gone", url=f"http://127.0.0.1:{free_port()}/mcp?key=secret")))
+
+
+def test_a_server_that_dies_at_its_start_is_said_aloud_with_its_last_words(caplog: pytest.LogCaptureFixture):
+    words = "import sys; sys.stderr.write('no licence in /etc/licence\\n'); sys.exit(3)"
+
+    async def main() -> None:
+        with pytest.raises(ToolError, match="it wrote: no licence in /etc/licence"):
+            await McpConnection("dying", command=sys.executable, args=["-c", words], timeout=PATIENT).tools()
+
+    go(main(), 500)
+    assert "the MCP server 'dying' cannot be reached" in caplog.text
+    assert "no licence" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("texts", "structured", "shown"),
+    [
+        (["Rome: 21.5 degrees, sunny"], {"city": "Rome", "degrees": 21.5, "sky": "sunny"}, "Rome: 21.5 degrees, sunny"),
+        (['{"n": 1}', '{"n": 2}'], {"result": [{"n": 1}, {"n": 2}]}, '{"n": 1}\n{"n": 2}'),
+        (["13 found"], {"n": 3}, '13 found\n{"n":3}'),
+        ([], {"n": 3}, '{"n":3}'),
+    ],
+)
+def test_text_and_structured_content_of_the_same_result_are_shown_once(texts: list[str], structured: Any, shown: str):
+    from mcp_types import CallToolResult, TextContent
+
+    result = CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=structured)
+    assert "\n".join(piece.text for piece in to_response(result).observation) == shown
 
 
 def test_settings_are_checked_and_keys_not_shown():

@@ -248,7 +248,7 @@ def price(item: str) -> float:
     return 1.0
 
 code = "```python\\nfinal_answer(str(1 + 1))\\n```"
-print(Agent(ScriptedModel([code]), [price], preset="code").run_sync("q").answer)
+print(Agent(ScriptedModel([code], repeat_last=True), [price], preset="code").run_sync("q").answer)
 """
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.setup import exit_codes
+from treadle._cli.setup.options import positive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ def register(commands: Any) -> None:
         help="the environment variable with the API key for URL (default: no key is sent)",
     )
     parser.add_argument(
-        "--timeout", type=float, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
+        "--timeout", type=positive, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
     )
     parser.add_argument("--dry", action="store_true", help="do not store the results")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import PRESETS, add_journal_option
+from treadle._cli.setup.options import PRESETS, add_journal_option, count, positive
 
 if TYPE_CHECKING:
     from treadle._evals.report import Report
@@ -66,23 +66,16 @@ def register(commands: Any) -> None:
     which.add_argument(
         "--kind", action="append", default=[], metavar="KIND", help="only tasks of this kind; may be repeated"
     )
-    which.add_argument("--limit", type=_count, metavar="N", help="at most N tasks, taken from all kinds in turn")
-    which.add_argument("--repeats", type=_count, default=1, metavar="N", help="run every task N times")
-    which.add_argument("--parallel", type=_count, default=1, metavar="N", help="N runs at a time")
-    which.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="how long one run may take")
+    which.add_argument("--limit", type=count, metavar="N", help="at most N tasks, taken from all kinds in turn")
+    which.add_argument("--repeats", type=count, default=1, metavar="N", help="run every task N times")
+    which.add_argument("--parallel", type=count, default=1, metavar="N", help="N runs at a time")
+    which.add_argument("--timeout", type=positive, default=600.0, metavar="SECONDS", help="how long one run may take")
     parser.add_argument("-o", "--out", metavar="DIR", help="write report.md, report.html and results.jsonl there")
     parser.add_argument(
         "--min", type=float, default=0.0, metavar="PERCENT", help="exit with 1 if a variant solves less"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     add_journal_option(parser)
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:

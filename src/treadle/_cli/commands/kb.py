@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from treadle._cli.setup.options import count
+
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
@@ -24,7 +26,7 @@ def register(commands: Any) -> None:
             part.add_argument("path", nargs="+")
         elif name == "search":
             part.add_argument("query")
-            part.add_argument("-k", type=int, default=5, help="the number of chunks (5)")
+            part.add_argument("-k", type=count, default=5, help="the number of chunks (5)")
         elif name == "remove":
             part.add_argument("name")
 

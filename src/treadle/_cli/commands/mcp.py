@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.setup.options import port
+
 if TYPE_CHECKING:
     from treadle._engine.result import RunResult
     from treadle._flows.agent import Agent
@@ -39,7 +41,7 @@ def register(commands: Any) -> None:
     serve.add_argument(
         "-m", "--model", metavar="PROVIDER:MODEL", help="the model of the agents, instead of those in the documents"
     )
-    serve.add_argument("--http", type=int, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")
+    serve.add_argument("--http", type=port, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")
     serve.add_argument("--name", default="treadle", help="the name of the server (treadle)")
 
 

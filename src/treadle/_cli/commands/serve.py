@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option
+from treadle._cli.setup.options import add_agent_options, add_journal_option, port
 
 if TYPE_CHECKING:
     from treadle._flows.agent import Agent
@@ -21,7 +21,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (127.0.0.1); any other requires tokens"
     )
-    parser.add_argument("--port", type=int, help="the port to listen on (8460); 0 for any free one")
+    parser.add_argument("--port", type=port, help="the port to listen on (8460); 0 for any free one")
     parser.add_argument(
         "--tokens", metavar="FILE", help="a file with lines of 'user token'; or set one token in TREADLE_TOKEN"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option
+from treadle._cli.setup.options import add_agent_options, add_journal_option, count
 
 
 def register(commands: Any) -> None:
@@ -21,7 +21,7 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
     parser.add_argument("--name", default="agent", help="the name of the agent (agent)")
-    parser.add_argument("--at-once", type=int, default=20, metavar="N", help="the most runs at the same time (20)")
+    parser.add_argument("--at-once", type=count, default=20, metavar="N", help="the most runs at the same time (20)")
     add_agent_options(parser)
     add_journal_option(parser)
 

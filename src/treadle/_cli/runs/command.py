@@ -7,7 +7,14 @@ from importlib import import_module
 from typing import Any
 
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, add_output_options
+from treadle._cli.setup.options import (
+    add_agent_options,
+    add_journal_option,
+    add_output_options,
+    amount,
+    count,
+    not_negative,
+)
 
 RUN_HELP = "the id of a run or its first characters; 'last' for the newest"
 
@@ -33,7 +40,7 @@ def register(commands: Any) -> None:
 
 def _register_reading(actions: Any) -> None:
     action = _action(actions, "list", "show:list_runs", "list the newest runs")
-    action.add_argument("-n", "--limit", type=int, default=20, metavar="N", help="how many (20)")
+    action.add_argument("-n", "--limit", type=count, default=20, metavar="N", help="how many (20)")
     action.add_argument(
         "--status", choices=("running", "paused", "parked", "finished"), help="only runs with this status"
     )
@@ -51,10 +58,10 @@ def _register_reading(actions: Any) -> None:
         actions, "blame", "blame:blame_run", "show where each byte of a request came from, and what it cost"
     )
     action.add_argument("run", help=RUN_HELP)
-    action.add_argument("--at", type=int, metavar="N", help="the request of step N (default: the last one)")
+    action.add_argument("--at", type=amount, metavar="N", help="the request of step N (default: the last one)")
     action.add_argument(
         "--record",
-        type=int,
+        type=amount,
         metavar="SEQ",
         help="the request that record SEQ sent, for requests outside the steps, such as the planner's",
     )
@@ -95,11 +102,15 @@ def _register_resuming(actions: Any) -> None:
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("--play", action="store_true", help="show the run again as it went")
     action.add_argument(
-        "--speed", type=float, default=0.0, metavar="X", help="with --play: X times as fast as it was; 0 for at once"
+        "--speed",
+        type=not_negative,
+        default=0.0,
+        metavar="X",
+        help="with --play: X times as fast as it was; 0 for at once",
     )
     action = _action(actions, "fork", "resume:fork_run", "copy a run up to a step, to continue it differently")
     action.add_argument("run", help=RUN_HELP)
-    action.add_argument("--at", type=int, required=True, metavar="N", help="step N is the first that is not copied")
+    action.add_argument("--at", type=amount, required=True, metavar="N", help="step N is the first that is not copied")
     action.add_argument("--go", action="store_true", help="resume the copy at once")
     action.add_argument("--say", metavar="TEXT", help="with --go: a message to the copy first")
     action.set_defaults(approve=None, deny=None)
@@ -143,7 +154,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     action = _action(actions, "gc", "storage:collect_garbage", "delete old finished runs")
     action.add_argument("--older-than", default="30d", metavar="SPAN", help="such as 12h, 30d, 4w (30d)")
-    action.add_argument("--keep", type=int, default=0, metavar="N", help="but keep the newest N")
+    action.add_argument("--keep", type=amount, default=0, metavar="N", help="but keep the newest N")
     action.add_argument(
         "--status",
         action="append",

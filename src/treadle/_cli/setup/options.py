@@ -28,8 +28,8 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
     agent.add_argument("--system", metavar="TEXT", help="the system prompt")
     agent.add_argument("--plan", action="store_true", help="make a plan first and update it while working")
     limits = parser.add_argument_group("limits and settings")
-    limits.add_argument("--max-cost", type=_positive, metavar="DOLLARS", help="stop before more than this is spent")
-    limits.add_argument("--max-iterations", type=int, metavar="N", help="stop after N steps")
+    limits.add_argument("--max-cost", type=positive, metavar="DOLLARS", help="stop before more than this is spent")
+    limits.add_argument("--max-iterations", type=count, metavar="N", help="stop after N steps")
     limits.add_argument(
         "--set",
         action="append",
@@ -55,8 +55,41 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
 
 
-def _positive(text: str) -> float:
-    value = float(text)
+def positive(text: str) -> float:
+    """An option of seconds or dollars."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive amount")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def not_negative(text: str) -> float:
+    return 0.0 if text == "0" else positive(text)
+
+
+def count(text: str) -> int:
+    """An option of at least 1."""
+    return _whole(text, 1)
+
+
+def amount(text: str) -> int:
+    """An option of at least 0."""
+    return _whole(text, 0)
+
+
+def port(text: str) -> int:
+    return _whole(text, 0, 65_535)
+
+
+def _whole(text: str, least: int, most: int | None = None) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least or (most is not None and value > most):
+        words = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number {words}")
     return value

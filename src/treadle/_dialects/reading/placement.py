@@ -26,6 +26,10 @@ _CLOSING = re.compile(
     r"(?:\s|</[^<>\n]{1,80}>|<\|[^<>|\n]{1,80}\|>|<\w{1,40}\|>|\[/\w{1,40}\]|(?:```|~~~)(?!\w)|\\n|[;,])*"
 )
 """What may stand behind a call: spaces, closing tags and tokens, the end of a code block."""
+_SHOWN_IN = re.compile(
+    r"<(/?)(?:pre|code|blockquote|q|samp|kbd|xmp|cite|details)\b[^<>\n]{0,80}>|<!--|-->", re.IGNORECASE
+)
+"""Tags of HTML around what is only shown."""
 _LEAD_IN = re.compile(r"<[^<>\n]{1,80}>|(?:```|~~~)[ \t]*[\w+-]*|\*{0,2}Action\s*:\s*\*{0,2}", re.IGNORECASE)
 """What may stand before a call in its line: tags, the beginning of a code block, a label."""
 
@@ -36,6 +40,7 @@ class Quotations:
     def __init__(self, text: str) -> None:
         self._text = text
         self._fences = [match.start() for match in _FENCE_LINE.finditer(text)]
+        self._tags = [(tag.start(), tag[1] != "/" and tag[0] != "-->") for tag in _SHOWN_IN.finditer(text)]
 
     def contains(self, position: int) -> bool:
         if self.quoted(position):
@@ -50,7 +55,14 @@ class Quotations:
         line = text.rfind("\n", 0, position) + 1
         if text[position - 1 : position] in _QUOTES or text[line:position].lstrip().startswith(">"):
             return True
+        if self._in_html(position):
+            return True
         return bool(text.count("`", line, position) % 2) and "```" not in text[line:position]
+
+    def _in_html(self, position: int) -> bool:
+        """Between tags of HTML that show what is in them; `<code>` and the like, left open before the position."""
+        before = bisect(self._tags, position, key=lambda tag: tag[0])
+        return before > 0 and self._tags[before - 1][1]
 
     def fenced(self, position: int) -> bool:
         return bisect(self._fences, position) % 2 == 1
@@ -72,7 +84,7 @@ def stands_behind_prose(text: str, position: int) -> bool:
     line = text.rfind("\n", 0, position) + 1
     prefix = text[line:position]
     if prefix.strip():
-        return bool(_LEAD_IN.sub("", prefix).strip(" \t`*"))
+        return bool(_LEAD_IN.sub("", prefix).replace("**", "").strip(" \t`"))
     return len(prefix.expandtabs(4)) >= 4 and bool(text[:line].strip())
 
 

@@ -57,6 +57,7 @@ _MAX_WRAPPERS = 4
 _NAME = re.compile(r"[\w.:/@-]{1,128}")
 
 INCOMPLETE_ARGUMENTS = "the arguments are not complete"
+NOT_NAMED = "its arguments are a bare value, without the name of a parameter"
 NOT_DECODABLE = "its arguments are a text that begins like JSON and is not valid JSON"
 
 
@@ -169,6 +170,8 @@ def make_call(name: str, args: Any, tools: Tools, *, complete: bool = True, repa
     value = _decoded(args) if isinstance(args, str) else args
     if value is args and isinstance(args, str) and args.lstrip()[:1] in ("{", "["):
         repaired = repaired or NOT_DECODABLE
+    if isinstance(args, bool | int | float):
+        repaired = repaired or NOT_NAMED
     fields, problem = arguments(value, tool)
     if not complete:
         return ParsedCall(name, {}, INCOMPLETE_ARGUMENTS, repaired)

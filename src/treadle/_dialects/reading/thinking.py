@@ -11,9 +11,10 @@ _OPEN = re.compile(rf"<({_TAGS})>|\[(THINK)\]|<\|(channel)>thought\b|◁(think)�
 _CLOSE = {"think": r"</{0}>|\[/THINK\]|◁/think▷", "channel": r"<channel\|>"}
 _ORPHAN = re.compile(r"(?<![`\"'])(?:</think>|\[/THINK\]|◁/think▷)")
 _HARMONY = re.compile(
-    r"<\|channel\|>\s*(\w+)([^<]*)(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    r"<\|channel\|>\s*(\w+)([^<]*)(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)(?=<\|(?:end|return|call|start)\|>|<\|channel\|>(?!\s*\w+[^<]*\bto=)|\Z)",
     re.DOTALL,
 )
+_BETWEEN_CHANNELS = re.compile(r"(?:\s|<\|(?:end|return|call)\|>(?:\w+\Z)?|<\|start\|>(?:\s*assistant)?)*")
 _END_TOKEN = re.compile(
     r"(?:<\|(?:tool_calls?(?:_section)?_end|call|im_end|eot_id|eom_id|end|return|endoftext|end_of_text|im_start|eos)\|>|</s>|<｜end▁of▁sentence｜>)\Z"
 )
@@ -65,12 +66,18 @@ def _close(text: str, kind: str) -> tuple[str, str]:
 
 
 def _split_channels(text: str) -> tuple[str, str]:
-    """The channels of the harmony format: `final` is the reply, messages to a tool are calls, others thinking."""
+    """The channels of the harmony format: `final` is the reply, messages to a tool are calls, others thinking.
+
+    Beside other text a call is left where it is: whether it is one or only shown depends on its place.
+    """
     thoughts: list[str] = []
     replies: list[str] = []
     calls: list[str] = []
+    end, alone = 0, True
     for match in _HARMONY.finditer(text):
         channel, header, body = match.groups()
+        alone = alone and bool(_BETWEEN_CHANNELS.fullmatch(text, end, match.start()))
+        end = match.end()
         if "to=" in header:
             calls.append(match.group() + "<|call|>")
         elif channel == "final":
@@ -79,6 +86,8 @@ def _split_channels(text: str) -> tuple[str, str]:
             thoughts.append(body.strip())
     if not (thoughts or replies or calls):
         return "", "" if text.lstrip().startswith(("<|channel|>", "<|start|>")) else without_end_tokens(text)
+    if calls and not (alone and _BETWEEN_CHANNELS.fullmatch(text, end)):
+        return "", without_end_tokens(text)
     return "\n".join(thought for thought in thoughts if thought), "\n".join(calls or replies)
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status
 from treadle._models.transport.sse import SSEParser
+from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.errors import ModelError
 
 if TYPE_CHECKING:  # importing aiohttp takes 200 ms: only a program that calls a model over HTTP pays for it
@@ -34,10 +35,13 @@ END_SECONDS = 0.25
 class Timeouts(Struct, frozen=True):
     """In seconds. Before the response begins only `connect` and `total` apply: a model may think for long."""
 
-    total: float | None = 600.0
-    stall: float | None = 180.0
+    total: Seconds | None = 600.0
+    stall: Seconds | None = 180.0
     """Once the response has begun, a connection without a byte for so long is taken to be dead."""
-    connect: float = 15.0
+    connect: Seconds = 15.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, "timeout of a model: ")
 
 
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[None]]] = (

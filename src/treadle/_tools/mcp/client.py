@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from treadle._models.base import Model, complete
 from treadle._safety.bounds import Seconds, bounded
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
 from treadle._tools.mcp.content import to_response
@@ -203,7 +203,7 @@ class McpConnection:
         async with state.lock:
             if state.session is not None and not state.session.closed:
                 return state.session
-            reason = ""
+            reason = last_words = ""
             for wait in _BACK_OFF:
                 await asyncio.sleep(wait)
                 session = Session(self._opener, self.name)
@@ -212,19 +212,27 @@ class McpConnection:
                         await asyncio.shield(session.opened)
                 except TimeoutError:
                     await session.close()
-                    reason = f"no answer within {self.timeout:g} s"
+                    reason, last_words = f"no answer within {self.timeout:g} s", session.last_words
                     break
                 except asyncio.CancelledError:
                     session.abandon()
                     raise
                 except SessionLostError as error:
-                    reason = str(error)
+                    reason, last_words = str(error), session.last_words or last_words
                     if error.permanent:
                         break
                 else:
                     state.session = session
                     return session
+            if last_words:
+                reason += f"; it wrote: {_masked(last_words)}"
+            logger.warning("the MCP server %r cannot be reached: %s", self.name, reason)
             raise ToolError(f"the MCP server {self.name!r} cannot be reached: {reason}")
+
+
+def _masked(words: str) -> str:
+    """What a server wrote to its standard error, short and without secrets: it goes to the log and to the model."""
+    return process_redactor.text(" ".join(words.split())[-600:])
 
 
 class RemoteCall:

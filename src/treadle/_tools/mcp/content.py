@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mimetypes
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,6 +67,18 @@ def _artifact(name: str, data: str, mime: str, summary: str = "") -> Artifact:
     return Artifact(name[:128], data, mime, base64=True, summary=summary)
 
 
+def _leaves(value: Any) -> Iterator[str]:
+    """The texts and numbers in a value."""
+    if isinstance(value, dict):
+        for item in cast("dict[str, Any]", value).values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _leaves(item)
+    else:
+        yield value.strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def _structured(value: Any, texts: list[str]) -> str:
     """The structured content as JSON, unless a text repeats it, as servers do for older clients."""
     if value is None:
@@ -73,6 +87,9 @@ def _structured(value: Any, texts: list[str]) -> str:
     for text in texts:
         with suppress(msgspec.DecodeError, RecursionError):
             shown.append(msgspec.json.decode(text))
+    text = "\n".join(texts)
+    if text and all(re.search(rf"(?<![\w.]){re.escape(leaf)}(?![\w])", text) for leaf in _leaves(value)):
+        return ""  # the same in other words
     wrapped = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     repeated = value in shown or (list(wrapped) == ["result"] and wrapped["result"] in (*shown, texts))
     return "" if repeated else msgspec.json.encode(value).decode()

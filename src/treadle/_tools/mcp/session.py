@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, cast
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import IO, TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 from treadle._safety.logs import get_logger
 
 logger = get_logger()
+
+_LAST_WORDS = 2_000
+"""Bytes of a server's standard error that are kept."""
 
 Work = Callable[["Client"], Awaitable[Any]]
 Opener = Callable[["Session"], AbstractAsyncContextManager["Client"]]
@@ -40,6 +43,10 @@ class Session:
         """Why it is closed; empty while it is open."""
         self.tools_changed = True
         """The server's tools may differ from those that were listed last."""
+        self.errors: IO[str] | None = None
+        """What the server writes to its standard error."""
+        self.last_words = ""
+        """The end of that, when the session is over."""
         self.opened: asyncio.Future[None] = loop.create_future()
         self._lost = asyncio.Event()
         self._queue: asyncio.Queue[tuple[Work, asyncio.Future[Any]]] = asyncio.Queue()
@@ -61,6 +68,13 @@ class Session:
         """Mark the connection as lost; the owner task then closes it."""
         self.closed = self.closed or reason
         self._lost.set()
+
+    def keep_errors(self) -> None:
+        """Read what the server wrote to its standard error, before the file is gone."""
+        if self.errors is not None and not self.errors.closed:
+            with suppress(OSError, ValueError):
+                self.errors.seek(max(0, self.errors.seek(0, 2) - _LAST_WORDS))
+                self.last_words = self.errors.read().strip()
 
     async def close(self) -> None:
         self.abandon()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -71,19 +71,21 @@ async def open_client(
 @asynccontextmanager
 async def _open_watched(endpoint: Endpoint, session: Session) -> AsyncGenerator[tuple[Any, Any]]:
     async with AsyncExitStack() as stack:
-        reads, writes = await stack.enter_async_context(await _transport(endpoint, stack))
+        reads, writes = await stack.enter_async_context(await _transport(endpoint, stack, session))
         yield WatchedStream(reads, lambda: session.lose("the server closed the connection")), writes
 
 
-async def _transport(endpoint: Endpoint, stack: AsyncExitStack) -> Any:
+async def _transport(endpoint: Endpoint, stack: AsyncExitStack, session: Session) -> Any:
     if endpoint.command:
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
         parameters = StdioServerParameters(
             command=endpoint.command, args=list(endpoint.args), env=dict(endpoint.env) or None, cwd=endpoint.cwd or None
         )
-        # A server's standard error would disturb our own display.
-        return stdio_client(parameters, errlog=stack.enter_context(open(os.devnull, "w")))  # noqa: ASYNC230 - nothing to wait for
+        # A server's standard error would disturb our own display; it is kept for the report of its death.
+        session.errors = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))  # noqa: SIM115 - the stack closes it
+        stack.callback(session.keep_errors)
+        return stdio_client(parameters, errlog=session.errors)
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     if endpoint.transport == "sse":

@@ -37,9 +37,17 @@ class MontySession:
     """An interpreter's variables, kept as a snapshot between two pieces of code: nothing runs in the meantime."""
 
     def __init__(
-        self, limits: SandboxLimits | None = None, *, folder: str = "", write: bool = False, seed: str = ""
+        self,
+        limits: SandboxLimits | None = None,
+        *,
+        folder: str = "",
+        write: bool = False,
+        seed: str = "",
+        imports: tuple[str, ...] = ALLOWED,
     ) -> None:
-        """With a `folder`, the code sees it as /work: read-only unless `write` is true."""
+        """With a `folder`, the code sees it as /work: read-only unless `write` is true. `imports` are the modules it
+        may import."""
+        self._imports = imports
         self.limits = limits or SandboxLimits()
         self._folder, self._write, self._seed = folder, write, seed
         self._state = b""
@@ -52,7 +60,7 @@ class MontySession:
             return CodeResult(error=f"the code is too long: more than {self.limits.code_chars} characters")
         tree = parse(code)
         if tree is not None:
-            if refusal := refused_import(tree, ALLOWED):
+            if refusal := refused_import(tree, self._imports):
                 return CodeResult(error=refusal)
             self._deferred[f"<python-input-{self._run_count}>"] = deferred_calls(tree, code)
         monty = _monty()

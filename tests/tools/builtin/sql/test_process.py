@@ -54,6 +54,12 @@ def waiting_pids(tool: Tool) -> list[int]:
     return [worker._process.pid for worker in process_of(tool)._idle]
 
 
+def cpu_ticks(pid: int) -> int:
+    """What the process has worked so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -152,7 +158,8 @@ def test_a_process_that_dies_in_the_middle_is_named(path: Path):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    eventually(lambda: waiting_pids(tool) == [], "the query has begun")
+    idle = cpu_ticks(pid)
+    eventually(lambda: cpu_ticks(pid) > idle + 5, "the process works on the query")
     os.kill(pid, signal.SIGKILL)
     thread.join()
     assert errors == [
