@@ -1,4 +1,4 @@
-"""The core install stays small: at most 14 distributions and 35 MB, the library itself and compiled files included."""
+"""The core install stays small: at most 14 distributions and 37 MB, the library itself and compiled files included."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def test_core_install_is_small():
     assert "treadle" in names
     assert not {"pip", "setuptools"} & set(names)
     assert len(names) <= 14, names
-    assert found["folder"] <= 35e6
+    assert found["folder"] <= 37e6
