@@ -26,6 +26,7 @@ _ONE_RESULT = "a tool's final result ends the step; what the steps amount to is 
 _REPAIRS_UNCOUNTED = "repairs do not count as iterations in this preset"
 _TEXT_DIALECT = "a cut reply in a text dialect is unreadable as a whole; natively only its call is"
 _ONE_TOOL = "one call per reply: the second is refused"
+_INSIDE = "what a run inside another raises is a failure for the one around it, not for the caller"
 
 DIFFERENCES: dict[tuple[str, str], Difference] = {
     # surfaces, in every mode and preset
@@ -86,6 +87,16 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     ("unreadable reply, then repaired", "planned"): differ("iterations work", _TEXT_DIALECT),
     ("empty replies", "planned"): differ("iterations", _REPAIRS_UNCOUNTED),
     ("limit", "planned"): differ("answer", "at the limit it says what was done (`on_limit=salvage`)"),
+    # presets in other modes, where they differ from the preset in the loop in more than the mode does
+    ("empty replies", "plan with strict"): differ("raised", _INSIDE),
+    ("limit", "plan with strict"): differ("raised", _INSIDE),
+    ("permanent model error", "plan with strict"): differ("raised", _INSIDE),
+    ("empty replies", "document with strict"): differ("raised", _INSIDE),
+    ("limit", "document with strict"): differ("raised", _INSIDE),
+    ("permanent model error", "document with strict"): differ("raised", _INSIDE),
+    ("empty replies", "child with strict"): differ("raised", _INSIDE),
+    ("limit", "child with strict"): differ("answer raised", _INSIDE),
+    ("permanent model error", "child with strict"): differ("answer raised", _INSIDE),
 }
 NOT_OFFERED: dict[tuple[str, str], str] = {
     ("unreadable reply, then repaired", "terminal"): "a script file cannot say that a reply was cut",

@@ -23,32 +23,32 @@ def preset_of(variant: str) -> str:
     return "code" if variant == "code" else variant if variant in PRESETS else "default"
 
 
-def build(variant: str, scenario: Scenario) -> tuple[Agent, Scene]:
-    """An agent in a mode, or in the loop with a preset, and the model that it uses."""
-    preset = preset_of(variant)
+def build(variant: str, scenario: Scenario, preset: str = "") -> tuple[Agent, Scene]:
+    """An agent in a mode, or in the loop with a preset, and the model that it uses; `preset` is one for the mode."""
+    preset = preset or preset_of(variant)
     scene = Scene(scenario, presets.get(preset).settings.dialect)
     waiting = quick(presets.get(preset).settings)
     options: dict[str, Any] = {"secrets": [SECRET], "output_type": scenario.output_type, **waiting, **scenario.settings}
     match variant:
         case "plan":
-            return DagAgent(scene, TOOLS, max_rounds=1, **options), scene
+            return DagAgent(scene, TOOLS, preset=preset, max_rounds=1, **options), scene
         case "document":
-            return GraphAgent(parse_document(DOCUMENT), Path(), model=scene, plugins=[OurTools()], **options), scene
+            document = parse_document(document_with(preset))
+            return GraphAgent(document, Path(), model=scene, plugins=[OurTools()], **options), scene
         case "child":
-            worker = Agent(scene, TOOLS, name="worker", **options)
+            worker = Agent(scene, TOOLS, name="worker", preset=preset, **options)
             return Agent(scene, [worker.as_tool()], secrets=[SECRET], **waiting), scene
         case _:
             return Agent(scene, TOOLS, preset=preset, **options), scene
 
 
-DOCUMENT: dict[str, Any] = {
-    "begin": {"obj": {"component_name": "Begin"}, "downstream": ["Agent:Worker"]},
-    "Agent:Worker": {
-        "obj": {"component_name": "Agent", "params": {"preset": "default"}},
-        "downstream": ["Message:Out"],
-    },
-    "Message:Out": {"obj": {"component_name": "Message", "params": {"content": ["{{Agent:Worker@content}}"]}}},
-}
+def document_with(preset: str) -> dict[str, Any]:
+    worker = {"component_name": "Agent", "params": {"preset": preset}}
+    return {
+        "begin": {"obj": {"component_name": "Begin"}, "downstream": ["Agent:Worker"]},
+        "Agent:Worker": {"obj": worker, "downstream": ["Message:Out"]},
+        "Message:Out": {"obj": {"component_name": "Message", "params": {"content": ["{{Agent:Worker@content}}"]}}},
+    }
 
 
 class OurTools(Plugin):
@@ -59,4 +59,6 @@ class OurTools(Plugin):
     tools = tuple(TOOLS)
 
     async def on_start(self, run: RunContext) -> None:
-        await run.offer_tools([offered.name for offered in TOOLS], "the scenario needs them")
+        ours = [offered.name for offered in TOOLS]
+        others = [offered.name for offered in run.state.tools if offered.name not in ours]
+        await run.offer_tools([*others, *ours], "the scenario needs them")

@@ -174,8 +174,9 @@ class Scene(ScriptedModel):
     def __init__(self, scenario: Scenario, dialect: str) -> None:
         native = dialect in ("auto", "auto:json", "native")
         self._dialect = None if native else get_dialect(dialect)
+        self.writes_code = dialect == "code"
         self._entries = scenario.script
-        super().__init__(self._reply, abilities={} if native else {"tool_call": dialect != "code"})
+        super().__init__(self._reply)
         self.rewind()
 
     def rewind(self) -> None:

@@ -163,9 +163,9 @@ def in_process(scenario: Scenario) -> AbstractContextManager[None]:
     return acting(act)
 
 
-def run_loop(agent: Agent, work: Coroutine[Any, Any, T]) -> T:
+def run_loop(scene: Scene, work: Coroutine[Any, Any, T]) -> T:
     """By virtual time; except code, which runs in a process of its own, for which a clock must not run ahead."""
-    return go(work) if agent.preset.name == "code" else go_virtual(work)[0]
+    return go(work) if scene.writes_code else go_virtual(work)[0]
 
 
 def by_await(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Outcome:
@@ -199,7 +199,7 @@ def by_await(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Outc
         )
 
     with in_process(scenario):
-        return run_loop(agent, work())
+        return run_loop(scene, work())
 
 
 def by_stream(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Outcome:
@@ -214,7 +214,7 @@ def by_stream(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Out
         return ""
 
     with in_process(scenario):
-        raised = run_loop(agent, work())
+        raised = run_loop(scene, work())
     finished = next((event for event in events if isinstance(event, ev.RunFinished)), None)
     return Outcome(
         answer=finished.answer if finished else "",
@@ -237,7 +237,7 @@ def by_deltas(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Out
         return ""
 
     with in_process(scenario):
-        raised = run_loop(agent, work())
+        raised = run_loop(scene, work())
     text = "".join(text for text, _ in pieces)
     return Outcome(answer=text[said.end() :] if (said := THOUGHTS.match(text)) else text, raised=raised)
 
@@ -399,7 +399,7 @@ def by_terminal(folder: Path, preset: str, replies: Iterable[Any], scenario: Sce
     """`treadle run` in this process, with its output in a pipe."""
     from treadle._cli.main import main
 
-    write_script(folder, preset, replies)
+    write_script(folder, replies)
 
     def program(*arguments: str) -> tuple[int, str]:
         out, err = StringIO(), StringIO()
@@ -419,6 +419,5 @@ def arguments_of(folder: Path, preset: str, scenario: Scenario) -> list[str]:
     return [*model, "--preset", preset, *options_of(preset, scenario)]
 
 
-def write_script(folder: Path, preset: str, replies: Iterable[Any]) -> None:
-    abilities = {"tool_call": preset != "code"}
-    (folder / "script.json").write_text(json.dumps({"script": script_of(replies), "abilities": abilities}))
+def write_script(folder: Path, replies: Iterable[Any]) -> None:
+    (folder / "script.json").write_text(json.dumps(script_of(replies)))

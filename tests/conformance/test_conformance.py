@@ -89,6 +89,24 @@ def test_modes_and_presets_are_the_same_run(variant: str):
     )
 
 
+@pytest.mark.parametrize("preset", [*PRESETS, "code"])
+@pytest.mark.parametrize("mode", [mode for mode in MODES if DEPTH[mode]])
+def test_every_preset_in_every_mode(mode: str, preset: str):
+    """Beyond what differs between the loop and the mode, which is listed once for all presets."""
+    known = {name: entry.fields for (name, other), entry in DIFFERENCES.items() if other == mode}
+    always = ("iterations",) if mode == "child" else ()
+
+    def view(name: str, outcome: Outcome) -> Outcome:
+        fields = {*COMPARED} - {*known.get(name, ()), *always}
+        return Outcome(**{field: getattr(outcome, field) for field in fields})
+
+    def seen(name: str) -> Outcome:
+        agent, scene = build(mode, SCENARIOS[name], preset)
+        return view(name, surfaces.by_await(agent, scene, SCENARIOS[name], DEPTH[mode]))
+
+    compared(f"{mode} with {preset}", lambda name: view(name, awaited(preset, name)[0]), seen)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("surface", IN_PROCESS)
 def test_surfaces_in_this_process(surface: str, variant: str):
@@ -138,7 +156,7 @@ def test_the_terminal_program(variant: str, tmp_path: Path):
 @pytest.mark.parametrize("name", ["one call", "limit", "permanent model error"])
 def test_the_terminal_program_in_a_process_of_its_own(name: str, tmp_path: Path):
     outcome, scene = awaited("loop", name)
-    surfaces.write_script(tmp_path, "default", scene.replies)
+    surfaces.write_script(tmp_path, scene.replies)
     arguments = surfaces.arguments_of(tmp_path, "default", SCENARIOS[name])
     here = str(Path(__file__).resolve().parent.parent)
     paths = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
@@ -153,7 +171,7 @@ def test_the_terminal_program_in_a_process_of_its_own(name: str, tmp_path: Path)
 def test_every_preset_and_enough_scenarios_are_in_the_suite():
     assert {preset_of(variant) for variant in VARIANTS} == set(presets.names())
     assert len(SCENARIOS) >= 20
-    ways = {*VARIANTS, *SURFACES}
+    ways = {*VARIANTS, *SURFACES, *(f"{mode} with {preset}" for mode in MODES for preset in PRESETS)}
     for name, way in (*DIFFERENCES, *NOT_OFFERED):
         assert name in SCENARIOS
         assert way in ways
