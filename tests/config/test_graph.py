@@ -257,6 +257,24 @@ def test_a_component_that_fails_leaves_what_those_before_it_found():
     assert "Agent:Second" in str(result.error)
 
 
+@pytest.mark.parametrize(
+    ("replies", "reason", "says"),
+    [([call("calculator", expression="6*7")], "error", "Last result: 42"), ([""] * 9, "empty", "")],
+)
+def test_a_component_that_fails_first_gives_its_own_account(replies: list[Any], reason: str, says: str):
+    result = go(GraphAgent(parse_document(GRAPH), Path(), model=ScriptedModel(replies)).run("q"))
+    assert (result.stop_reason, result.success) == (reason, False)
+    assert result.answer.endswith(says)
+    assert bool(result.answer) == bool(says)
+
+
+def test_a_component_that_raises_at_its_limit_ends_the_document_at_the_limit():
+    data = document(tools=[{"component_name": "calculator"}], preset="strict")
+    model = ScriptedModel([call("calculator", expression="6*7")], repeat_last=True)
+    result = go(GraphAgent(parse_document(data), Path(), model=model).run("q"))
+    assert (result.stop_reason, result.success, result.iterations) == ("limit", False, 8)
+
+
 def test_settings_of_a_run_reach_the_agents():
     model = ScriptedModel(lambda r: "forced" if r.component == "final" else call("calculator", expression="1+1"))
     result = go(graph(model, tools=[{"component_name": "calculator"}]).run("q", max_iterations=3))

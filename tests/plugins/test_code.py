@@ -220,6 +220,39 @@ def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
     go(main())
 
 
+def test_a_tool_whose_result_is_the_answer_ends_the_run_from_code():
+    @tool
+    async def deliver(what: str) -> ToolResponse:
+        """Give the user the answer."""
+        return ToolResponse(f"Here is the {what}.", final_answer=True)
+
+    result = go(agent(code("print(deliver('parcel'))"), "never", tools=[deliver]).run("q"))
+    assert (result.answer, result.stop_reason, result.success) == ("Here is the parcel.", "final_tool", True)
+
+
+def test_a_call_from_code_that_is_cancelled_has_its_end_in_the_log():
+    reached = asyncio.Event()
+
+    @tool
+    async def stuck() -> str:
+        """Never end."""
+        reached.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def main() -> None:
+        run = agent(code("stuck()"), tools=[stuck]).start("q")
+        await reached.wait()
+        run.cancel()
+        assert (await run).stop_reason == "cancelled"
+        started = [record.event.call.id for record in run.records if isinstance(record.event, ToolStarted)]
+        done = [(r.event.call_id, r.event.error) for r in run.records if isinstance(r.event, ToolDone)]
+        assert len(started) == 2
+        assert done == [(call_id, "unknown_outcome") for call_id in reversed(started)]
+
+    go(main())
+
+
 def test_calls_from_code_are_counted():
     result = go(agent(code("add(1, 2)\nadd(3, 4)\ntry:\n    fail()\nexcept Exception:\n    pass"), "done").run("q"))
     assert (result.metadata["tool_calls_made"], result.metadata["failed_calls"]) == (4, 1)

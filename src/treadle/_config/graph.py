@@ -26,6 +26,9 @@ from treadle._types.usage import Step, Work
 _DELIVERED = ("answer", "final_tool", "limit", "budget", "stuck")
 """Ends of an agent with something to say: an answer that a limit forced is one, though not a success."""
 
+_SAID_NOTHING = ("empty", "limit", "budget", "stuck")
+"""Ends that say why there is nothing: they are the document's own."""
+
 
 class GraphAgent(FlowAgent):
     """The agent for a whole document: a question runs its components one after the other.
@@ -97,9 +100,11 @@ class GraphAgent(FlowAgent):
         await finish(run, text, reason, success=weak is None, error=error)
 
     async def _failed(self, run: Execution, done: StepDone) -> None:
-        """A component that has nothing to hand on ends the run, with what those before it have found."""
+        """A component that has nothing to hand on ends the run, with what those before it have found, else with its own
+        account of what it has done."""
         error = TreadleError(f"{done.step}: {done.error}")
-        await finish(run, self.partial_answer(run), "error", success=False, error=error)
+        reason = cast(StopReason, done.stop_reason if done.stop_reason in _SAID_NOTHING else "error")
+        await finish(run, self.partial_answer(run) or done.result, reason, success=False, error=error)
 
     async def _step(self, run: Execution, name: str, kind: str, outputs: dict[str, str]) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"

@@ -116,7 +116,7 @@ class CodeMode(Plugin):
             answers.extend([*args, *named.values()][:1] or [""])
 
         functions: dict[str, Function] = {
-            function_name(schema.name): partial(_call, schema, calls, artifacts)
+            function_name(schema.name): partial(_call, schema, calls, answers, artifacts)
             for schema in run.state.tools
             if schema.name != PYTHON
         }
@@ -154,12 +154,19 @@ def _checked_imports(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 async def _call(
-    schema: ToolSchema, calls: NestedCalls, artifacts: list[Artifact], args: tuple[Any, ...], named: dict[str, Any]
+    schema: ToolSchema,
+    calls: NestedCalls,
+    answers: list[Any],
+    artifacts: list[Artifact],
+    args: tuple[Any, ...],
+    named: dict[str, Any],
 ) -> Any:
     outcome = await calls.call(schema.name, _arguments(schema, args, named))
     artifacts.extend(outcome.artifacts)
     if outcome.error:
         raise ToolError(text_of(outcome.content))
+    if outcome.final:  # whoever calls such a tool has nothing to add
+        answers.append(text_of(outcome.content))
     return _value(outcome)
 
 

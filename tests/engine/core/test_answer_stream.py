@@ -6,11 +6,12 @@ from typing import Any
 
 from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.log import Log
+from treadle._engine.core.redaction import event_redactor
 from treadle._types import events as ev
 
 
-def watched() -> tuple[AnswerStream, list[Any]]:
-    log, seen = Log("run"), []
+def watched(*secrets: str) -> tuple[AnswerStream, list[Any]]:
+    log, seen = Log("run", redact=event_redactor(secrets) if secrets else None), []
     log.subscribe(lambda record: seen.append(record.event))
     return AnswerStream(log), seen
 
@@ -51,3 +52,13 @@ def test_a_thought_is_retracted_once():
     stream.retract()
     assert seen[1:] == [ev.AnswerRetracted("Let me see.")]
     assert stream.text == ""
+
+
+def test_an_answer_with_a_secret_is_shown_once():
+    stream, seen = watched("hunter2-not-for-you")
+    for text in ("The word is hun", "ter2-not", "-for-you."):
+        stream.add(text, provisional=True)
+    stream.settle("The word is [redacted:secret].", "loop")  # as it is in the log
+    stream.retract()
+    assert "".join(event.text for event in seen[:-1]) == "The word is [redacted:secret]."
+    assert seen[-1] == ev.AnswerRetracted("The word is [redacted:secret].")

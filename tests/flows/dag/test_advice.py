@@ -31,6 +31,10 @@ def test_a_verdict_is_read_strictly(raw: dict[str, Any], achieved: bool, confide
     assert (verdict["final_answer"], verdict["reasoning"]) == ("", "")
 
 
+def test_white_space_around_the_answer_of_a_verdict_is_not_part_of_it():
+    assert read_verdict({"achieved": True, "confidence": 1, "final_answer": "\n 42 \n"})["final_answer"] == "42"
+
+
 def test_a_verdict_that_lacks_what_counts_is_none():
     for raw in ({"achieved": True}, {"confidence": 1}, {"achieved": True, "confidence": None}):
         with pytest.raises((KeyError, TypeError)):

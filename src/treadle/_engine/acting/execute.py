@@ -262,11 +262,25 @@ def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome) -> Tool
 
 async def close_calls(run: Execution, why: str) -> None:
     """Answer every open call of a run that stops, so that its log stays a whole conversation."""
+    number = run.state.iteration
+    unknown = f"The call was under way when the run stopped ({why}); its outcome is unknown."
     for open_call in run.state.pending_calls():
         call = open_call.call
-        if open_call.started:
-            text = f"The call was under way when the run stopped ({why}); its outcome is unknown."
-            error = "unknown_outcome"
-        else:
-            text, error = f"Not run: the run stopped ({why}).", "cancelled"
-        await run.emit(ToolDone(call.id, call.name, run.state.iteration, text, error, executed=open_call.started))
+        if not open_call.started:
+            text = f"Not run: the run stopped ({why})."
+            await run.emit(ToolDone(call.id, call.name, number, text, "cancelled", executed=False))
+            continue
+        for open_one in (*_open_inside(run, call), call):
+            await run.emit(ToolDone(open_one.id, open_one.name, number, unknown, "unknown_outcome"))
+
+
+def _open_inside(run: Execution, outer: ToolCall) -> list[ToolCall]:
+    """Calls that were made inside a call and have no result."""
+    started: dict[str, ToolCall] = {}
+    for record in run.log.records:
+        event = record.event
+        if isinstance(event, ToolStarted) and event.call.id.startswith(f"{outer.id}."):
+            started[event.call.id] = event.call
+        elif isinstance(event, ToolDone):
+            started.pop(event.call_id, None)
+    return list(started.values())

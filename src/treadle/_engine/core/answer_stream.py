@@ -67,7 +67,8 @@ class AnswerStream:
 
     def settle(self, answer: str, source: str) -> None:
         """The answer is known: show what is missing of it, or all of it in place of something else."""
-        shown = self.text
+        shown = self._log.as_shown(self.text) if self._pieces else ""
+        answer = self._log.as_shown(answer) if shown else answer  # what is recorded is without secrets, too
         words = answer.lstrip() if shown else answer
         if not words.startswith(shown):
             self.void(source)

@@ -134,6 +134,10 @@ class Log:
         for piece in self._live.pieces(event):
             self._show(piece)
 
+    def as_shown(self, text: str) -> str:
+        """A whole text as whoever watches sees it: without secrets."""
+        return text if self._redact is None else self._redact.text(text)
+
     def _show(self, event: Event) -> None:
         self._offset += 1
         self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset, self.depth))

@@ -37,6 +37,9 @@ class EventRedactor:
         # One look at the whole event as JSON is much cheaper than a walk through its fields, and nearly always enough.
         return redactor.tree(event) if redactor.suspects(ev.encode_event(event)) else event
 
+    def text(self, text: str) -> str:
+        return self.current().text(text)
+
     def current(self) -> Redactor:
         version = known_secrets.version
         if version != self._version:

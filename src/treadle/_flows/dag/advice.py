@@ -57,7 +57,7 @@ def read_verdict(raw: dict[str, Any]) -> dict[str, Any]:
     return {
         "achieved": raw["achieved"] is True,
         "confidence": min(1.0, max(0.0, float(raw["confidence"]))),
-        "final_answer": str(raw.get("final_answer") or ""),
+        "final_answer": str(raw.get("final_answer") or "").strip(),
         "reasoning": str(raw.get("reasoning") or ""),
     }
 
