@@ -78,7 +78,11 @@ def test_what_a_tool_returns_is_never_executed(dialect: str, text: str):
         pytest.importorskip("pydantic_monty")
     WIPED.clear()
     asked, answer = written(dialect)
-    model = ScriptedModel([asked, answer], abilities={"tool_call": dialect == "native"})
+    script = iter([asked, answer])
+    model = ScriptedModel(
+        lambda request: next(script) if request.component == "loop" else "fine",  # code is planned and observed
+        abilities={"tool_call": dialect == "native"},
+    )
     options = {"preset": "code"} if dialect == "code" else {"dialect": dialect}
     agent = Agent(model, [page(text), wipe], **options)
 

@@ -26,6 +26,7 @@ SILENT: dict[str, Any] = {
     "empty": "",
     "blank": " \n\t",
     "null": "null",
+    "invisible": "\u200b\ufeff \u2060",
     "reasoning": Reply("", (), "I should think about this."),
     "thinking": "<think>I should think about this.</think>",
     "unfinished thinking": Reply("<think>I should think", finish="length"),

@@ -95,4 +95,5 @@ def without_end_tokens(text: str) -> str:
     text = text.strip()
     while token := _END_TOKEN.search(text, max(0, len(text) - 40)):
         text = text[: token.start()].rstrip()
-    return text
+    # Characters that nobody can see, such as a byte order mark, say nothing.
+    return text if any(char.isprintable() and not char.isspace() for char in text) else ""
