@@ -10,6 +10,7 @@ from treadle._engine.acting.eager import Eager
 from treadle._engine.answering.partial import PartialReader
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
+from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.log import Sink
 from treadle._engine.loop.driver import Flow, drive, result_now
@@ -144,7 +145,8 @@ class Run:
 
         `args` take the place of the model's; `always` allows every later call of this tool in this run.
         """
-        self.decide(Approved(call_id, allow is True, by, note, args, always))
+        answer = {"allow": allow, "args": args, "always": always, "by": by, "note": note}
+        self.decide(decision_of(call_id, answer))
 
     def decide(self, *decisions: Approved) -> None:
         self._execution.inbox.decisions.extend(decisions)

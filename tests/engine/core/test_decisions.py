@@ -52,6 +52,9 @@ def test_one_answer_for_all_or_one_by_id(approve: Any, allowed: dict[str, bool])
     ("approve", "message"),
     [
         ({"c9": True}, r"no call 'c9' waits for a decision; waiting: c1 \(pay\), c2 \(send\)"),
+        ("yes", "approve is 'yes', and it must be True, False or a mapping of call ids to answers"),
+        (1, "approve is 1, and it must be"),
+        ([True], "must be True, False or a mapping"),
         ({"c1": "yes"}, "must be True, False or a mapping with 'allow', not str"),
         ({"c1": {"allow": True, "args": "a lot"}}, "must be a mapping of argument names"),
         ({"c1": {"args": {}}}, "must be True, False or a mapping with 'allow'"),
@@ -73,6 +76,15 @@ def test_a_call_that_is_named_like_the_word_for_all_is_not_taken_for_it():
 @pytest.mark.parametrize("answer", ["yes", 1, None, {}, {"allow": "true"}, {"allow": 1}, {"allow": True, "args": "x"}])
 def test_only_true_allows(answer: Any):
     assert not decision_of("c1", answer).allow
+
+
+@pytest.mark.parametrize("said", [{"allow": "yes"}, {"allow": True, "args": "all"}, {"allow": 1, "always": True}])
+def test_a_run_takes_no_decision_that_is_not_plain(said: Any):
+    run = Agent(ScriptedModel(["done"]), None).prepare("q")
+    run.approve("c1", **said)
+    assert [one.allow for one in run.decisions] == [False]
+    run.approve("c2", True, always="no")  # type: ignore[arg-type]
+    assert (run.decisions[-1].allow, run.decisions[-1].always) == (True, False)
 
 
 def test_edited_arguments_are_the_ones_that_run_and_both_versions_are_in_the_log():

@@ -32,6 +32,8 @@ def decision_of(call_id: str, answer: Answer) -> Approved:
 def decisions_about(waiting: Sequence[ToolCall], approve: bool | Mapping[str, Answer]) -> list[Approved]:
     """What `approve=` says about the calls that wait: one answer for all (`True`, `False`, or under the key "all"), or
     one by call id. An id nobody waits for is an error that names those that wait."""
+    if not isinstance(cast("object", approve), bool | Mapping):
+        raise ConfigError(f"approve is {approve!r}, and it must be True, False or a mapping of call ids to answers")
     by_id = {call.id: call for call in waiting}
     answers: Mapping[str, Answer] = dict.fromkeys(by_id, approve) if isinstance(approve, bool) else approve
     if "all" in by_id and "all" in answers and not isinstance(approve, bool):
