@@ -10,6 +10,8 @@ import pytest
 
 from server.serving import Client, serving
 from treadle import Agent, ScriptedModel
+from treadle._plugins.mcp import McpTools
+from treadle._tools.mcp.client import McpConnection
 from waiting import GUARD_SECONDS
 
 from .stage import Gates, guide, planner
@@ -367,4 +369,19 @@ def test_tokens(browser: Any, shoot: Shoot):
         page.get_by_label("Log out").click()
         page.get_by_label("Token").wait_for()
         assert page.locator(".answer").count() == 0
+        context.close()
+
+
+def test_a_tool_server_that_does_not_start_is_said_on_the_page(browser: Any):
+    missing = McpTools(McpConnection("gone", command="no-such-command-here"))
+    with serving(Agent(ScriptedModel(["hi"]), None, plugins=[missing])) as client:
+        context = browser.new_context(viewport=SIZE)
+        page = context.new_page()
+        page.goto(client.address)
+        page.get_by_label("Message", exact=True).fill("hello")
+        page.keyboard.press("Enter")
+        page.locator(".turn-foot").wait_for()
+        note = page.locator(".of-note", has_text="Some tools are missing")
+        note.locator("summary").click()
+        assert "no-such-command-here" in note.inner_text()
         context.close()

@@ -289,8 +289,10 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return note(`Switched to the dialect ${text(data.dialect)}`, text(data.reason));
     case "tools_changed":
       return note("Tools changed", list<string>(data.tools).join(", "));
-    default:
-      return { activity: PHASES[name] ?? doing(name) };
+    default: {
+      const missing = /^going on without tools: (.+)$/s.exec(name);
+      return missing ? note("Some tools are missing", missing[1] ?? "") : { activity: PHASES[name] ?? doing(name) };
+    }
   }
 }
 
