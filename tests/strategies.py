@@ -7,6 +7,8 @@ from typing import Any
 import msgspec.inspect as mi
 from hypothesis import strategies as st
 
+from treadle._types.profile import Prices
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -43,6 +45,9 @@ def _values(info: mi.Type) -> st.SearchStrategy[Any]:
             return st.dictionaries(_values(key), _values(value), max_size=3)
         case mi.UnionType(types=types):
             return st.one_of([_values(one) for one in types])
+        case mi.StructType(cls=cls) if cls is Prices:  # refuses what no price can be
+            price = st.floats(0, 1e6)
+            return st.builds(Prices, price, price, st.none() | price, st.none() | price)
         case mi.StructType(cls=cls, fields=fields):
             return st.builds(cls, **{field.name: _values(field.type) for field in fields})
         case _:

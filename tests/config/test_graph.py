@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kit import call, go
+from kit import call, go, until
 from treadle import ScriptedModel
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent, sorted_components
@@ -296,3 +297,25 @@ def test_several_knowledge_bases_are_searched_together(tmp_path: Path):
     chunks = json.loads(text_of(model.requests[0].messages[-1].content))["chunks"]
     assert {Path(chunk["document"]).name for chunk in chunks} == {"0.txt", "1.txt"}
     assert len({chunk["id"] for chunk in chunks}) == 2
+
+
+def test_a_document_that_is_cancelled_has_what_its_component_did():
+    class Stops(Plugin):
+        name = "stops"
+
+        async def after_round(self, run: RunContext) -> None:
+            stop.append(run)
+            await asyncio.Event().wait()
+
+    stop: list[RunContext] = []
+
+    async def main() -> None:
+        model = ScriptedModel([call("calculator", expression="6*7"), "never"])
+        run = graph(model, tools=[{"component_name": "calculator"}], options={"plugins": [Stops()]}).start("q")
+        await until(lambda: stop)
+        run.cancel()
+        result = await run
+        assert (result.stop_reason, result.iterations, result.tools_used) == ("cancelled", 1, ["calculator"])
+        assert result.usage.requests == 1
+
+    go(main())

@@ -45,7 +45,7 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     ("message while it works", "plan"): differ("work", _TO_THE_CALLER),
     ("final tool", "document"): differ("stop_reason", _ONE_RESULT),
     ("cancelled in a call", "document"): differ(
-        "answer iterations", "defect: what the component under way had done is in its own log only"
+        "answer", "the answer is what components have found, not which tools ran"
     ),
     ("message while it works", "document"): differ(
         "work unread", "a document has nobody to read a message: the result reports it as unread"

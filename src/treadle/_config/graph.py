@@ -14,7 +14,7 @@ from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import overrides
 from treadle._flows.agent import Agent
-from treadle._flows.flow import FlowAgent, history_of_flow, run_child
+from treadle._flows.flow import ChildOutcome, FlowAgent, history_of_flow, run_child
 from treadle._models.base import Model
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
@@ -117,19 +117,12 @@ class GraphAgent(FlowAgent):
     async def _agent_step(self, run: Execution, name: str, child_id: str, outputs: dict[str, str]) -> StepDone:
         agent, params = self._agents[name]
         past, question = _conversation(run, params, outputs)
-        outcome = await run_child(self._under(agent, run), run, child_id, question, history=past)
-        result = outcome.result
-        return StepDone(
-            name,
-            "completed" if outcome.good else "failed",
-            result.answer,
-            "" if outcome.good else str(result.error or result.answer or result.stop_reason),
-            result.elapsed,
-            result.usage,
-            key=name,
-            stop_reason=result.stop_reason,
-            work=outcome.work,
-        )
+
+        async def stopped(outcome: ChildOutcome) -> None:
+            await run.emit(_agent_done(name, outcome))
+
+        agent = self._under(agent, run)
+        return _agent_done(name, await run_child(agent, run, child_id, question, history=past, stopped=stopped))
 
     async def _tool_step(self, run: Execution, name: str, child_id: str, outputs: dict[str, str]) -> StepDone:
         """A tool that is a component is called with its `arguments`, by default with the question as `query`."""
@@ -193,6 +186,21 @@ class GraphAgent(FlowAgent):
             for name, done in self._results(run).items()
         }
         return {"document": components}
+
+
+def _agent_done(name: str, outcome: ChildOutcome) -> StepDone:
+    result = outcome.result
+    return StepDone(
+        name,
+        "completed" if outcome.good else "failed",
+        result.answer,
+        "" if outcome.good else str(result.error or result.answer or result.stop_reason),
+        result.elapsed,
+        result.usage,
+        key=name,
+        stop_reason=result.stop_reason,
+        work=outcome.work,
+    )
 
 
 _DEFAULT_ARGUMENTS = {"query": "{{sys.query}}"}

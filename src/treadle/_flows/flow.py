@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -68,9 +68,11 @@ async def run_child(
     timeout: float | None = None,
     *,
     history: Sequence[Message] | None = None,
+    stopped: Callable[[ChildOutcome], Awaitable[None]] | None = None,
 ) -> ChildOutcome:
     """The outcome of a step that is a run inside a flow. It knows the conversation and the user of the flow, unless
-    another `history` is given. One that waits for a person makes the flow wait: `Pause`."""
+    another `history` is given. One that waits for a person makes the flow wait: `Pause`. When the flow is stopped
+    meanwhile, `stopped` is told what the step had done."""
     past = history_of_flow(parent) if history is None else history
     child = await child_of(agent, parent.context, child_id, question, history=past, user=parent.origin.user)
     timed_out = False
@@ -79,6 +81,10 @@ async def run_child(
             result = await agent.launch(child)
     except TimeoutError:
         timed_out, result = True, child.result()
+    except asyncio.CancelledError:
+        if stopped is not None and parent.life.stopping and child.state.finished is not None:
+            await stopped(ChildOutcome(child.result(), work_of(child.state, child.id)))
+        raise
     except JournalError:
         raise
     except TreadleError as error:  # its settings make it raise: its log has its end all the same

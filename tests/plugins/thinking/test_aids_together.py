@@ -92,7 +92,9 @@ def test_the_other_presets_ask_nobody_else():
     ):
         model = ScriptedModel(cast(dialect, 3))
         run_of(Agent(model, [echo, add], preset=preset))
-        assert set(components(model)) <= {"loop", "synthesis"}
+        # Prose without an action is asked for again in `streaming`, before it counts as the answer.
+        repairs = {"repair"} if preset == "streaming" else set[str]()
+        assert set(components(model)) <= {"loop", "synthesis"} | repairs
 
 
 @pytest.mark.parametrize("failing", ["rewrite", "analysis", "planner", "observer", "reflection"])
