@@ -60,6 +60,13 @@ def test_a_call_right_behind_its_introduction_or_before_more_lines_is_doubtful(k
         assert only.repaired, text
 
 
+@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_inside_a_tag_that_is_not_its_own_is_doubtful(kind: str, dialect: str):
+    for text in ("<mail>\n{}\n</mail>", "The mail:\n<mail>\n{}\n</mail>\n", '<div class="x">{}</div>'):
+        assert not certain(read(text.format(MARKUP[kind]), dialect)), text
+
+
 # ---- what is only shown
 
 SHOWN = (

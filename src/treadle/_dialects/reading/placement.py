@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from itertools import islice
 
 IN_A_SENTENCE = "it stands behind other text in the same line, where it may be a quotation: begin a new line for it"
 TEXT_FOLLOWS = "other text follows it, so it may be an example: write nothing after a tool call"
@@ -30,6 +31,7 @@ _SHOWN_IN = re.compile(
     r"<(/?)(?:pre|code|blockquote|q|samp|kbd|xmp|cite|details)\b[^<>\n]{0,80}>|<!--|-->", re.IGNORECASE
 )
 """Tags of HTML around what is only shown."""
+_CLOSING_TAG = re.compile(r"</([\w:.-]{1,40})\s*>")
 _LEAD_IN = re.compile(r"<[^<>\n]{1,80}>|(?:```|~~~)[ \t]*[\w+-]*|\*{0,2}Action\s*:\s*\*{0,2}", re.IGNORECASE)
 """What may stand before a call in its line: tags, the beginning of a code block, a label."""
 
@@ -105,4 +107,12 @@ def doubt_about(text: str, start: int, end: int) -> str | None:
         return TEXT_FOLLOWS
     if inline:
         return IN_A_SENTENCE
-    return ""
+    return IN_SHOWN_MARKUP if _enclosed(text, start, end, rest) else ""
+
+
+def _enclosed(text: str, start: int, end: int, rest: int) -> bool:
+    """Whether a tag that closes behind the call was opened before it: `<mail>`, the call, `</mail>`."""
+    if "</" not in text[end:rest]:
+        return False
+    closed = {tag[1] for tag in islice(_CLOSING_TAG.finditer(text, end, rest), 20)}
+    return any(re.search(rf"<{re.escape(name)}[\s>]", text[:start]) for name in closed)
