@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from kit import go
-from treadle import Agent, ScriptedModel
+from treadle import Agent, ScriptedModel, open_journal
+from treadle._journal.base import InboxItem
 from treadle._journal.memory import MemoryJournal
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Injected, Paused, RunFinished, RunStarted, ToolDone
@@ -158,5 +159,19 @@ def test_a_worker_says_which_agents_it_has_and_where_the_run_should_be():
         assert isinstance(run.records[0].event, RunStarted)
         with pytest.raises(ConfigError, match="no agent 'painter'; it has: poet"):
             await advancer.advance(run.id)
+
+    go(main())
+
+
+def test_a_run_whose_worker_died_before_its_first_record_is_started_by_the_next(tmp_path: Path):
+    async def main() -> None:
+        path = str(tmp_path / "j.db")
+        died, journal = open_journal(path), open_journal(path)
+        await journal.put(InboxItem("start-r", "r", "start", {"question": "q", "agent": "poet", "user": ""}))
+        assert await died.take("r", ["start"])  # and then kill -9
+        advancer = Advancer({"poet": Agent(ScriptedModel(["x"]), None)}, journal)
+        _, run = await advancer._open("r")
+        assert run.id == "r"
+        await asyncio.gather(died.aclose(), journal.aclose())
 
     go(main())

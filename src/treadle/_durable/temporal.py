@@ -129,7 +129,13 @@ class Advancer:
         return agent, await agent.load(run_id, unattended=True)
 
     async def _start(self, run_id: str) -> tuple[Agent, Run]:
-        items = await self._journal.take(run_id, ["start"])
+        # A worker that died before the run's first record has taken the item: a claim puts back what nobody recorded.
+        owner = fresh_id()
+        await self._journal.claim(run_id, owner)
+        try:
+            items = await self._journal.take(run_id, ["start"])
+        finally:
+            await self._journal.release(run_id, owner)
         if not items:
             raise RunNotFoundError(
                 f"run {run_id} is neither in the journal nor in its inbox: "
