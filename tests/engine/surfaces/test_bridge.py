@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from treadle._engine.surfaces.bridge import Bridge, drain_queue
-from waiting import GUARD_SECONDS
+from waiting import GUARD_SECONDS, eventually
 
 PATIENCE = 20.0
 """Seconds after which something that must happen is taken as not happening."""
@@ -67,9 +67,7 @@ def test_a_closed_loop_is_replaced():
 
     first = bridge.run(loop())
     first.call_soon_threadsafe(first.stop)
-    while first.is_running():
-        pass
-    first.close()
+    eventually(first.is_closed, "its thread closes it")
     assert bridge.run(loop()) is not first
 
 

@@ -60,3 +60,11 @@ def test_a_process_that_has_ended():
     process.wait()
     assert measure(process.pid).memory == 0
     assert measure(os.getpid()).memory > MB
+
+
+def test_a_process_that_ends_while_it_is_measured_counts_nothing():
+    """Several that end together would otherwise count with all that they had shared."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert tree._proportional(process.pid) > 0
+    process.communicate(b"\n")
+    assert tree._proportional(process.pid) == 0

@@ -27,7 +27,7 @@ def measure(root: int, enough: int = 0, scratch: tuple[str, ...] = ()) -> TreeUs
     pids = _descendants(root)
     resident = [_resident(pid) for pid in pids]
     if sum(resident) > enough:
-        resident = [_proportional(pid, quick) for pid, quick in zip(pids, resident, strict=True)]
+        resident = [_proportional(pid) for pid in pids]
     return TreeUse(sum(resident), sum(_threads(pid) for pid in pids), _files(pids[-1], scratch))
 
 
@@ -62,12 +62,12 @@ def _resident(pid: int) -> int:
     return int(fields[1]) * _PAGE if len(fields) > 1 else 0
 
 
-def _proportional(pid: int, otherwise: int) -> int:
-    """The memory with shared pages divided by those who share them, where the kernel tells."""
+def _proportional(pid: int) -> int:
+    """The memory with shared pages divided by those who share them, where the kernel tells; nothing if it has ended."""
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
-    return otherwise
+    return _resident(pid)
 
 
 def _threads(pid: int) -> int:
