@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kit import add, echo
 from treadle import Budget, RetryPolicy, ScriptedModel, ToolContext, ToolResponse, tool
 from treadle._dialects.base import Decision
 from treadle._dialects.registry import get_dialect
@@ -96,18 +97,6 @@ SCENARIOS: dict[str, Scenario] = {
 
 
 # ---- the tools, the same in every scenario
-
-
-@tool(effect="pure")
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@tool(effect="pure")
-async def echo(text: str) -> str:
-    """Say it again."""
-    return text
 
 
 @tool
