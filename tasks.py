@@ -10,6 +10,7 @@ documentation), bench (measure the overhead), lock (write the lock files again).
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +22,9 @@ ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
 SYSTEM_PROGRAMS = {"chromium": "chromium", "bwrap": "bubblewrap", "zsh": "zsh", "fish": "fish"}
 """What the tests run that pip cannot install: each program and the Debian package it comes in."""
+TESTS_FAILED = 1
+"""pytest's exit code for tests that failed, as opposed to a suite that could not run."""
+MAX_UNSTABLE = 2
 
 
 def environment(name: str) -> Path:
@@ -64,7 +68,26 @@ def test(arguments: list[str]) -> int:
     # The whole suite uses every core; files stay together, so that what a file sets up is set up once.
     suite = ["-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
     failed = call(python, "-m", "pytest", *suite)
+    if failed == TESTS_FAILED:
+        failed = second_look(python)
     return call(python, "tests/coverage_floors.py") or failed
+
+
+def second_look(python: Path) -> int:
+    """Whether the suite failed for good. One or two failed tests of many thousands are run five times more, alone.
+
+    A test that then passes each time is unstable: that is a defect to be mended, and is said loudly, but
+    does not hold back everything else. A test that fails again, or a third one, fails the suite.
+    """
+    failed: list[str] = list(json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text("utf-8")))
+    if len(failed) > MAX_UNSTABLE:
+        return TESTS_FAILED
+    say("failed, run again five times alone: " + ", ".join(failed))
+    for _ in range(5):
+        if code := call(python, "-m", "pytest", "-q", *failed):
+            return code
+    say("UNSTABLE, to be mended (the failure is printed above): " + ", ".join(failed))
+    return 0
 
 
 def install_system_programs() -> None:

@@ -8,29 +8,24 @@ library are missing.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from treadle._tools.results import cut
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
+from treadle._tools.sandbox.monty_workers import Worker, checkout, load_monty
 from treadle._tools.sandbox.static_analysis import ALLOWED, deferred_calls, import_refusal, parse, refused_import
-from treadle._types.errors import MissingExtraError, ToolError
+from treadle._types.errors import ToolError
 
 if TYPE_CHECKING:
-    from pydantic_monty import AsyncMonty, AsyncMontySession, AsyncSnapshot, CollectString, MountDir
+    from pydantic_monty import CollectString, MountDir, SyncSnapshot
 
 Function = Callable[[tuple[Any, ...], dict[str, Any]], Awaitable[Any]]
 """A function that the code may call; takes positional and named arguments. The code can catch its `ToolError`."""
 
-_MAX_WORKERS = 64
 _MAX_TRACE = 2_000
-_CLOSE_SECONDS = 5.0
 _SLEEP_FUNCTIONS = ("system.sleep", "system.async_sleep")
-_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncMonty] = WeakKeyDictionary()
 
 
 class MontySession:
@@ -63,27 +58,26 @@ class MontySession:
             if refusal := refused_import(tree, self._imports):
                 return CodeResult(error=refusal)
             self._deferred[f"<python-input-{self._run_count}>"] = deferred_calls(tree, code)
-        monty = _monty()
-        pool = await _pool()
+        monty = load_monty()
         printed = monty.CollectString(self.limits.output_chars)
         try:
-            async with pool.checkout(**self._options()) as session:
+            async with checkout(**self._options()) as worker:
                 if self._state:
-                    await session.load_session(self._state)
-                return await self._feed(session, code, functions or {}, printed)
+                    await worker.turn(worker.session.load_session, self._state)
+                return await self._feed(worker, code, functions or {}, printed)
         except monty.MontyError as error:
             return CodeResult(printed.output, error=self._explain(error))
         except TimeoutError:
             return CodeResult(error="the sandbox is busy: too much code runs at the same time")
 
     async def _feed(
-        self, session: AsyncMontySession, code: str, functions: Mapping[str, Function], printed: CollectString
+        self, worker: Worker, code: str, functions: Mapping[str, Function], printed: CollectString
     ) -> CodeResult:
-        monty = _monty()
-        calls = _Calls(functions, self._deferred, self.limits.seconds)
+        monty = load_monty()
+        calls = _Calls(functions, self._deferred, self.limits.seconds, worker)
         mount = self._mount()
         try:
-            snapshot: Any = await session.feed_start(code, print_callback=printed, mount=mount)
+            snapshot: Any = await worker.turn(worker.session.feed_start, code, print_callback=printed, mount=mount)
             while not isinstance(snapshot, monty.MontyComplete):
                 snapshot = await calls.answer(snapshot)
             result = CodeResult(printed.output, snapshot.output)
@@ -98,7 +92,7 @@ class MontySession:
             if mount is not None:
                 mount.close()
             await calls.finish()
-        self._state = await session.dump()
+        self._state = await worker.turn(worker.session.dump)
         self._run_count += 1
         return result
 
@@ -116,7 +110,7 @@ class MontySession:
         if not self._folder:
             return None
         mode = "read-write" if self._write else "read-only"
-        return _monty().MountDir(
+        return load_monty().MountDir(
             host_path=self._folder, virtual_path="/work", mode=mode, write_bytes_limit=self.limits.memory
         )
 
@@ -133,47 +127,58 @@ class _Calls:
     """The function calls of one piece of code; those that are not finished are in `_running`."""
 
     def __init__(
-        self, functions: Mapping[str, Function], deferred: Mapping[str, frozenset[int]], max_sleep: float
+        self,
+        functions: Mapping[str, Function],
+        deferred: Mapping[str, frozenset[int]],
+        max_sleep: float,
+        worker: Worker,
     ) -> None:
         self._functions, self._deferred, self._max_sleep = functions, deferred, max_sleep
+        self._turn = worker.turn
         self._slept = 0.0
         self._running: dict[int, asyncio.Task[Any]] = {}
 
-    async def answer(self, snapshot: Any) -> AsyncSnapshot:
-        monty = _monty()
-        if isinstance(snapshot, monty.AsyncNameLookupSnapshot):
+    async def answer(self, snapshot: Any) -> SyncSnapshot:
+        monty = load_monty()
+        if isinstance(snapshot, monty.NameLookupSnapshot):
             name = snapshot.variable_name
-            return await (snapshot.resume(value=_placeholder(name)) if name in self._functions else snapshot.resume())
-        if isinstance(snapshot, monty.AsyncFutureSnapshot):
+            found = {"value": _placeholder(name)} if name in self._functions else {}
+            return await self._turn(snapshot.resume, **found)
+        if isinstance(snapshot, monty.FutureSnapshot):
             return await self._settle(snapshot)
         name = str(snapshot.function_name)
         if snapshot.is_os_function:
             if name == "import":
-                return await snapshot.resume(
-                    {"exc_type": "ImportError", "message": import_refusal(str(snapshot.args[0]), 0, ALLOWED)}
+                return await self._turn(
+                    snapshot.resume,
+                    {"exc_type": "ImportError", "message": import_refusal(str(snapshot.args[0]), 0, ALLOWED)},
                 )
             if name not in _SLEEP_FUNCTIONS:
-                return await snapshot.resume_auto()
+                return await self._turn(snapshot.resume_auto)
         function = self._sleep if name in _SLEEP_FUNCTIONS else self._functions.get(name)
         if function is None:
             available = ", ".join(self._functions) or "none"
-            return await snapshot.resume(
-                {"exc_type": "NameError", "message": f"name {name!r} is not defined (available functions: {available})"}
+            return await self._turn(
+                snapshot.resume,
+                {
+                    "exc_type": "NameError",
+                    "message": f"name {name!r} is not defined (available functions: {available})",
+                },
             )
         task = asyncio.ensure_future(function(snapshot.args, snapshot.kwargs))
         self._running[snapshot.call_id] = task
         if name == "system.async_sleep" or snapshot.position.start in self._deferred.get(
             snapshot.position.filename, ()
         ):
-            return await snapshot.resume({"future": ...})
+            return await self._turn(snapshot.resume, {"future": ...})
         await asyncio.wait([task])
-        return await snapshot.resume(self._outcome(snapshot.call_id))
+        return await self._turn(snapshot.resume, self._outcome(snapshot.call_id))
 
-    async def _settle(self, snapshot: Any) -> AsyncSnapshot:
+    async def _settle(self, snapshot: Any) -> SyncSnapshot:
         pending = {call_id: self._running[call_id] for call_id in snapshot.pending_call_ids}
         await asyncio.wait(pending.values(), return_when=asyncio.FIRST_COMPLETED)
-        return await snapshot.resume(
-            {call_id: self._outcome(call_id) for call_id, task in pending.items() if task.done()}
+        return await self._turn(
+            snapshot.resume, {call_id: self._outcome(call_id) for call_id, task in pending.items() if task.done()}
         )
 
     def _outcome(self, call_id: int) -> dict[str, Any]:
@@ -209,35 +214,3 @@ def _placeholder(name: str) -> Callable[..., None]:
 
     function.__name__ = function.__qualname__ = name
     return function
-
-
-def _monty() -> Any:
-    try:
-        import pydantic_monty
-    except ImportError:
-        raise MissingExtraError("running code", "sandbox") from None
-    return pydantic_monty
-
-
-async def _pool() -> AsyncMonty:
-    """The worker processes of this event loop; they are started when needed and end with this process."""
-    loop = asyncio.get_running_loop()
-    pool = _pools.get(loop)
-    if pool is None:
-        if not _pools:
-            atexit.register(_close_pools)
-        pool = _pools[loop] = _monty().AsyncMonty(min_processes=0, max_processes=_MAX_WORKERS, checkout_timeout=60.0)
-        await pool.__aenter__()
-    return pool
-
-
-def _close_pools() -> None:
-    """Before the interpreter ends: a native thread of a pool that still needs it afterwards aborts the process."""
-
-    async def close(pool: AsyncMonty) -> None:
-        await pool.__aexit__(None, None, None)
-
-    for loop, pool in list(_pools.items()):
-        if loop.is_running():  # in a thread of its own, which does not end by itself
-            with suppress(Exception):
-                asyncio.run_coroutine_threadsafe(close(pool), loop).result(_CLOSE_SECONDS)
