@@ -138,7 +138,9 @@ def command_text(path: str, parser: argparse.ArgumentParser, level: str) -> str:
     inner = ""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            inner = "".join(command_text(f"{path} {name}", part, level + "#") for name, part in action.choices.items())
+            known = {id(part): (name, part) for name, part in reversed(action.choices.items())}  # without aliases
+            below = reversed(known.values())
+            inner = "".join(command_text(f"{path} {name}", part, level + "#") for name, part in below)
         elif not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS:
             rows.append((code(invocation(action)), cell(action.help or "")))
     if rows:
