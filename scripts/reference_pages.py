@@ -16,7 +16,6 @@ from typing import Any
 import reference_words as words
 from markdown_tables import cell, code, doc, own_table, rows_of
 
-from treadle._cli.setup.toolbox import TERMINAL_TOOLS
 from treadle._cli.setup.user_config import UserConfig
 from treadle._config import document as document_module
 from treadle._engine.prompt_names import PROMPTS
@@ -41,7 +40,6 @@ DOCUMENT_KINDS = ("Document", "Component", "Obj", "AgentParams", "Prompt", "Tool
 def tools_page(note: str) -> str:
     names = sorted(BUILTINS)
     rows = [(f"[`{name}`](#{name})", cell(BUILTINS[name])) for name in names]
-    rows += [(code(name), f"{cell(text)} (terminal only)") for name, text in TERMINAL_TOOLS.items()]
     overview = rows_of(("tool", "what it does"), rows)
     return note + words.TOOLS + overview + "".join(_builtin_text(name) for name in names)
 
