@@ -75,6 +75,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """Under about a billion parameters: long prompts and worked examples confuse it, it needs the shortest there is."""
     parameters: float | None = None
     """Billions of parameters: by its metadata, its name, or the user; None when none of them says."""
+    adapter: str = ""
+    """The name of what the model was taught about using tools; empty when it has no such adapter."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 
