@@ -23,7 +23,7 @@ from training.build import conversations
 from training.network import DEVICE, Network
 from training.render import Conversation, plain_prompt
 from training.talk import questions
-from treadle._dialects.compact import FORMAT
+from treadle._types.profile import ADAPTER_FORMAT
 
 RATE, TOKENS_A_BATCH, EPOCHS, LONGEST = 2e-4, 16384, 2.0, 3600
 BEGUN = time.time()
@@ -199,7 +199,7 @@ def main() -> None:
         network.save(
             options.out / f"{options.name}-{seed}.gguf",
             options.name,
-            {"seed": str(seed), "dialect": "compact", "format": FORMAT},
+            {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT},
         )
         if "after" in options.evaluate:
             evaluate_all(network, f"after{seed}", options.out, rows)

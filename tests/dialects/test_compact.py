@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from treadle._dialects.base import Decision, Prompts
-from treadle._dialects.compact import FORMAT, CompactDialect
+from treadle._dialects.compact import CompactDialect
 from treadle._types.messages import ToolCall, ToolMessage, UserMessage
+from treadle._types.profile import ADAPTER_FORMAT
 from treadle._types.request import Reply, ToolSchema
 
 DIALECT = CompactDialect()
@@ -28,8 +29,8 @@ def everything() -> str:
 
 
 def test_the_form_that_adapters_have_learnt():
-    """When this fails, the adapters have to be trained again (`training/README.md`), and `FORMAT` says so."""
-    assert hashlib.sha256(everything().encode()).hexdigest()[:8] == FORMAT, everything()
+    """When this fails, the adapters have to be trained again (`training/README.md`), and `ADAPTER_FORMAT` says so."""
+    assert hashlib.sha256(everything().encode()).hexdigest()[:8] == ADAPTER_FORMAT, everything()
 
 
 def test_a_result_and_a_failure_are_one_labelled_line_each():

@@ -24,8 +24,6 @@ from treadle._types.messages import Message, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
-FORMAT = "101e98e2"
-"""A check sum of what this dialect writes; an adapter names the one that it was trained on."""
 NO_TOOL = "no_tool"
 """The action that leaves the words of an answer to the model without its adapter."""
 

@@ -27,6 +27,10 @@ SMALL_BELOW = 4.0
 models come in classes of up to 3 and from 7 billion, and from 7 on they find their way without such help."""
 
 
+ADAPTER_FORMAT = "101e98e2"
+"""A check sum of what the dialect `compact` writes; an adapter names the one that it was trained on."""
+
+
 class Prices(Struct, frozen=True, omit_defaults=True):
     """US dollars per million tokens."""
 

@@ -14,18 +14,18 @@ from kit import go
 from models.local.local_kit import GUARD, SMALL, need_model
 from models.local.test_gguf import number, string, text
 from treadle import ConfigError
-from treadle._dialects.compact import FORMAT
 from treadle._dialects.registry import choose_dialect
 from treadle._models.local.adapters import read_adapter
 from treadle._models.local.model import LocalModel
 from treadle._types.messages import UserMessage
+from treadle._types.profile import ADAPTER_FORMAT
 from treadle._types.request import Reply, Request
 
 WIDTH, RANK = 576, 4
 """Of the smallest model's query projection, and of the adapter made here."""
 
 
-def write_adapter(path: Path, *, form: str = FORMAT, kind: str = "lora", strength: float = 0.5) -> Path:
+def write_adapter(path: Path, *, form: str = ADAPTER_FORMAT, kind: str = "lora", strength: float = 0.5) -> Path:
     """An adapter that changes the model's first layer at random."""
     keys = [
         string("general.architecture", "llama"),

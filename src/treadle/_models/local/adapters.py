@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._dialects.compact import FORMAT
 from treadle._models.local.gguf import texts_of
 from treadle._types.errors import ConfigError
+from treadle._types.profile import ADAPTER_FORMAT
 
 
 class Adapter(Struct, frozen=True):
@@ -26,9 +26,9 @@ def read_adapter(given: str | os.PathLike[str]) -> Adapter:
         raise ConfigError(f"cannot read the adapter {path}: {error.strerror}") from None
     if texts.get("adapter.type") != "lora":
         raise ConfigError(f"{path} is not an adapter (a GGUF file with adapter.type lora)")
-    if texts.get("treadle.format") != FORMAT:
+    if texts.get("treadle.format") != ADAPTER_FORMAT:
         raise ConfigError(
             f"the adapter {path} was trained on another form of prompts ({texts.get('treadle.format') or 'not said'}; "
-            f"this version writes {FORMAT}): train it again, see training/README.md, or use adapter=None"
+            f"this version writes {ADAPTER_FORMAT}): train it again, see training/README.md, or use adapter=None"
         )
     return Adapter(texts.get("general.name") or path.stem, str(path.resolve()))
