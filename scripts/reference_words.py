@@ -13,6 +13,7 @@ VARIABLES = {
     "TREADLE_PLAIN": "1: plain lines in place of the live display",
     "NO_COLOR": "no colours",
     "TERM": "`dumb` or `unknown`: plain lines",
+    "COLUMNS": "the width of the terminal, where it is not the terminal's own",
     "XDG_STATE_HOME": "on Linux, the folder that has the state folder (`~/.local/state`)",
     "XDG_CACHE_HOME": "on Linux, the folder that has the cache folder (`~/.cache`)",
     "XDG_CONFIG_HOME": "on Linux, the folder that has the configuration folder (`~/.config`)",
