@@ -28,15 +28,13 @@ from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encode, encoded_messages
 from treadle._safety.bounds import Count, NotNegative, Whole, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
-from treadle._types.profile import Profile
+from treadle._types.profile import TINY_BELOW, Profile
 from treadle._types.request import Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
 TINY = 700_000_000
 """Bytes. A smaller file has less than a billion parameters, unless it is one part of several."""
-TINY_PARAMETERS = 1.0
-"""Billions."""
 
 
 class LocalModel(Closing):
@@ -85,7 +83,7 @@ class LocalModel(Closing):
             grammar=True,
             window=n_ctx,
             prices=FREE,
-            tiny=size < TINY if parameters is None else parameters < TINY_PARAMETERS,
+            tiny=size < TINY if parameters is None else parameters < TINY_BELOW,
             parameters=parameters,
         )
         self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
