@@ -12,7 +12,6 @@ VARIABLES = {
     "TREADLE_DEBUG": "1: errors of the terminal program with their traceback",
     "TREADLE_PLAIN": "1: plain lines in place of the live display",
     "NO_COLOR": "no colours",
-    "COLUMNS": "the width of the terminal, where it cannot be found out",
     "TERM": "`dumb` or `unknown`: plain lines",
     "COLUMNS": "the width of the terminal, where it is not the terminal's own",
     "XDG_STATE_HOME": "on Linux, the folder that has the state folder (`~/.local/state`)",
