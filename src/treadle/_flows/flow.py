@@ -23,7 +23,7 @@ from treadle._types.state import RunState
 from treadle._types.usage import Work
 
 
-class FlowAgent(Agent, ABC):
+class FlowAgent(Agent[Any, Any], ABC):
     """An agent that says itself what comes next."""
 
     @abstractmethod
@@ -39,14 +39,14 @@ class FlowAgent(Agent, ABC):
     def metadata(self, run: Execution) -> dict[str, Any]:
         return {}
 
-    def launch(self, run: Run) -> Run:
+    def launch(self, run: Run[Any]) -> Run[Any]:
         return self.begin(run, self)
 
 
 class ChildOutcome(Struct, frozen=True):
     """How a run inside a flow ended, whatever way that was, and what it has done."""
 
-    result: RunResult
+    result: RunResult[Any]
     work: Work
     timed_out: bool = False
 
@@ -61,7 +61,7 @@ class ChildOutcome(Struct, frozen=True):
 
 
 async def run_child(
-    agent: Agent,
+    agent: Agent[Any, Any],
     parent: Execution,
     child_id: str,
     question: Any,

@@ -29,7 +29,7 @@ _TIMEOUT_RESPONSE = (
 
 
 def serve(
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Agent[Any, Any]],
     journal: Journal | str | None = None,
     *,
     host: str = "127.0.0.1",
@@ -46,7 +46,7 @@ def serve(
 
 
 def make_server(
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Agent[Any, Any]],
     journal: Journal | str | None = None,
     *,
     host: str = "127.0.0.1",

@@ -115,7 +115,10 @@ async def finish(
 
 async def end(run: Execution, finished: RunFinished) -> None:
     if run.hooks.on_end:
-        preview = result_of(run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished)
+        preview = result_of(
+            run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished,
+            typed=run.blueprint.output_type is not None, exceptions=run.exceptions,
+        )  # fmt: skip
         try:
             await run_hooks(run.hooks.on_end, run.context, preview)
         except LimitError:
