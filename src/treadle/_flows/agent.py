@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _NOT_GIVEN: Any = object()
 
+
 class Agent(Surfaces[OutputT_co, DepsT], Closing):
     """Turns a model into a tool-using agent.
 

@@ -178,6 +178,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     """Calls inside this one that wait for a person."""
     why: Mapping[str, str] = {}
     """Why each of them waits, by its id."""
+    exception: BaseException | None = None
+    """What the tool raised: for the developer (log, `result.steps`), never for the model, and never stored."""
 
 
 class Limits(Struct, frozen=True):

@@ -100,7 +100,8 @@ def _lines(result: Told) -> Iterator[Line]:
     for message in result.new_messages:
         for line in _of_message(message, steps):
             last = line.text if line.kind == "thought" else ""
-            yield line
+            said = last and last == _cut(result.answer) and message is result.new_messages[-1]
+            yield Line("answer", line.text) if said else line
         if isinstance(message, ToolMessage):
             shown.add(message.call_id)
     for step in result.steps:
