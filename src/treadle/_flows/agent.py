@@ -183,6 +183,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         run_id: str = "",
         conversation: str = "",
         user: str = "",
+        follows: str = "",
         parent: RunContext[Any] | None = None,
         deps: DepsT = NO_DEPS,
         **overrides: Unpack[SettingOptions],
@@ -196,6 +197,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             history=tuple(as_history(past)),
             conversation=conversation,
             user=user,
+            follows=follows,
         )
         given = self._deps_for(deps, parent, "agent.run(question, deps=...)")
         journal = self._journal_under(parent)

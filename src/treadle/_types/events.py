@@ -64,6 +64,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     schema: int = SCHEMA
     sources: tuple[str, ...] = ()
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
+    follows: str = ""
+    """The run of its conversation that it continues; if none is named, the one before it."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -246,7 +248,7 @@ class AnswerStarted(EventBase, frozen=True, tag="answer_started"):
     """The answer for the user begins."""
 
     source: str
-    """loop | synthesis | complete | tool | fallback | error (what was found before a failure: not an answer)"""
+    """loop | synthesis | complete | own_words | tool | fallback | error (no answer: what was found before)"""
 
 
 class AnswerDone(EventBase, frozen=True, tag="answer_done"):
