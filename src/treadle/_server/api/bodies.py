@@ -239,7 +239,6 @@ class RunBody(Struct, frozen=True):
     thumb: str
 
 
-
 class Conversation(Struct, frozen=True):
     """One line about a conversation, for lists."""
 
