@@ -19,6 +19,8 @@ VARIABLES = {
     "LOCALAPPDATA": "on Windows, the folder that has the state and cache folders",
     "APPDATA": "on Windows, the folder that has the configuration folder",
     "HF_ENDPOINT": "a mirror of the hub from which local models are downloaded",
+    "AWS_REGION": "provider `bedrock`: the region; its keys: [Amazon Bedrock](../howto/bedrock.md)",
+    "AWS_DEFAULT_REGION": "the same, where `AWS_REGION` is not set",
     "NCBI_API_KEY": "tool `pubmed`: a key allows more requests a second",
     "TAVILY_API_KEY": "tool `tavily`: the key",
     "GOOGLE_API_KEY": "tool `google`: the key; also a key for Gemini",
