@@ -133,6 +133,7 @@ class Agent:
         run_id: str = "",
         conversation: str = "",
         user: str = "",
+        follows: str = "",
         parent: RunContext | None = None,
         **overrides: Any,
     ) -> Run:
@@ -145,6 +146,7 @@ class Agent:
             history=tuple(as_history(past)),
             conversation=conversation,
             user=user,
+            follows=follows,
         )
         return new_run(self._blueprint(settings, past), origin, journal=self._journal_under(parent), parent=parent)
 

@@ -64,6 +64,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     schema: int = SCHEMA
     sources: tuple[str, ...] = ()
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
+    follows: str = ""
+    """The run of its conversation that it continues; if none is named, the one before it."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -37,5 +37,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     history: tuple[Message, ...] = ()
     conversation: str = ""
     user: str = ""
+    follows: str = ""
+    """The run of the conversation that it continues."""
     unattended: bool = False
     """Resumed by a program as it starts, not by a person: a run that does not get any further is parked."""

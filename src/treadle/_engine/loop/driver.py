@@ -24,7 +24,7 @@ from treadle._engine.loop.turn import turn
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
-from treadle._types.events import LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
+from treadle._types.events import Forked, LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
 logger = get_logger()
 
@@ -170,6 +170,7 @@ async def _start(run: Execution) -> None:
                 origin.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system,
                 tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
+                follows=origin.follows,
             )
         )  # fmt: skip
     elif state.finished is None:
@@ -182,7 +183,9 @@ async def _start(run: Execution) -> None:
         if waiting is not None and not waiting.parked:
             await run.emit(Resumed("paused"))
         else:
-            await run.emit(Resumed("restarted" if waiting is None else "unparked", attempts + 1))
+            forked = isinstance(run.log.records[-1].event, Forked)
+            reason = "forked" if forked else "restarted" if waiting is None else "unparked"
+            await run.emit(Resumed(reason, attempts + 1))
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
         for decision in run.inbox.decisions:

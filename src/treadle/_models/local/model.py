@@ -117,6 +117,11 @@ class LocalModel(Closing):
         """Download and load the model now instead of at the first request."""
         await self._ready()
 
+    @property
+    def needs_download(self) -> bool:
+        """Whether `load` will download it first, which shows its own progress."""
+        return weights.find(self._source) is None
+
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
         job = _Job(self, await self._ready(), request)
         job.start()

@@ -55,6 +55,8 @@ class NewRun(_In, frozen=True):
     """The server's first agent when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
     """The conversation to continue; a new one when not given."""
+    follows: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
+    """Which run of the conversation it continues, where it has branches; the newest when not given."""
     history: Annotated[list[PastMessage], Meta(max_length=1000)] = []
     """Earlier messages, for clients that keep conversations themselves; not with an existing `conversation`."""
     settings: RunSettings = RunSettings()
@@ -83,10 +85,14 @@ class Decision(_In, frozen=True):
 
 
 class Fork(_In, frozen=True):
-    at: Annotated[int, Meta(ge=0, le=2**53)]
-    """The last record the new run shares with the old one."""
+    at: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    """The last record the new run shares with the old one; the one before its last model call when not given."""
     message: Annotated[str, Meta(max_length=200_000)] = ""
     """A message to the new run before it continues."""
+    question: Annotated[str, Meta(max_length=200_000)] = ""
+    """Asked instead of the old question; only with `at: 0`."""
+    branch: bool = False
+    """Whether the new run stays in the conversation, in place of the old one; else it begins a conversation."""
 
 
 class Login(_In, frozen=True):
@@ -96,6 +102,11 @@ class Login(_In, frozen=True):
 class ConversationQuery(_In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """How many runs are considered, newest first."""
+
+
+class TurnsQuery(_In, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    """How many runs of the conversation, the newest ones."""
 
 
 class RecordsQuery(_In, frozen=True):
@@ -257,10 +268,19 @@ class ConversationList(Struct, frozen=True):
     conversations: list[Conversation]
 
 
+class TurnLine(RunLine, frozen=True):
+    """A run of a conversation. Runs that follow the same one are branches."""
+
+    follows: str
+    """The run it continues; empty for those that begin the conversation."""
+
+
 class ConversationBody(Struct, frozen=True):
     id: str
-    runs: list[RunLine]
+    runs: list[TurnLine]
     """Oldest first."""
+    more: bool
+    """Whether there are earlier runs than those."""
 
 
 class RecordBody(Struct, frozen=True):
