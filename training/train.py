@@ -23,6 +23,7 @@ from training.build import conversations
 from training.network import DEVICE, Network
 from training.render import Conversation, plain_prompt
 from training.talk import questions
+from treadle._types.profile import ADAPTER_FORMAT
 
 RATE, TOKENS_A_BATCH, EPOCHS, LONGEST = 2e-4, 16384, 2.0, 3600
 BEGUN = time.time()
@@ -165,7 +166,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--known", type=int, default=6000)
+    parser.add_argument("--known", type=int, default=900)
     parser.add_argument("--bfcl", type=Path)
     parser.add_argument("--name", default="adapter")
     parser.add_argument("--evaluate", default="before,after")
@@ -196,7 +197,9 @@ def main() -> None:
     for seed in map(int, options.seeds.split(",")):
         train(network, data, options.seconds, seed)
         network.save(
-            options.out / f"{options.name}-{seed}.gguf", options.name, {"seed": str(seed), "dialect": "compact"}
+            options.out / f"{options.name}-{seed}.gguf",
+            options.name,
+            {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT},
         )
         if "after" in options.evaluate:
             evaluate_all(network, f"after{seed}", options.out, rows)

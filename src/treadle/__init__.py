@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from treadle._models.openai.responses import ResponsesModel as ResponsesModel
     from treadle._models.scripted import ScriptedModel as ScriptedModel
     from treadle._models.transport.retry import RetryPolicy as RetryPolicy
+    from treadle._models.vertex.model import VertexModel as VertexModel
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.mcp import McpTools as McpTools
     from treadle._server import create_app as create_app
@@ -173,6 +174,7 @@ _LAZY_IMPORTS = {
     "UnknownModelError": "_types.errors",
     "Usage": "_types.usage",
     "Variant": "_evals.runner",
+    "VertexModel": "_models.vertex.model",
     "blame": "_flows.replay",
     "compare": "_flows.compare",
     "prefixes": "_flows.prefixes",

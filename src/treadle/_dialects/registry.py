@@ -67,8 +67,8 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
     """The dialect for a model.
 
     A dialect's name means that dialect. `auto`: the result of a probe if there is one, else native calls if the model
-    has them (and they are allowed), else the best text dialect. `auto:json`: native calls if they work, else `json` (or
-    whichever dialect is named).
+    has them (and they are allowed), else what its adapter was trained on, else the best text dialect. `auto:json`:
+    native calls if they work, else `json` (or whichever dialect is named).
     """
     kind, _, fallback = setting.partition(":")
     if kind != "auto":
@@ -78,6 +78,8 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
         return get_dialect("native" if native else fallback)
     if native or (allow_native and profile.dialect == "native"):
         return get_dialect("native")
+    if profile.adapter:
+        return get_dialect("compact")
     probed = profile.dialect if profile.dialect != "native" else None
     best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
     if best == "schema":  # the smaller the model, the less it should write

@@ -90,7 +90,7 @@ def history_of(state: RunState) -> list[Message]:
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.calls:
         return [*messages, AssistantMessage(answer, source=state.provenance.first)] if answer else messages
-    written_anew = answered is not None and answered.source in ("synthesis", "complete")
+    written_anew = answered is not None and answered.source in ("synthesis", "complete", "own_words")
     if finished is not None and (finished.brief or written_anew):  # the loop's own last words are not what the user saw
         messages[-1] = AssistantMessage(answer, source=state.provenance.first)
     return messages

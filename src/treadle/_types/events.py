@@ -235,7 +235,7 @@ class AnswerStarted(EventBase, frozen=True, tag="answer_started"):
     """The answer for the user begins."""
 
     source: str
-    """loop | synthesis | complete | tool | fallback | error (what was found before a failure: not an answer)"""
+    """loop | synthesis | complete | own_words | tool | fallback | error (no answer: what was found before)"""
 
 
 class AnswerDone(EventBase, frozen=True, tag="answer_done"):

@@ -27,6 +27,10 @@ SMALL_BELOW = 4.0
 models come in classes of up to 3 and from 7 billion, and from 7 on they find their way without such help."""
 
 
+ADAPTER_FORMAT = "101e98e2"
+"""A check sum of what the dialect `compact` writes; an adapter names the one that it was trained on."""
+
+
 class Prices(Struct, frozen=True, omit_defaults=True):
     """US dollars per million tokens."""
 
@@ -75,6 +79,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """Under about a billion parameters: long prompts and worked examples confuse it, it needs the shortest there is."""
     parameters: float | None = None
     """Billions of parameters: by its metadata, its name, or the user; None when none of them says."""
+    adapter: str = ""
+    """The name of what the model was taught about using tools; empty when it has no such adapter."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 

@@ -123,7 +123,7 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
         )
     if not decision.calls:
         # With a second phase the loop may end without words of its own.
-        complete = decision.answer == "" and run.settings.answer != "direct"
+        complete = decision.answer == "" and (run.settings.answer != "direct" or decision.own_words)
         if not complete and (decision.answer or "").strip() in ("", "null"):
             return Decision(thought=decision.thought or UNREADABLE, problem=EMPTY)
         repair = run.settings.repair

@@ -228,7 +228,7 @@ def _served_profile(provider: Provider, name: str) -> Profile:
 
 def _fact(name: str) -> Profile | None:
     # Routers write claude-sonnet-4.5 for claude-sonnet-4-5, and put an owner in front.
-    plain = re.sub(r"(claude\S*-\d)\.(\d)", r"\1-\2", name.lower())
+    plain = re.sub(r"(claude\S*-\d)\.(\d)", r"\1-\2", name.lower()).replace("@", "-")
     for pattern, profile, prices in FACTS:
         if re.search(pattern, plain):
             return msgspec.structs.replace(profile, prices=Prices(*prices)) if prices else profile

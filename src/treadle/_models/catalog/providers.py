@@ -86,6 +86,14 @@ _TABLE = (
         adapter="bedrock",
         aliases=("amazon-bedrock", "aws"),
     ),
+    Provider(
+        "vertex",
+        "",  # it follows from the location
+        needs_key=False,
+        base_env="GOOGLE_VERTEX_BASE_URL",
+        adapter="vertex",
+        aliases=("google-vertex", "vertexai", "vertex-ai"),
+    ),
     Provider("local", "", needs_key=False, adapter="local"),
     Provider(
         "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, base_env="OLLAMA_HOST", serves=_LOCAL
