@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from treadle._dialects.base import Decision
-from treadle._dialects.compact import CompactDialect
+from treadle._dialects.registry import get_dialect
+from treadle._dialects.text import TextDialect
 from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._types.events import Record, ThinkDone, ThinkStarted, ToolDone
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.state import CONVERSATION, RunState
-
-_DIALECT = CompactDialect()
 
 
 class TrainingPair(Struct, frozen=True):
@@ -44,6 +43,8 @@ def training_pairs(records: Sequence[Record]) -> Iterator[TrainingPair]:
     A reply that could not be read, a call that failed, and a reply with several calls (which the dialect does not
     have) are part of what later steps see, and are not learnt themselves.
     """
+    dialect = get_dialect("compact")
+    assert isinstance(dialect, TextDialect)
     succeeded = {r.event.call_id for r in records if isinstance(r.event, ToolDone) and not r.event.error}
     state = RunState()
     renderer: Renderer | None = None
@@ -52,10 +53,10 @@ def training_pairs(records: Sequence[Record]) -> Iterator[TrainingPair]:
         match record.event:
             case ThinkStarted(component=component) if component in CONVERSATION:
                 if renderer is None:
-                    renderer = Renderer(_DIALECT, Settings(), Profile(grammar=True))
+                    renderer = Renderer(dialect, Settings(), Profile(grammar=True))
                 asked = _as_chat(renderer.prepare(state))
             case ThinkDone(component=component) as done if component in CONVERSATION and asked is not None:
-                if (reply := _reply(done, state, succeeded)) is not None:
+                if (reply := _reply(done, state, succeeded, dialect)) is not None:
                     yield TrainingPair(record.run, asked, reply)
                 asked = None
             case _:
@@ -63,15 +64,15 @@ def training_pairs(records: Sequence[Record]) -> Iterator[TrainingPair]:
         state.apply(record)
 
 
-def _reply(done: ThinkDone, state: RunState, succeeded: set[str]) -> str | None:
+def _reply(done: ThinkDone, state: RunState, succeeded: set[str], dialect: TextDialect) -> str | None:
     calls = done.message.calls
     if done.problem or len(calls) > 1:
         return None
     if calls:
-        return _DIALECT.write(Decision(calls=calls)) if calls[0].id in succeeded else None
+        return dialect.write(Decision(calls=calls)) if calls[0].id in succeeded else None
     if not state.steps:  # whatever it said: it needed no tool for it
-        return _DIALECT.write(Decision(answer="", own_words=True)) if state.tools else None
-    return _DIALECT.write(Decision(answer=done.answer, task_successful=done.task_successful)) if done.answer else None
+        return dialect.write(Decision(answer="", own_words=True)) if state.tools else None
+    return dialect.write(Decision(answer=done.answer, task_successful=done.task_successful)) if done.answer else None
 
 
 def _as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -55,4 +55,4 @@ def test_good_runs_become_pairs_to_learn_from(home: Path, inside: Inside):
     assert [json.loads(pair["reply"])["action"] for pair in pairs] == ["calculator", "calculator", "final_answer"]
     assert "3 pairs from 1 run of 2" in done.err
     failed = inside("runs", "export", "last", "--training")
-    assert (failed.code, "nothing to learn" in failed.err) == (1, True)
+    assert (failed.code, "nothing to learn" in failed.err) == (2, True)
