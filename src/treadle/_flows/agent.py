@@ -117,22 +117,15 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             raise ConfigError(NEEDS_TOOLS)
         self.toolkit = toolkit_of(tools)
         self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))
-        self._opened: list[Any] = [
-            made for made, spec in zip(self.models, (model, *fallbacks), strict=False) if isinstance(spec, str)
-        ]
+        named = zip(self.models, (model, *fallbacks), strict=True)
+        self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
         self.preset = presets.get(preset)
-<<<<<<< HEAD
         self.settings = self.preset.settings.with_changes(cast("dict[str, Any]", settings))
-        if self.settings.dialect == "native" and not self.model.profile.tool_call:
-            raise TypeError(f"{self.model.name} cannot call tools natively: choose another model, or dialect='auto'")
-=======
-        self.settings = self.preset.settings.with_changes(settings)
         if self.settings.dialect == "native" and "dialect" not in settings and not self.model.profile.tool_call:
             raise TypeError(
                 f"the preset {self.preset.name} needs native tool calls, and {self.model.name} makes none: "
                 "choose another model or preset, dialect='auto', or dialect='native' to try it all the same"
             )
->>>>>>> main
         self.output_type = output_type
         if output_type is not None:
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work
