@@ -10,7 +10,7 @@ import pytest
 from kit import add, call, fail, go
 from treadle import Agent, ScriptedModel
 from treadle._dialects.compact import CompactDialect
-from treadle._flows.training_pairs import TrainingPair, is_good, training_pairs
+from treadle._evals.training_pairs import TrainingPair, is_good, training_pairs
 from treadle._journal.memory import MemoryJournal
 from treadle._types.events import Record
 from treadle._types.request import Reply
