@@ -59,6 +59,11 @@ class RunResult(Struct, frozen=True):
     """What was read from outside (results of `untrusted` tools), first source first."""
 
     @property
+    def cost(self) -> float | None:
+        """What the run cost in US dollars, that of its agents included; None when no price is known."""
+        return self.usage.cost
+
+    @property
     def leftovers(self) -> tuple[str, ...]:
         """The old name of `unread`."""
         return self.unread
