@@ -37,6 +37,20 @@ export interface RunLine {
   updated: number;
 }
 
+export interface TurnLine extends RunLine {
+  follows: string;
+}
+
+export interface Hit {
+  run_id: string;
+  conversation: string;
+  question: string;
+  where: "question" | "message" | "tool" | "answer";
+  tool: string;
+  excerpt: string;
+  updated: number;
+}
+
 export interface Artifact {
   name: string;
   mime: string;
