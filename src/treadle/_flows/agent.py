@@ -78,8 +78,11 @@ class Agent:
         self.toolkit = tools if isinstance(tools, Toolkit) else Toolkit(tools or ())
         self.preset = presets.get(preset)
         self.settings = self.preset.settings.with_changes(settings)
-        if self.settings.dialect == "native" and not self.model.profile.tool_call:
-            raise TypeError(f"{self.model.name} cannot call tools natively: choose another model, or dialect='auto'")
+        if self.settings.dialect == "native" and "dialect" not in settings and not self.model.profile.tool_call:
+            raise TypeError(
+                f"the preset {self.preset.name} needs native tool calls, and {self.model.name} makes none: "
+                "choose another model or preset, dialect='auto', or dialect='native' to try it all the same"
+            )
         self.output_type = output_type
         if output_type is not None:
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work

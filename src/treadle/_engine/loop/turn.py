@@ -93,7 +93,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,
         calls=decision.calls,
         reasoning=reply.reasoning,
-        dialect=run.dialect.name,
+        # A native call has no text in which a text dialect could show it again.
+        dialect="native" if reply.calls else run.dialect.name,
         opaque=reply.opaque,
     )
     await run.defer(
@@ -104,6 +105,9 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     )  # fmt: skip
     if run.hooks.after_decision:
         await run_hooks(run.hooks.after_decision, run.context, decision)
+    if run.model.profile.constrained and decision.calls and all(call.from_text for call in decision.calls):
+        # Elsewhere they are read from its text for as long as they come: a free text would not be written better.
+        await demote(run, "the model writes its calls as text")
     if run.inbox.open and not (run.dialect.native and decision.calls):
         await run.drain()
 
@@ -111,7 +115,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
     known = run.state.native_calls or run.model.profile.calls_natively
-    decision = reader_for(run.dialect, known).decode(reply, run.state.tools)
+    decision = reader_for(run.dialect, reply, known).decode(reply, run.state.tools)
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
     if decision.calls and run.state.answer_only:
@@ -238,7 +242,7 @@ def _refuses_tools(error: ModelError) -> bool:
     text = str(error).lower()
     return (
         isinstance(error, RequestRefusedError)
-        and error.status in (400, 404, 422)
+        and error.status in (400, 404, 422, 500, 501)
         and ("tool" in text or "function" in text)
     )
 

@@ -13,7 +13,7 @@ import msgspec
 from treadle._models.catalog.prices import built_in_prices, updated_entry
 from treadle._models.catalog.providers import Provider
 from treadle._models.catalog.sizes import parameters_in
-from treadle._types.profile import Profile
+from treadle._types.profile import SMALL_BELOW, TINY_BELOW, Profile
 
 K, M = 1_000, 1_000_000
 
@@ -191,25 +191,37 @@ FACTS = (
     Fact(r"llama-?4", _change(_OPEN, vision=True)),
     Fact(r"llama-?3\.[123]|hermes-?[234]|command-[ra]|granite-?[34]|nemotron", _OPEN),
 )
-_SERVED = ("json_mode", "json_schema", "grammar", "forced_tool", "streaming")
+_UNKNOWN = Profile(tool_call=True)
+_SERVED = ("json_mode", "json_schema", "strict_schema", "grammar", "forced_tool", "streaming")
 
 
 def profile_for(provider: Provider, name: str) -> Profile:
-    """The facts about a model at a provider. An unlisted model has only what its server offers for all models."""
+    """The facts about a model at a provider. An unlisted model has what its server offers for all models, and native
+    calls are tried first: the run takes another dialect where they do not work."""
     profile = _served_profile(provider, name)
     if entry := updated_entry(provider.name, name, own=provider.serves is None):
         profile = entry.applied(profile)
     size = parameters_in(name)
-    return profile if size is None else msgspec.structs.replace(profile, parameters=size)
+    own_server = not provider.needs_key and provider.serves is not None  # a cloud without a key is none
+    return profile if size is None else sized(profile, size, own_server=own_server)
+
+
+def sized(profile: Profile, parameters: float, *, own_server: bool) -> Profile:
+    """The profile of a model of so many billions of parameters. A small one writes its native calls as text more often
+    than not, so on the user's own server, where its replies can be constrained, it is asked as one in process is."""
+    changes: dict[str, Any] = {"parameters": parameters, "tiny": parameters < TINY_BELOW}
+    if own_server and parameters < SMALL_BELOW and profile.constrained:
+        changes |= _NO_TOOLS
+    return msgspec.structs.replace(profile, **changes)
 
 
 def _served_profile(provider: Provider, name: str) -> Profile:
     fact = _fact(name)
     server = provider.serves
     if server is None:  # the owner's own server: what the table says of native calls was seen there
-        return msgspec.structs.replace(fact, calls_known=fact.tool_call) if fact is not None else Profile()
+        return msgspec.structs.replace(fact, calls_known=fact.tool_call) if fact is not None else _UNKNOWN
     if fact is None:
-        return server
+        return msgspec.structs.replace(server, tool_call=True)
     # The model decides what it can do, the server what it enforces.
     served = {field: getattr(server, field) for field in _SERVED}
     if provider.name == "openrouter":  # it passes constraints on to servers that support them

@@ -16,7 +16,7 @@ from treadle._types.profile import Prices, Profile
 
 FREE = Prices(0.0, 0.0, 0.0, 0.0)
 _SERVER = Profile(json_mode=True, json_schema=True)
-_LOCAL = Profile(json_mode=True, json_schema=True, prices=FREE)
+_LOCAL = Profile(json_mode=True, json_schema=True, strict_schema=True, prices=FREE)
 
 
 class Provider(Struct, frozen=True, omit_defaults=True):
@@ -103,7 +103,7 @@ _TABLE = (
         "http://localhost:8000/v1",
         "VLLM_API_KEY",
         needs_key=False,
-        serves=Profile(json_mode=True, json_schema=True, forced_tool=True, prices=FREE),
+        serves=Profile(json_mode=True, json_schema=True, strict_schema=True, forced_tool=True, prices=FREE),
     ),
     Provider(
         "llamacpp",

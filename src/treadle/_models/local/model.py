@@ -29,15 +29,13 @@ from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encode, encoded_messages
 from treadle._safety.bounds import Count, NotNegative, Whole, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
-from treadle._types.profile import Profile
+from treadle._types.profile import TINY_BELOW, Profile
 from treadle._types.request import Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
 TINY = 700_000_000
 """Bytes. A smaller file has less than a billion parameters, unless it is one part of several."""
-TINY_PARAMETERS = 1.0
-"""Billions."""
 
 
 class LocalModel(Closing):
@@ -83,7 +81,7 @@ class LocalModel(Closing):
         )
         parameters = parameters_in(self._name) if named else parameters_of(Path(self.address))
         trained = read_adapter(adapter) if adapter is not None else None
-        tiny = size < TINY if parameters is None else parameters < TINY_PARAMETERS
+        tiny = size < TINY if parameters is None else parameters < TINY_BELOW
         facts = Profile(
             json_mode=True,
             json_schema=True,
