@@ -95,11 +95,6 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
         return html_story(self)
 
     @property
-    def cost(self) -> float | None:
-        """What the run cost in US dollars, that of its agents included; None when no price is known."""
-        return self.usage.cost
-
-    @property
     def leftovers(self) -> tuple[str, ...]:
         """The old name of `unread`."""
         return self.unread
