@@ -160,8 +160,8 @@ PUBLIC = set(
     Settings Step StructuredCallError StructuredResult TemporalSubmitter Tool ToolContext ToolError ToolParam
     ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError Usage Variant
     VertexModel
-    blame builtin create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
-    presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
+    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
+    prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
     temporal_worker tool""".split()
 )
 
