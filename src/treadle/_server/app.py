@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -46,7 +47,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 
 def create_app(
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Agent[Any, Any]],
     journal: Journal | str | None = None,
     *,
     tokens: Mapping[str, str] | None = None,

@@ -99,6 +99,11 @@ class Approved(EventBase, frozen=True, tag="approved"):
     """Allow every later call of this tool in this run, too."""
     tool: str = ""
 
+    @property
+    def name(self) -> str:
+        """The tool's name, as other events call it."""
+        return self.tool
+
 
 class Tainted(EventBase, frozen=True, tag="tainted"):
     """A run inside this one has read something from outside: what it comes back with may be a stranger's words."""

@@ -135,6 +135,19 @@ class ToolStarted(EventBase, frozen=True, tag="tool_started"):
     """The idempotency key of this call."""
     effect: str = "unsafe"
 
+    @property
+    def name(self) -> str:
+        """The tool's name, under the same name as in `ToolDone` and `ToolOutput`."""
+        return self.call.name
+
+    @property
+    def call_id(self) -> str:
+        return self.call.id
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return self.call.args
+
 
 class ToolDone(EventBase, frozen=True, tag="tool_done"):
     """A call has its outcome, which the model will see."""

@@ -157,6 +157,11 @@ def _register_storing(actions: Any) -> None:
     action.add_argument(
         "--pytest", action="store_true", help="write a test that renders every request again and compares the bytes"
     )
+    action.add_argument(
+        "--training",
+        action="store_true",
+        help="write what a small model can learn from it: pairs of request and reply (RUN 'all': every good run)",
+    )
     action.add_argument("--salvage", action="store_true", help="export the intact part of a damaged run")
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal")
     action.add_argument("files", nargs="+", metavar="FILE", help="exported runs; '-' for stdin")
