@@ -149,7 +149,6 @@ def test_native_calls_are_known_to_work_on_the_owners_server_only(spec: str, kno
 def test_every_pattern_compiles_and_names_only_known_fields():
     for fact in FACTS:
         re.compile(fact.pattern)
-        assert len(fact.prices) in (0, 2, 3, 4)
 
 
 def test_which_models_need_the_responses_api():

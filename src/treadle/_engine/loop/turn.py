@@ -17,7 +17,7 @@ from treadle._engine.answering.ends import conclude, fail, finish, limit_reached
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.requests.model_calls import call_model
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
@@ -234,7 +234,7 @@ async def _shrink(run: Execution, error: ContextOverflowError) -> bool:
             if await hook(run.context, error):
                 return True
         except ModelError:
-            logger.warning("making the context smaller failed", exc_info=True)
+            log_handled(logger, "making the context smaller failed")
     return False
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
+from treadle._journal.catalog.values import RunSummary
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -96,13 +97,6 @@ class Fork(_In, frozen=True):
 
 class Login(_In, frozen=True):
     token: Annotated[str, Meta(min_length=1, max_length=1000)]
-
-
-class ListQuery(_In, frozen=True):
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
-    status: Literal["", "running", "paused", "parked", "finished"] = ""
-    conversation: Annotated[str, Meta(max_length=64)] = ""
-    parent: Annotated[str, Meta(max_length=200)] = ""
 
 
 class ConversationQuery(_In, frozen=True):
@@ -196,15 +190,27 @@ class RunLine(Struct, frozen=True):
     conversation: str
     user: str
     status: str
-    """running | paused | parked | finished"""
+    """running | idle (nobody drives it) | paused | parked | finished"""
     stop_reason: str
     created: float
     updated: float
     records: int
+    cursor: str
+    """Its place in the list: `after` continues behind it."""
+    summary: RunSummary | None
+    """What it took; null before it has ended."""
+    tags: tuple[str, ...]
+    note: str
+    thumb: str
+    """up, down, or empty"""
+
+
+def line(info: RunInfo) -> RunLine:
+    return RunLine(**msgspec.structs.asdict(info))
 
 
 def lines(infos: Iterable[RunInfo]) -> list[RunLine]:
-    return [RunLine(**msgspec.structs.asdict(info)) for info in infos]
+    return [line(info) for info in infos]
 
 
 class RunBody(Struct, frozen=True):
@@ -217,8 +223,9 @@ class RunBody(Struct, frozen=True):
     dialect: str
     conversation: str
     question: str
-    status: Literal["running", "paused", "parked", "finished"]
-    """parked: it was resumed several times without progress; `POST /api/runs/{run_id}/resume` continues it"""
+    status: Literal["running", "idle", "paused", "parked", "finished"]
+    """idle: not finished, and nobody drives it. parked: it was resumed several times without progress.
+    `POST /api/runs/{run_id}/resume` continues either."""
     live: bool
     """Whether this server drives it now."""
     stop_reason: str
@@ -238,10 +245,9 @@ class RunBody(Struct, frozen=True):
     artifacts: list[ArtifactBody]
     waiting: list[WaitingCall]
     children: list[RunLine]
-
-
-class RunList(Struct, frozen=True):
-    runs: list[RunLine]
+    tags: tuple[str, ...]
+    note: str
+    thumb: str
 
 
 class Conversation(Struct, frozen=True):
@@ -253,7 +259,7 @@ class Conversation(Struct, frozen=True):
     runs: int
     last_run: str
     status: str
-    """Of its newest run: running | paused | parked | finished"""
+    """Of its newest run: running | idle | paused | parked | finished"""
     created: float
     updated: float
 

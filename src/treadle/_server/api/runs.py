@@ -84,24 +84,13 @@ def _question(new: b.NewRun) -> Content:
     return tuple(parts)
 
 
-async def list_runs(call: Call) -> Response:
-    query: b.ListQuery = call.query
-    if query.parent:
-        await call.hub.owned(query.parent, call.principal.user)
-    # A child run records no user: it belongs to its parent's.
-    user = "" if query.parent else call.principal.user
-    runs = await call.hub.journal.list(
-        limit=query.limit, status=query.status, conversation=query.conversation, parent=query.parent, user=user
-    )
-    return answer(b.RunList(b.lines(runs)))
-
-
 async def get_run(call: Call) -> Response:
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     records = await call.hub.records(run_id)
     children = await call.hub.journal.list(parent=run_id, limit=200)
-    return answer(run_body(run_id, records, live=run_id in call.hub.runs, children=children[::-1]))
+    info = await call.hub.journal.info(run_id)
+    return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 
 
 async def delete_run(call: Call) -> Response:
@@ -239,16 +228,6 @@ OPERATIONS = (
         errors=(404, 409),
         summary="Start a run. It continues whether or not a client follows it.",
         answers={201: b.Created, 200: b.Created},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs",
-        handler=list_runs,
-        tag="runs",
-        query=b.ListQuery,
-        errors=(404,),
-        summary="Runs, newest first.",
-        answers={200: b.RunList},
     ),
     Operation(
         method="GET",
