@@ -114,3 +114,17 @@ def test_the_key_goes_to_the_server_it_was_given_for_and_nowhere_else():
         assert seen == []
 
     go(main())
+
+
+def test_the_list_counts_also_when_the_servers_own_interface_fails():
+    kind = Kind("half", [{"id": "m", "owned_by": "llamacpp", "meta": {"n_params": 494_000_000, "n_ctx": 2048}}])
+
+    def broken(request: Received) -> Answer:
+        return Answer(fault="reset", before_headers=True) if request.path == "/props" else kind(request)
+
+    async def main() -> None:
+        async with Loopback(broken) as loopback:
+            profile = (await met(loopback)).profile
+            assert (profile.tiny, profile.grammar, profile.window, profile.tool_call) == (True, True, 2048, False)
+
+    go(main())

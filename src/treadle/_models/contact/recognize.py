@@ -7,6 +7,7 @@ the model is one of which nothing is known.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from typing import Any
 
@@ -18,7 +19,7 @@ from treadle._models.contact.servers import Contact, Question, kind_of, question
 from treadle._models.transport.side_requests import send
 from treadle._models.transport.wire import as_dict, as_list
 from treadle._safety.logs import get_logger
-from treadle._types.errors import TransientModelError
+from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
 
 log = get_logger(__name__)
@@ -74,7 +75,10 @@ async def _ask(connection: Connection, provider: Provider, name: str) -> Contact
         name = next(iter(read_contact("", "", listed, {}).models), "")
     question = question_for(kind, name, len(listed)) if name else None
     root = re.sub(r"/v\d+\w*$", "", connection.base_url)
-    told = await _document(connection, root, question) if question is not None else {}
+    told: dict[str, Any] = {}
+    if question is not None:
+        with contextlib.suppress(ModelError):  # the list alone tells something
+            told = await _document(connection, root, question)
     return read_contact(kind, name, listed, told)
 
 
