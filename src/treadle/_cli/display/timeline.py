@@ -23,6 +23,7 @@ _ACTIVITIES = {
     "rewrite": "understanding the question",
     "synthesis": "writing the answer",
     "complete": "writing the answer",
+    "own_words": "writing the answer",
     "final": "writing the answer",
     "context": "compacting the context",
 }
