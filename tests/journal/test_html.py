@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from treadle import Agent, ScriptedModel, tool
-from treadle._flows.html import html_of
+from treadle._journal.html import html_of
 from treadle._types.events import Record
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
