@@ -381,7 +381,7 @@ class RunState:
 
 
 def _flat(parts: Iterable[Any]) -> str:
-    return "\n".join(str(getattr(part, "text", "[image]")) for part in parts)
+    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
 
 
 def _handlers() -> dict[type, Callable[[RunState, Any, ev.Record], None]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from treadle._models.anthropic.reader import MessagesReader
 from treadle._models.anthropic.wire import API, MessagesWriter
 from treadle._models.http_model import HttpModel
+from treadle._models.media import ANTHROPIC
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
@@ -21,6 +22,7 @@ class AnthropicModel(HttpModel):
     """
 
     default_provider = "anthropic"
+    media = ANTHROPIC
 
     @cached_property
     def _writer(self) -> MessagesWriter:

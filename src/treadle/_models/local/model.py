@@ -85,6 +85,9 @@ class LocalModel(Closing):
             grammar=True,
             window=n_ctx,
             prices=FREE,
+            vision=False,
+            documents=False,
+            audio=False,
             tiny=size < TINY if parameters is None else parameters < TINY_PARAMETERS,
             parameters=parameters,
         )
