@@ -50,7 +50,7 @@ def modules_page(note: str) -> str:
         if path.parent != folder:
             folder = path.parent
             title = folder.relative_to(SOURCE).as_posix()
-            parts.append(f"\n## {title if title != '.' else 'treadle'}\n\n| | |\n|---|---|\n")
+            parts.append(f"\n## {title if title != '.' else 'treadle'}\n\n| module | what it is |\n|---|---|\n")
         first = " ".join(text.partition("\n\n")[0].split())
         parts.append(f"| `{name}` | {first.replace('|', chr(92) + '|')} |\n")
     return "".join(parts)

@@ -7,17 +7,14 @@ python scripts/gen_reference.py --check    # names the pages that do not match t
 from __future__ import annotations
 
 import argparse
-import ast
-import html
-import inspect
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from api_reference import api_page, modules_page
 from layers import picture
+from markdown_tables import cell, code, doc, own_table, rows_of, table_of
 from msgspec import Struct
+from reference_pages import PAGES as MORE_PAGES
 
 from treadle._cli.command_table import COMMANDS, build_parser
 from treadle._engine import settings as settings_module
@@ -34,58 +31,6 @@ FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by scripts/gen_reference.py; do not edit. -->\n\n"
 
 
-class Field:
-    def __init__(self, name: str, kind: str, default: str, description: str) -> None:
-        self.name, self.kind, self.default, self.description = name, kind, default, description
-
-
-def fields_of(kind: type[Any], module: ModuleType) -> list[Field]:
-    """The fields of a value in its source, each with the docstring under it."""
-    tree = ast.parse(inspect.getsource(module))
-    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
-    fields: list[Field] = []
-    for index, node in enumerate(body):
-        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
-            continue
-        after = body[index + 1] if index + 1 < len(body) else None
-        description = ""
-        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-            description = " ".join(after.value.value.split())
-        default = ast.unparse(node.value) if node.value is not None else ""
-        fields.append(Field(node.target.id, ast.unparse(node.annotation), default, description))
-    return fields
-
-
-def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def code(text: str) -> str:
-    if "|" in text:  # the two readers of these tables disagree about an escaped bar inside a code span
-        return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
-    return f"`{text}`" if text else ""
-
-
-def table(kind: type[Any], module: ModuleType) -> str:
-    rows = fields_of(kind, module)
-    if not rows:
-        return "No fields.\n"
-    lines = ["| field | type | default | |", "|---|---|---|---|"]
-    lines += [
-        f"| {code(row.name)} | {code(row.kind)} | {code(row.default)} | {cell(row.description)} |" for row in rows
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def own_table(kind: type[Any]) -> str:
-    return table(kind, sys.modules[kind.__module__])
-
-
-def doc(kind: type[Any]) -> str:
-    text = (kind.__dict__.get("__doc__") or "").strip()
-    return "" if not text or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text) + "\n\n"
-
-
 def events_page() -> str:
     kinds: tuple[type[Struct], ...] = events_module.Event.__args__  # pyright: ignore[reportAttributeAccessIssue]
     parts = [
@@ -93,7 +38,7 @@ def events_page() -> str:
         "A run is a list of records; a record is an event and its position in the log. "
         "All of these are imported from `treadle.events`.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
-        "## Record\n\n" + doc(events_module.Record) + table(events_module.Record, events_module)
+        "## Record\n\n" + doc(events_module.Record) + table_of(events_module.Record, events_module)
     ]
     for title, introduction, transient in (
         ("Stored events", "They are in the log; the state of a run is computed from them.", False),
@@ -115,19 +60,19 @@ def settings_page() -> str:
         NOTE + "# Settings\n\n"
         "Every setting is a keyword of `Agent(...)` and of one run: `agent.run(question, temperature=0.2)`. "
         "An unknown name is an error that says which one was meant.\n\n"
-        "## Settings\n\n" + table(settings_module.Settings, settings_module)
+        "## Settings\n\n" + table_of(settings_module.Settings, settings_module)
     ]
     for kind, module in (
         (settings_module.Budget, settings_module),
         (settings_module.RepairPolicy, settings_module),
         (retry_module.RetryPolicy, retry_module),
     ):
-        parts.append(f"\n## {kind.__name__}\n\n" + doc(kind) + table(kind, module))
+        parts.append(f"\n## {kind.__name__}\n\n" + doc(kind) + table_of(kind, module))
     parts.append("\n## Presets\n\nWhat each preset changes, and the plug-ins it brings.\n\n" + presets_table())
     parts.append(
         "\n## ServerSettings\n\n"
         + doc(server_module.ServerSettings)
-        + table(server_module.ServerSettings, server_module)
+        + table_of(server_module.ServerSettings, server_module)
     )
     return "".join(parts)
 
@@ -189,15 +134,17 @@ def command_text(path: str, parser: argparse.ArgumentParser, level: str) -> str:
     parts = [f"\n{level} {path}\n\n"]
     if parser.description:
         parts.append(parser.description.strip() + "\n\n")
-    rows: list[str] = []
+    rows: list[tuple[str, str]] = []
     inner = ""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            inner = "".join(command_text(f"{path} {name}", part, level + "#") for name, part in action.choices.items())
+            known = {id(part): (name, part) for name, part in reversed(action.choices.items())}  # without aliases
+            below = reversed(known.values())
+            inner = "".join(command_text(f"{path} {name}", part, level + "#") for name, part in below)
         elif not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS:
-            rows.append(f"| {code(invocation(action))} | {cell(action.help or '')} |")
+            rows.append((code(invocation(action)), cell(action.help or "")))
     if rows:
-        parts.append("\n".join(["| | |", "|---|---|", *rows]) + "\n")
+        parts.append(rows_of(("option", "meaning"), rows))
     return "".join(parts) + inner
 
 
@@ -222,6 +169,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "cli.md": cli_page(),
         FOLDER / "modules.md": modules_page(NOTE),
         FOLDER / "layers.svg": picture(),
+        **{FOLDER / name: page(NOTE) for name, page in MORE_PAGES.items()},
     }
 
 

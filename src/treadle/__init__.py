@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from treadle._journal.base import RunInfo as RunInfo
     from treadle._models.anthropic.model import AnthropicModel as AnthropicModel
     from treadle._models.base import Model as Model
+    from treadle._models.bedrock.model import BedrockModel as BedrockModel
     from treadle._models.catalog.registry import ModelRegistry as ModelRegistry
     from treadle._models.catalog.registry import resolve_model as resolve_model
     from treadle._models.gemini.model import GeminiModel as GeminiModel
@@ -108,6 +109,7 @@ _LAZY_IMPORTS = {
     "Artifact": "_types.events",
     "BadReplyError": "_types.errors",
     "BaseTool": "_tools.spec",
+    "BedrockModel": "_models.bedrock.model",
     "Budget": "_engine.settings",
     "BudgetExhaustedError": "_types.errors",
     "ConfigError": "_types.errors",

@@ -43,7 +43,7 @@ def test_help_says_what_scripts_need(home: Path, inside: Inside):
     assert inside().code == 2
     assert inside("nonsense").code == 2
     assert "--max-cost" in inside("run", "--help").out
-    assert "blame" in inside("runs", "--help").out
+    assert "explain" in inside("runs", "--help").out
     assert inside("--version").out.startswith("treadle 0.")
     assert inside("version").out.startswith("treadle 0.")
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from models.asking import ASK, BOTH, CALLS, HELLO, SAMPLES, TOOLS, ask, check, exchange, run
-from models.contract import KEY, WIRES, Sample, Wire
-from models.loopback import Answer, Loopback, split, stream
+from models.clouds import without_cloud_credentials
+from models.contract import HOW, KEY, WIRES, Sample, Wire
+from models.loopback import Answer, Loopback
 from treadle._models.http_model import HttpModel
 from treadle._types.errors import (
     MissingKeyError,
@@ -31,19 +33,10 @@ def test_a_whole_reply(wire: Wire, sample: Sample):
     assert not deltas
 
 
-@pytest.mark.parametrize("how", ["plain", "seven", "crlf", "comments", "gzip", "no end"])
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_a_stream(wire: Wire, sample: Sample, how: str):
-    events = wire.events(sample)
-    text = "".join(events)
-    answer = {
-        "plain": stream(*events),
-        "seven": stream(*split(text.encode(), 7)),
-        "crlf": stream(*split(text.replace("\n", "\r\n").encode(), 7)),
-        "comments": stream(": hello\n\n", *(": keep-alive\n\n" + item for item in events)),
-        "gzip": stream(*events, gzipped=True),
-        "no end": stream(text.rstrip("\n")),
-    }[how]
+    answer = wire.streamed(sample, how)
     reply, deltas = exchange(wire, answer, ASK.replace(stream=True))
     check(reply, sample, wire)
     assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
@@ -98,7 +91,7 @@ def test_gzip(wire: Wire):
     check(exchange(wire, answer)[0], CALLS, wire)
 
 
-def test_the_key_goes_where_it_belongs_and_nowhere_else(wire: Wire, monkeypatch: pytest.MonkeyPatch):
+def test_the_key_goes_where_it_belongs_and_nowhere_else(wire: Wire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     async def main() -> None:
         async with Loopback([wire.whole(HELLO)]) as server:
             model = wire.model(server.url)
@@ -110,10 +103,11 @@ def test_the_key_goes_where_it_belongs_and_nowhere_else(wire: Wire, monkeypatch:
             assert KEY not in repr(model)
             assert KEY not in repr(model._connection)
             with pytest.raises(MissingKeyError, match="KEY"):
-                type(model)("gpt-5", base_url="https://example.com/v1")
+                await wire.ask_without_key(type(model))
 
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
+    without_cloud_credentials(monkeypatch, tmp_path)
     run(main())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from models.asking import CALLS, HELLO, THOUGHT, fails
 from models.contract import KEY, WIRES, Sample, Wire
-from models.loopback import Answer, stream
+from models.loopback import Answer
 from treadle._models.transport.http import Timeouts
 from treadle._types.errors import (
     BadReplyError,
@@ -48,7 +48,7 @@ def test_overflow(wire: Wire, streaming: bool):
 
 
 def test_an_error_inside_a_stream(wire: Wire):
-    answer = stream(*wire.events(HELLO)[:3], wire.error_event(f"overloaded {KEY}"))
+    answer = wire.send(*wire.encoded(HELLO)[:3], wire.encoded_error(f"overloaded {KEY}"))
     assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
 
 
@@ -61,17 +61,17 @@ def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool, fault:
 @pytest.mark.parametrize("changes", [{"fault": "reset"}, {"fault": "close"}, {"no_framing": True}, {}])
 @pytest.mark.parametrize("sample", [HELLO, CALLS, THOUGHT])
 def test_a_stream_that_breaks_off(wire: Wire, sample: Sample, changes: dict[str, Any]):
-    answer = stream(*wire.events(sample)[:-1], **changes)
+    answer = wire.send(*wire.encoded(sample)[:-1], **changes)
     assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
 
 
 def test_a_stream_cut_inside_an_event(wire: Wire):
-    text = "".join(wire.events(HELLO)[:3])
-    assert isinstance(fails(wire, stream(text[:-20], no_framing=True), streaming=True), TransientModelError)
+    data = b"".join(wire.encoded(HELLO)[:3])
+    assert isinstance(fails(wire, wire.send(data[:-20], no_framing=True), streaming=True), TransientModelError)
 
 
 def test_a_stall(wire: Wire):
-    answer = stream(*wire.events(HELLO)[:2], fault="stall")
+    answer = wire.send(*wire.encoded(HELLO)[:2], fault="stall")
     assert isinstance(fails(wire, answer, streaming=True, timeout=Timeouts(stall=0.2)), TransientModelError)
 
 
@@ -101,7 +101,6 @@ def test_a_page_instead_of_an_answer(wire: Wire, streaming: bool):
 )
 @pytest.mark.parametrize("streaming", [False, True])
 def test_nonsense_is_a_typed_error(wire: Wire, body: bytes, streaming: bool):
-    kind = "text/event-stream" if streaming else "application/json"
-    data = b"data: " + body + b"\n\n" if streaming else body
-    error = fails(wire, Answer(pieces=[data], headers={"content-type": kind}), streaming=streaming)
+    answer = wire.send(wire.framed(body)) if streaming else Answer(pieces=[body])
+    error = fails(wire, answer, streaming=streaming)
     assert isinstance(error, (BadReplyError, TransientModelError))

@@ -46,8 +46,7 @@ def documents(wire: Wire, streaming: bool) -> list[Any]:
         whole = json.loads(b"".join(wire.whole(SAMPLE).pieces))
         whole["usage"] = {**whole.get("usage", {}), **NUMBERS}
         return [whole]
-    lines = "".join(wire.events(SAMPLE)).split("\n")
-    return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    return wire.documents(SAMPLE)
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.net)
 
 
-@pytest.fixture(scope="session")
-def built_page() -> None:
+def _builder() -> Any:
     import importlib.util
 
     spec = importlib.util.spec_from_file_location("build_page", ROOT / "web" / "build.py")
@@ -33,10 +33,48 @@ def built_page() -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def built_page() -> None:
+    module = _builder()
     if not module.is_current():
         if not module.find_node():
             pytest.skip("the page is not built and there is no Node to build it with")
         module.build()
+
+
+@pytest.fixture(scope="session")
+def node_modules(built_page: None) -> Path:
+    """What the page is built with and tested with, from its lock file."""
+    module = _builder()
+    if not (ROOT / "web" / "node_modules" / "axe-core").is_dir():
+        if not (node := module.find_node()):
+            pytest.skip("the page's packages are not installed and there is no Node to install them with")
+        module.install(node)
+    return ROOT / "web" / "node_modules"
+
+
+_BUNDLE = """import { rolldown } from "rolldown";
+const made = await rolldown({ input: process.argv[1] });
+process.stdout.write((await made.generate({ format: "iife", name: process.argv[2] })).output[0].code);"""
+
+
+@pytest.fixture(scope="session")
+def bundle(node_modules: Path) -> Callable[[str, str], str]:
+    """A module of the page as one script that leaves its exports under a name, to be tried by itself in a browser."""
+
+    def make(source: str, name: str) -> str:
+        node = _builder().find_node()
+        if node is None:
+            pytest.skip("there is no Node to bundle a module with")
+        command = [*node, "--input-type=module", "-e", _BUNDLE, source, name]
+        return subprocess.run(
+            command, cwd=node_modules.parent, capture_output=True, text=True, check=True, encoding="utf-8"
+        ).stdout
+
+    return make
 
 
 @pytest.fixture(scope="module")  # not longer: while it is open its event loop runs, and no other test can have one

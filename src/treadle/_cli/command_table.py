@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from treadle._cli.setup import exit_codes
 from treadle._version import __version__
@@ -35,9 +36,16 @@ DESCRIPTION = """Turns any language model into a tool-using agent.
   treadle runs list                       list earlier runs; each can be shown, resumed, replayed, forked"""
 
 
+class Parser(argparse.ArgumentParser):
+    """What is wrong is said in one line; the options are in the help, which it names."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(exit_codes.USAGE, f"{self.prog}: {message.removeprefix('argument ')} ({self.prog} --help)\n")
+
+
 def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
     """The parser with the full options of the `wanted` commands and one line about each other one."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="treadle",
         description=DESCRIPTION,
         epilog=exit_codes.HELP,

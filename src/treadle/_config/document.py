@@ -43,50 +43,70 @@ class ToolRef(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """A tool by the name of its component, with its parameters; `Agent` nests another agent as a tool."""
 
     component_name: str
+    """A built-in tool (`calculator`, `Retrieval`), or `Agent`."""
     params: dict[str, Any] = {}
+    """The parameters of the tool, or those of the agent."""
     id: str = ""
+    """Another name for the tool, when there are several of a kind."""
 
 
 class McpRef(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Tools of an MCP server named under `mcp_servers`: those listed, or all when none are."""
 
     mcp_id: str
+    """A name under `mcp_servers`."""
     tools: dict[str, Any] = {}
+    """The names of the tools to offer."""
 
 
 class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
     role: Literal["user", "assistant", "system"]
+    """Who says it; `system` prompts are instructions."""
     content: str
+    """The text, with references in double braces."""
 
 
 class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     llm_id: str = ""
     """The model: `gpt-4o@OpenAI` or `openai:gpt-4o`."""
     sys_prompt: str = ""
+    """The system prompt."""
     prompts: tuple[Prompt, ...] = (Prompt("user", "{{sys.query}}"),)
     """What the agent is asked. `{{sys.query}}` is the question, `{{Component:Id@content}}` a component's output."""
     max_rounds: int | None = None
+    """The setting `max_iterations`."""
     preset: str = "reflective"
     """An agent of a document analyses its task and reflects on results; the short form of a document has `default`."""
     settings: dict[str, Any] = {}
+    """Any setting by its name."""
     tools: tuple[ToolRef, ...] = ()
+    """The tools of the agent."""
     mcp: tuple[McpRef, ...] = ()
+    """Tools of MCP servers."""
     description: str = ""
+    """What the agent does, for an agent that has it as a tool."""
     user_prompt: str = ""
     """The default request, when the agent is a tool of another agent."""
     temperature: float | None = None
+    """The setting of that name."""
     max_tokens: int | None = None
+    """The setting of that name."""
 
 
 class Obj(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     component_name: str
+    """The kind of component: `Begin`, `Agent`, `Message`, or a tool that is called without a model."""
     params: dict[str, Any] = {}
+    """For an `Agent` the fields of `AgentParams`, for a tool its arguments, for a `Message` its `content`."""
 
 
 class Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     obj: Obj
+    """What it is."""
     downstream: tuple[str, ...] = ()
+    """The components that come after it."""
     upstream: tuple[str, ...] = ()
+    """The components that come before it; one of the two directions is enough."""
 
 
 class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -96,20 +116,32 @@ class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """
 
     command: str = ""
+    """The program to start."""
     args: tuple[str, ...] = ()
+    """Its arguments."""
     env: dict[str, str] = {}
+    """Its environment variables."""
     url: str = ""
+    """The address of a server that runs already."""
     transport: Literal["auto", "http", "sse", "stdio"] = "auto"
+    """How to talk to it."""
     headers: dict[str, str] = {}
+    """Headers of each request."""
     variables: dict[str, str] = {}
+    """Values for names in braces."""
     timeout: float = 30.0
+    """Seconds that a call may take."""
 
 
 class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     components: dict[str, Component]
+    """The components by their ids."""
     version: int = VERSION
+    """The version of this format."""
     name: str = "agent"
+    """The name of the whole."""
     mcp_servers: dict[str, McpServer] = {}
+    """MCP servers by the names that agents use for them."""
     knowledge_bases: dict[str, str] = {}
     """Knowledge base id to the path of its file."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from treadle._flows.direct_calls import DirectCalls
+from treadle._flows.listening import listen
 from treadle._tools.base import ToolOutcome
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import MissingExtraError
@@ -98,7 +98,8 @@ async def serve_http(
     app = make_server(toolkit, name).streamable_http_app(host="127.0.0.1")
     import uvicorn
 
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    [listening] = listen("127.0.0.1", port, "--http")
+    with listening:
         if on_ready is not None:
             on_ready(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
         await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listening])

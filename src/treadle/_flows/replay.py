@@ -69,11 +69,16 @@ def renderings(records: Sequence[Record]) -> Iterator[Rendering]:
                     renderer = _renderer(state)
                 rendered = renderer.render(state, component=event.component, must_answer=bool(state.answer_only))
                 yield Rendering(
-                    record, event, rendered.request, rendered.digest, rendered.parts, list(renderer.origins)
+                    record, event, rendered.request, rendered.digest, rendered.parts, _origins(renderer.origins)
                 )
             else:
                 yield _advice(record, event, state)
         state.apply(record)
+
+
+def _origins(origins: Sequence[tuple[tuple[int, ...], str]]) -> list[tuple[tuple[int, ...], str]]:
+    """Messages of an earlier conversation have numbers below zero in the state; they stand in the first record."""
+    return [(tuple(dict.fromkeys(max(0, seq) for seq in seqs)), component) for seqs, component in origins]
 
 
 def replay(records: Sequence[Record]) -> Replay:
@@ -171,7 +176,7 @@ def _advice(record: Record, event: ThinkStarted, state: RunState) -> Rendering:
         message = sent.message or (entry.message if entry else None)
         if message is not None:
             messages.append(message)
-            origins.append(((sent.seq,), entry.component) if entry else ((record.seq,), event.component))
+            origins.append(((max(0, sent.seq),), entry.component) if entry else ((record.seq,), event.component))
     request = Request(messages=messages, tools=event.tools, format=event.format, component=event.component)
     return Rendering(record, event, request, digest_of(messages, event.tools, event.format), (), origins)
 

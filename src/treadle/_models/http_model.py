@@ -57,6 +57,8 @@ class HttpModel(Closing):
     default_provider = ""
     media: MediaForms = NOTHING
     """What the format takes beside text."""
+    encoded_path = False
+    """The path is sent as it is written, because a signature covers it."""
 
     @bounded
     def __init__(
@@ -117,7 +119,8 @@ class HttpModel(Closing):
         body = self._body(request, streaming)
         try:
             while body is not None:
-                async with limiter, Exchange(self._endpoint(streaming), body) as response:
+                endpoint, headers = await self._signed(streaming, body)
+                async with limiter, Exchange(endpoint, body, headers) as response:
                     while not reader.done and (
                         payloads := await (response.rest() if reader.complete else response.batch())
                     ):
@@ -133,6 +136,9 @@ class HttpModel(Closing):
                 error.usage = reader.spent()
             if isinstance(error, TransientModelError) and error.status == 429 and error.retry_after:
                 limiter.back_off(error.retry_after)
+            meant = self._reconsidered(error)
+            if meant is not error:
+                raise meant from None
             raise
         yield reply
 
@@ -146,8 +152,19 @@ class HttpModel(Closing):
         if endpoint is None:
             connection = self._connection
             url = connection.base_url + self._path(streaming)
-            endpoint = self._endpoints[streaming] = Endpoint(url, connection.headers, self._origin, self._timeouts)
+            endpoint = self._endpoints[streaming] = Endpoint(
+                url, connection.headers, self._origin, self._timeouts, encoded=self.encoded_path
+            )
         return endpoint
+
+    async def _signed(self, streaming: bool, body: bytes) -> tuple[Endpoint, Mapping[str, str] | None]:
+        """Where a body goes, and the headers that it alone needs, for a provider that wants a signature or a token of
+        limited life."""
+        return self._endpoint(streaming), None
+
+    def _reconsidered(self, error: ModelError) -> ModelError:
+        """What a failure means to this provider, if not what it means to all."""
+        return error
 
     def _path(self, streaming: bool) -> str:
         return self.path

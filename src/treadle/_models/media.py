@@ -1,6 +1,6 @@
 """What each provider's format takes: which kinds of content, given how, of which types, and how large.
 
-A new format (Bedrock's, say) is one more `MediaForms` here, an attribute `media` of its adapter, and a function in its
+A new format is one more `MediaForms` here, an attribute `media` of its adapter, and a function in its
 `wire.py` that writes the parts. What a model cannot be sent is turned to text, fetched, or refused by the engine
 (`_engine/requests/media.py`), before a request is made.
 """
@@ -29,6 +29,7 @@ FILE_IDS = {
     "openai": ("file-", "file_"),
     "anthropic": ("file_",),
     "gemini": ("files/", "https://", "gs://"),
+    "bedrock": ("s3://",),
 }
 """How the ids of files look that were uploaded to a provider."""
 
@@ -88,6 +89,8 @@ GEMINI = MediaForms(
     ids="gemini",
 )
 
+BEDROCK = MediaForms(("data", "id"), ("data", "id"), (), max_image=3_750_000, max_pdf=4_500_000, ids="bedrock")
+
 
 def kind_of(part: MediaPart) -> Kind:
     """What a part holds, by its class and MIME type."""
@@ -103,7 +106,9 @@ def kind_of(part: MediaPart) -> Kind:
 
 def source_of(part: MediaPart) -> Source:
     """How its content is given."""
-    return "id" if part.file_id else "url" if part.url and not part.url.startswith("data:") else "data"
+    if part.file_id or part.url.startswith(("s3://", "gs://")):
+        return "id"
+    return "url" if part.url and not part.url.startswith("data:") else "data"
 
 
 def inline(part: MediaPart) -> tuple[str, str]:

@@ -33,9 +33,13 @@ _FIELDS = ("text", "reasoning", "calls", "error", "status", "name", "args", "del
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
     script: list[Any]
+    """The replies, in order."""
     abilities: dict[str, Any] = {}
+    """What the model can do, such as `{"tool_call": false}`; by default everything."""
     repeat_last: bool = False
+    """When the replies are used up, the last one is given again; otherwise that is an error."""
     pace: float = 0.0
+    """Seconds between streamed pieces."""
 
 
 class PacedModel(ScriptedModel):

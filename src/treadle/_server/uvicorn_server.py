@@ -10,6 +10,7 @@ import msgspec
 import uvicorn
 
 from treadle._flows.agent import Agent
+from treadle._flows.listening import listen
 from treadle._journal.base import Journal
 from treadle._safety.logs import get_logger
 from treadle._server.app import create_app
@@ -100,6 +101,16 @@ class Server(uvicorn.Server):
     def address(self) -> str:
         host, port, *_ = self.servers[0].sockets[0].getsockname()
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def serve(self, sockets: Any = None) -> None:
+        """What cannot be had, the journal or the port, is an error of ours before anything has started."""
+        await self.hub.journal.list(limit=1)
+        own = listen(self.config.host, self.config.port) if sockets is None else []
+        try:
+            await super().serve(sockets or own)
+        finally:
+            for each in own:
+                each.close()
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)

@@ -55,3 +55,31 @@ def test_tokens_come_from_a_file_or_the_environment(home: Path, monkeypatch: pyt
     (home / "tokens").write_text("just-one-word\n")
     with pytest.raises(ConfigError, match="line 1"):
         tokens_from(str(home / "tokens"))
+
+
+def test_a_port_that_cannot_be_had_is_one_line(home: Path):
+    import socket
+
+    from cli.terminal import script
+
+    pytest.importorskip("uvicorn")
+    model = script(home, "x")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = treadle(home, "serve", "--port", port, "-m", model)
+        line = f"treadle: port {port} on 127.0.0.1 is in use by another program: choose another with --port, "
+        assert (done.code, done.out) == (2, "")
+        assert done.err.splitlines()[1:] == [f"{line}or --port 0 for any free one"]
+    done = treadle(home, "serve", "--port", "99999", "-m", model)
+    expected = "treadle serve: --port: 99999 is not a whole number from 0 to 65535 (treadle serve --help)\n"
+    assert (done.code, done.err) == (2, expected)
+
+
+def test_a_journal_that_cannot_be_opened_is_one_line(home: Path):
+    from cli.terminal import script
+
+    pytest.importorskip("uvicorn")
+    (home / "file").write_text("")
+    done = treadle(home, "serve", "--port", "0", "-m", script(home, "x"), "--journal", "file/runs.db")
+    assert (done.code, len(done.err.splitlines())) == (1, 2), done.err
+    assert "cannot be created or written" in done.err

@@ -42,8 +42,8 @@ def test_hostile_questions_do_not_reach_the_terminal(home: Path, inside: Inside)
         ("list",),
         ("show", "last"),
         ("show", "last", "--records"),
-        ("blame", "last"),
-        ("blame", "last", "--text"),
+        ("explain", "last"),
+        ("explain", "last", "--text"),
     ):
         out = inside("runs", *command).out
         assert not set(out) & {"\x1b", "\x07", "\u202e"}, command

@@ -136,3 +136,55 @@ def test_a_name_that_no_tool_has_protects_nothing_and_is_an_error(home: Path, in
     ran = inside("run", "q", "-m", script(home, "x"), "-t", "calculator", "--ask", "calculater")
     assert ran.code == 2
     assert "did you mean: calculator?" in ran.err
+
+
+# ---- documents and options that do not go together
+
+
+def of_two(home: Path) -> str:
+    agents = {
+        name: {"obj": {"component_name": "Agent", "params": {"preset": "default"}}, "upstream": before}
+        for name, before in (("Agent:A", []), ("Agent:B", ["Agent:A"]))
+    }
+    path = home / "two.json"
+    path.write_text(json.dumps({"components": agents}))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--tools", "calculator"), "change `tools` there"),
+        (("--system", "Be nice."), "change `sys_prompt` there"),
+        (("--preset", "strict"), "presets of their own"),
+    ],
+)
+def test_what_a_document_of_several_components_cannot_take_is_refused(
+    home: Path, inside: Any, options: tuple[str, str], says: str
+):
+    file = of_two(home)
+    done = inside("run", "q", "-f", file, "-m", script(home, "x", repeat_last=True), *options)
+    assert (done.code, says in done.err, options[0] in done.err) == (2, True, True), done.err
+    assert inside("run", "q", "-f", file, "-m", script(home, "x", repeat_last=True)).code == 0
+
+
+def test_the_system_prompt_of_a_single_agent_can_be_replaced(home: Path, inside: Any):
+    file = document(home, {"sys_prompt": "Be stern."})
+    done = inside("run", "q", "-f", file, "-m", script(home, "x"), "--system", "Be nice.", "--json")
+    assert json.loads(done.out.splitlines()[0])["event"]["system"] == "Be nice."
+
+
+# ---- where runs are recorded when the user's own place cannot be written
+
+
+def test_without_a_place_to_write_the_work_goes_on(home: Path, inside: Any, monkeypatch: pytest.MonkeyPatch):
+    (home / "file").write_text("")
+    monkeypatch.setenv("TREADLE_STATE", str(home / "file" / "state"))
+    done = inside("run", "q", "-m", script(home, "an answer"))
+    assert (done.code, done.out) == (0, "an answer\n")
+    assert "runs are not recorded: the folder" in done.err
+    assert "set TREADLE_STATE" in done.err
+    listed = inside("runs", "list")
+    assert (listed.code, "set TREADLE_STATE" in listed.err) == (2, True)
+    named = inside("run", "q", "-m", script(home, "an answer"), "--journal", str(home / "file" / "x.db"))
+    assert named.code == 1, "a journal that was asked for is not left out"

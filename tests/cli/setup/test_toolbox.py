@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cli.terminal import call, open_gate, script
+import pytest
+
+from cli.terminal import call, open_gate, script, treadle
 
 Inside = Callable[..., Any]
 
@@ -23,3 +28,68 @@ def test_tools_by_name_module_and_file_with_parameters(home: Path, inside: Insid
     assert (home / "erased.txt").read_text() == "a\n"
     assert inside("run", "q", "-m", script(home, call("write_file", path="x", text="y"), "no"), "-t", "files").code == 0
     assert not (home / "x").exists(), "files are only read unless writing is asked for"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param("def f(x) -> str\n    return x\n", "syntax error in {file}, line 1: expected ':'", id="syntax"),
+        pytest.param("\nx = [\n", "syntax error in {file}, line 2", id="unclosed"),
+        pytest.param("import nowhere_to_be_found\n", "{file}, line 1: No module named 'nowhere_to", id="import"),
+        pytest.param("\n\nx = 1 / 0\n", "{file}, line 3: ZeroDivisionError: division by zero", id="raises"),
+        pytest.param("raise SystemError\n", "{file}, line 1: SystemError", id="no-words"),
+    ],
+)
+@pytest.mark.parametrize("named", ["broken.py:f", "broken:f"])
+def test_a_broken_tool_file_is_told_as_such(home: Path, inside: Inside, source: str, says: str, named: str):
+    file = home / "broken.py"
+    file.write_text(source)
+    sys.modules.pop("broken", None)
+    done = inside("run", "q", "-m", script(home, "x"), "-t", named)
+    assert done.code == 2
+    assert says.format(file=file) in done.err
+    assert "internal error" not in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_inside_a_broken_one_is_named(home: Path, inside: Inside):
+    (home / "outer.py").write_text("import inner_part\n")
+    (home / "inner_part.py").write_text("x = 1\ny = x.nothing\n")
+    done = inside("run", "q", "-m", script(home, "x"), "-t", "outer.py:f")
+    assert f"{home / 'inner_part.py'}, line 2: AttributeError" in done.err
+
+
+@pytest.mark.parametrize("wrong", ["datetimee", "xyzzy"])
+def test_the_error_knows_every_tool_that_is_listed(home: Path, inside: Inside, wrong: str):
+    listed = {line.split()[0] for line in inside("tools").out.split("\n\n")[0].splitlines()[2:]}
+    done = inside("run", "q", "-m", script(home, "x"), "-t", wrong)
+    assert "did you mean 'datetime'" in done.err if wrong == "datetimee" else all(name in done.err for name in listed)
+    params = {"preset": "default", "tools": [{"component_name": "datetime"}]}
+    document = {"components": {"Agent:A": {"obj": {"component_name": "Agent", "params": params}}}}
+    (home / "agent.json").write_text(json.dumps(document))
+    assert inside("run", "q", "-m", script(home, "x"), "-f", "agent.json").code == 0
+
+
+MISSING = [
+    (("serve", "-m", "MODEL", "--port", "0"), "uvicorn", "server"),
+    (("worker", "-m", "MODEL", "--journal", "postgres://u@h/d"), "temporalio", "temporal"),
+    (("submit", "q", "--journal", "postgres://u@h/d"), "temporalio", "temporal"),
+    (("runs", "list", "--journal", "postgres://u@h/d"), "asyncpg", "postgres"),
+    (("mcp", "serve", "-t", "calculator"), "mcp", "mcp"),
+    (("run", "q", "-m", "local:qwen2.5-coder-0.5b"), "xllamacpp", "local"),
+    (("config", "check", "agent.yaml"), "yaml", "yaml"),
+    (("run", "q", "-m", "MODEL", "-t", "sql,url=duckdb:///x.db"), "duckdb", "duckdb"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "module", "extra"), MISSING, ids=[extra for _, _, extra in MISSING])
+def test_a_missing_extra_says_how_to_install_it(home: Path, arguments: tuple[str, ...], module: str, extra: str):
+    (home / "agent.yaml").write_text("components: {}\n")
+    (home / "sitecustomize.py").write_text(f"import sys\nsys.modules[{module!r}] = None\n")
+    model = script(home, "x")
+    path = f"{home}:{os.environ.get('PYTHONPATH', '')}"
+    done = treadle(home, *(model if each == "MODEL" else each for each in arguments), PYTHONPATH=path)
+    assert f'pip install "treadle[{extra}]"' in done.err, done.err
+    assert "Traceback" not in done.err
+    assert "internal error" not in done.err
+    assert done.code == 2

@@ -29,6 +29,8 @@ def profile(spec: str) -> Profile:
             {"accepts_temperature": False, "token_cap_name": "max_completion_tokens", "system_role": "developer"},
         ),
         ("openai:gpt-5-nano", {"tool_call": True, "reasoning": True}),
+        ("bedrock:us.amazon.nova-pro-v1:0", {"tool_call": True, "calls_known": True, "window": 300_000}),
+        ("bedrock:eu.anthropic.claude-sonnet-4-5-20250929-v1:0", {"calls_known": True, "window": 200_000}),
         ("openai:gpt-9-nova", {"tool_call": True, "prices": None}),
         ("openai:o3-mini", {"reasoning": True, "vision": False}),
         ("openai:gpt-3.5-turbo", {"json_schema": False, "json_mode": True, "window": 16_385}),

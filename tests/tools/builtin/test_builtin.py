@@ -18,7 +18,7 @@ from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.messages import ToolCall, text_of
 
-OWN = ("calculator", "code_exec", "write_file", "sql_schema")
+OWN = ("calculator", "code_exec", "datetime", "write_file", "sql_schema")
 """Tools whose results nobody outside can write."""
 
 

@@ -120,16 +120,18 @@ function Clock({ since }: { since: number }) {
 
 function ArtifactView({ artifact, run, call }: { artifact: Artifact; run: string; call: string }) {
   const [open, setOpen] = useState(false);
+  // A picture is looked at at once. One with scripts in it (SVG) does not run them there, but it stays in its frame.
+  const picture = /^image\/(png|jpeg|gif|webp|avif)$/.test(artifact.mime);
   return (
     <div class="artifact">
       <div class="artifact-head">
-        <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button type="button" aria-expanded={picture !== open} onClick={() => setOpen(!open)}>
           <File size={16} />
           <span class="artifact-name">{artifact.name}</span>
           <span class="quiet">
             {artifact.mime}, {bytes(artifact.size)}
           </span>
-          <span class="quiet">{open ? "Hide" : "Preview"}</span>
+          <span class="quiet">{picture === open ? "Preview" : "Hide"}</span>
         </button>
         <a class="icon" href={artifactUrl(run, call, artifact.name, true)} download={artifact.name} aria-label={`Download ${artifact.name}`} title="Download">
           <Download size={16} />
@@ -137,7 +139,8 @@ function ArtifactView({ artifact, run, call }: { artifact: Artifact; run: string
       </div>
       {artifact.summary && <p class="quiet">{artifact.summary}</p>}
       {/* No permission at all: what a tool made can be looked at, it cannot act. The server says the same in its headers. */}
-      {open && <iframe sandbox="" title={`Preview of ${artifact.name}`} src={artifactUrl(run, call, artifact.name)} loading="lazy" referrerpolicy="no-referrer" />}
+      {picture && !open && <img class="artifact-picture" src={artifactUrl(run, call, artifact.name)} alt={artifact.summary || artifact.name} loading="lazy" />}
+      {!picture && open && <iframe sandbox="" title={`Preview of ${artifact.name}`} src={artifactUrl(run, call, artifact.name)} loading="lazy" referrerpolicy="no-referrer" />}
     </div>
   );
 }

@@ -1,11 +1,11 @@
 // One question and everything that came of it, on a thread with a knot for each step.
 
 import { memo } from "../memo";
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { count, money, plural, seconds } from "../format";
-import { blocks } from "../markdown";
-import { say, store, takeUp, type Turn } from "../model";
+import { store, takeUp, type Turn } from "../model";
 import type { Compaction, Item, Note, RunView, Thought } from "../view";
+import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
 import { Check, Copy, Lens } from "./icons";
@@ -25,7 +25,7 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
       {view.waiting.length > 0 && <Approvals run={turn.run} calls={view.waiting} />}
       {working && !view.waiting.length && !view.answer && <Activity turn={turn} />}
       {view.error && <Failure view={view} />}
-      {view.answer && <Answer text={view.answer} open={view.answering} />}
+      {view.answer && <Answer text={view.answer} open={view.answering} run={turn.run} items={view.items} />}
       {view.done && <Foot turn={turn} />}
     </article>
   );
@@ -166,32 +166,6 @@ function Failure({ view }: { view: RunView }) {
       )}
     </section>
   );
-}
-
-function Answer({ text, open }: { text: string; open: boolean }) {
-  const shown = useMemo(() => blocks(text), [text]);
-  return (
-    <section class={`answer markdown${open ? " open" : ""}`} aria-label="Answer" onClick={copyCode}>
-      {shown.map((html, place) => (
-        <div key={place} class="block" dangerouslySetInnerHTML={{ __html: html }} />
-      ))}
-    </section>
-  );
-}
-
-function copyCode(event: MouseEvent): void {
-  const button = (event.target as Element).closest("button.copy");
-  const code = button?.closest(".code")?.querySelector("code")?.textContent;
-  if (code) void copy(code.replace(/\n$/, ""));
-}
-
-async function copy(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    say("Copied.");
-  } catch {
-    say("The browser does not allow copying here.");
-  }
 }
 
 const ENDS: Record<string, string> = {

@@ -78,10 +78,9 @@ def nodes_of(
 def _values(action: Any) -> tuple[str, ...]:
     """The possible values of an option or argument; empty when they are not known."""
     if action.dest == "tools":
-        from treadle._cli.setup import toolbox
         from treadle._tools.builtin import BUILTINS
 
-        return (*sorted({**BUILTINS, **toolbox.TERMINAL_TOOLS}), "none")
+        return (*sorted(BUILTINS), "none")
     return tuple(map(str, action.choices or ()))
 
 

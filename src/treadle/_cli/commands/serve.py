@@ -34,8 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.setup.launch import build_agent, launch_from, print_choice
-    from treadle._cli.setup.user_config import read_user_config
+    from treadle._cli.setup.launch import build_agent, journal_location, launch_from, print_choice
     from treadle._plugins.guards.approval import Approval
     from treadle._server import ServerSettings, serve
 
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
     print_choice(choice)
     options = {} if args.port is None else {"port": args.port}
-    journal = args.journal or read_user_config().journal
+    journal = journal_location(args)
     serve(
         {args.name or _name(agent): agent},
         "memory:" if journal == "none" else journal or None,

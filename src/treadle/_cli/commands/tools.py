@@ -22,10 +22,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.tools:
         return _describe(args.tools)
-    rows = [
-        [name, "yes" if name in toolbox.DEFAULT_TOOLS else "", line]
-        for name, line in sorted({**BUILTINS, **toolbox.TERMINAL_TOOLS}.items())
-    ]
+    rows = [[name, "yes" if name in toolbox.DEFAULT_TOOLS else "", line] for name, line in sorted(BUILTINS.items())]
     print(table(("TOOL", "DEFAULT", "WHAT IT DOES"), rows))
     print("\ntreadle tools NAME describes a tool; use your own with --tools module:name or --tools file.py:name")
     return 0

@@ -27,11 +27,9 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from temporalio.client import Client
-
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.launch import build_agent, launch_from, print_choice
-    from treadle._durable.temporal import temporal_worker
+    from treadle._durable.temporal import Client, temporal_worker
     from treadle._journal import open_journal
     from treadle._plugins.guards.approval import Approval
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -33,7 +34,7 @@ def register(commands: Any) -> None:
     _register_resuming(actions)
     _register_deciding(actions)
     _register_storing(actions)
-    for action in actions.choices.values():
+    for action in {id(action): action for action in actions.choices.values()}.values():  # an alias is the same one
         # Allowed after the action too; its default there must not replace a value given before the action.
         action.add_argument("--journal", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
@@ -55,7 +56,11 @@ def _register_reading(actions: Any) -> None:
     action.add_argument("run", nargs="?", default="", help=f"{RUN_HELP} (default: the newest in progress)")
     add_output_options(action)
     action = _action(
-        actions, "blame", "blame:blame_run", "show where each byte of a request came from, and what it cost"
+        actions,
+        "explain",
+        "explain:explain_run",
+        "show where each byte of a request came from, and what it cost",
+        aliases=("blame",),
     )
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("--at", type=amount, metavar="N", help="the request of step N (default: the last one)")
@@ -163,8 +168,8 @@ def _register_storing(actions: Any) -> None:
     )
 
 
-def _action(actions: Any, name: str, handler: str, line: str) -> Any:
-    action = actions.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.")
+def _action(actions: Any, name: str, handler: str, line: str, aliases: Sequence[str] = ()) -> Any:
+    action = actions.add_parser(name, aliases=aliases, help=line, description=f"{line[0].upper()}{line[1:]}.")
     action.set_defaults(handler=handler)
     return action
 
@@ -179,13 +184,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _act(args: argparse.Namespace) -> int:
-    from treadle._cli.setup.launch import journal_from
-    from treadle._types.errors import ConfigError
+    from treadle._cli.setup.launch import existing_journal
 
     module, _, function = args.handler.partition(":")
-    journal = journal_from(args)
-    if journal is None:
-        raise ConfigError("there are no recorded runs without a journal: omit --journal none, or give a file")
+    journal = existing_journal(args)
     try:
         return await getattr(import_module(f"treadle._cli.runs.{module}"), function)(args, journal)
     finally:

@@ -60,6 +60,11 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
     """The launch that options and user config describe. The choice is None when a document names the model."""
     user = read_user_config()
     file = str(Path(args.file).expanduser().resolve()) if args.file else ""
+    if file and args.preset:
+        raise ConfigError(
+            f"--preset {args.preset}: the agents of {args.file} have presets of their own: change them there, "
+            "or single settings with --set NAME=VALUE"
+        )
     choice = choose(args.model, user.model) if args.model or not file else None
     tools = tuple(args.tools or ()) or (() if file else user.tools or toolbox.DEFAULT_TOOLS)
     launch = Launch(
@@ -68,7 +73,7 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         tools=tools,
         ask=tuple(args.ask or ()),
         file=file,
-        system=args.system or user.system,
+        system=args.system or ("" if file else user.system),
         plan=args.plan,
         folder=str(Path.cwd()),
         settings=settings_from(args, user),
@@ -107,9 +112,46 @@ def _put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
     settings[path[-1]] = value
 
 
+def journal_location(args: argparse.Namespace) -> str:
+    """Where runs are recorded, as `open_journal` reads it: empty for the user's own journal, `none` for nowhere.
+
+    Nobody asked for the user's own journal: where it cannot be written, work goes on without it, and that is said.
+    """
+    location: str = args.journal or read_user_config().journal
+    if location or not (problem := _problem_with_state()):
+        return location
+    print(f"treadle: runs are not recorded: {problem}; {_STATE_FIX}", file=sys.stderr, flush=True)
+    return "none"
+
+
+_STATE_FIX = "set TREADLE_STATE to a folder that can be written, or give --journal FILE"
+
+
+def _problem_with_state() -> str:
+    folder = state_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        return f"the folder {folder} cannot be created ({error.strerror})"
+    for path in (folder, folder / "journal.db"):
+        if path.exists() and not os.access(path, os.W_OK):
+            return f"{path} cannot be written"
+    return ""
+
+
 def journal_from(args: argparse.Namespace) -> Journal | None:
-    location = args.journal or read_user_config().journal
+    location = journal_location(args)
     return None if location == "none" else open_journal(location or None)
+
+
+def existing_journal(args: argparse.Namespace) -> Journal:
+    """For commands about recorded runs, which are nothing without a journal."""
+    location: str = args.journal or read_user_config().journal
+    if location == "none":
+        raise ConfigError("there are no recorded runs without a journal: omit --journal none, or give a file")
+    if not location and (problem := _problem_with_state()):
+        raise ConfigError(f"there are no recorded runs: {problem}; {_STATE_FIX}")
+    return open_journal(location or None)
 
 
 def build_agent(
@@ -166,10 +208,18 @@ def build_agent(
 def _from_file(launch: Launch, model: Model | None) -> Agent:
     """The agent a document describes, with the model, tools and settings of the command line instead of its own."""
     from treadle._config import load_agent
+    from treadle._config.graph import GraphAgent
 
     agent = load_agent(launch.file, model=model)
+    if isinstance(agent, GraphAgent) and (launch.tools or launch.system):
+        option, what = ("--tools", "tools") if launch.tools else ("--system", "sys_prompt")
+        raise ConfigError(
+            f"{option}: each component of {launch.file} has {what} of its own: "
+            f"change `{what}` there, under obj.params of the component that is meant, or omit {option}"
+        )
     if launch.tools:
         agent.toolkit = Toolkit(toolbox.find_tools(launch.tools, launch.folder))
+    agent.system = launch.system or agent.system
     agent.settings = agent.settings.with_changes(launch.settings)
     return agent
 

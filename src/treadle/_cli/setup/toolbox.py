@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any, cast
 
 from treadle._safety.data import DataError, decode_json
 from treadle._tools.base import Tool
 from treadle._tools.builtin import builtin
-from treadle._tools.function import tool
 from treadle._tools.toolkit import Toolkit, makes_tools
-from treadle._types.errors import ConfigError, ToolError
+from treadle._types.errors import ConfigError, TreadleError
 
 DEFAULT_TOOLS = ("calculator", "datetime")
 """The tools of an agent at the terminal when none are named: they are quick, need no network and change nothing."""
-TERMINAL_TOOLS = {"datetime": "Tell the date and the time, here or in a time zone"}
-"""Tools of the terminal program itself, with a line about each, besides the built-in ones."""
 DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
 """Parameters of built-in tools when none are given: files are those of the current folder, read-only."""
 
@@ -39,8 +38,6 @@ def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool =
                 raise ConfigError(f"{name} takes no parameters: only built-in tools do")
             loaded = _load(name, folder)
             tools += [*loaded[0]()] if call_factories and len(loaded) == 1 and makes_tools(loaded[0]) else loaded
-        elif name in TERMINAL_TOOLS:
-            tools.append(now.replace(name=name))
         else:
             tool_or_tools = builtin(name, **{**DEFAULT_PARAMETERS.get(name, {}), **params})
             tools += tool_or_tools if isinstance(tool_or_tools, list) else [tool_or_tools]
@@ -96,29 +93,39 @@ def _import(location: str, folder: str) -> ModuleType:
         sys.modules[spec.name] = module  # annotations of the tools are looked up there
         if str(path.parent) not in sys.path:  # like a script, it may import what lies beside it
             sys.path.append(str(path.parent))
-        spec.loader.exec_module(module)
+        with _own_failures(location):
+            spec.loader.exec_module(module)
         return module
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
-    try:
+    with _own_failures(location):
         return import_module(location)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"cannot import {location!r} ({error}): write tools as module:name or file.py:name") from None
 
 
-@tool(name="datetime", effect="idempotent")
-def now(timezone: str = "") -> str:
-    """Tell the current date and time.
-
-    Args:
-        timezone: A time zone such as Europe/Paris; empty for the one of this machine.
-    """
-    from datetime import datetime
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
+@contextmanager
+def _own_failures(location: str) -> Generator[None]:
+    """What goes wrong while the user's own file is imported is told as such: what, and in which line of which file."""
     try:
-        moment = datetime.now(ZoneInfo(timezone)) if timezone.strip() else datetime.now().astimezone()
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ToolError(f"there is no time zone {timezone!r}: use a name such as Europe/Paris or UTC") from None
-    # No seconds: a model that asks again gets the same answer, and the loop guard can tell it so.
-    return f"{moment:%A, %Y-%m-%d %H:%M} ({moment.tzname()}, UTC{moment:%z})"
+        yield
+    except TreadleError:
+        raise
+    except SyntaxError as error:
+        place = f"{error.filename or location}, line {error.lineno}"
+        code = f": {error.text.strip()}" if error.text else ""
+        raise ConfigError(f"syntax error in {place}: {error.msg}{code}") from None
+    except ModuleNotFoundError as error:
+        if error.name and (location == error.name or location.startswith(f"{error.name}.")):
+            raise ConfigError(
+                f"cannot import {location!r} ({error}): write tools as module:name or file.py:name"
+            ) from None
+        raise ConfigError(f"{_place(error, location)}: {error}: install it, or correct the import") from None
+    except Exception as error:
+        raise ConfigError(f"{_place(error, location)}: {type(error).__name__}: {error}") from None
+
+
+def _place(error: BaseException, location: str) -> str:
+    """The line that failed: the last one that is not of the import system itself."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    if not frames or frames[-1].filename == __file__:
+        return location
+    return f"{frames[-1].filename}, line {frames[-1].lineno}"

@@ -14,12 +14,20 @@ from treadle._types.errors import ConfigError
 
 
 class UserConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Defaults of the terminal program."""
+
     model: str = ""
+    """The model: `openai:gpt-5-mini`, `ollama:llama3.2`."""
     preset: str = ""
+    """The preset: `strict`."""
     tools: tuple[str, ...] = ()
+    """Tools as `--tools` takes them: built-ins with or without parameters, `module:name`, `file.py:name`."""
     journal: str = ""
+    """Where runs are stored, as `--journal` takes it."""
     system: str = ""
+    """The system prompt."""
     settings: dict[str, object] = {}
+    """Any setting by its name, as `--set` takes it."""
 
 
 def user_config_path() -> Path:

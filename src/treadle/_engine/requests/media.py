@@ -90,7 +90,7 @@ async def _prepared(content: Content, models: Sequence[Model], fetch: Any, *, re
             parts.append(part)
             continue
         try:
-            part = await _ready(checked(part), models, fetch)
+            part = await _ready(checked(part), models, fetch, refuse=refuse)
         except (ConfigError, ToolError, MissingExtraError) as error:
             if refuse:
                 raise error if isinstance(error, ConfigError) else ConfigError(_refusal(part, str(error))) from error
@@ -107,7 +107,7 @@ async def _prepared(content: Content, models: Sequence[Model], fetch: Any, *, re
 
 
 async def _ready(
-    part: ImagePart | AudioPart | FilePart, models: Sequence[Model], fetch: Any
+    part: ImagePart | AudioPart | FilePart, models: Sequence[Model], fetch: Any, *, refuse: bool
 ) -> ImagePart | AudioPart | FilePart:
     """The part with everything that any of the models needs of it: its content, its text."""
     kind = kind_of(part)
@@ -122,11 +122,11 @@ async def _ready(
             text = await asyncio.to_thread(text_of_file, kind, content_of(part), _room(models))
             part = msgspec.structs.replace(part, text=text)
         except (ToolError, MissingExtraError) as error:
-            if not direct[0]:
+            if refuse and not direct[0]:
                 raise ConfigError(_refusal(part, f"{_cannot(models[0], kind)}, and {error}")) from None
     if direct[0]:
         _require_form(part, kind, models[0])
-    elif not part.text:
+    elif refuse and not part.text:
         raise ConfigError(_refusal(part, _cannot(models[0], kind)))
     return part
 
@@ -161,9 +161,9 @@ def _require_form(part: ImagePart | AudioPart | FilePart, kind: Kind, model: Mod
         ways = {"data": "its bytes or its path", "url": "its address", "id": "a file id"}
         known = " or ".join(ways[way] for way in forms.sources(kind)) or "nothing but text"
         raise ConfigError(f"{_label(part)} is given by {ways[source]}, and {model.name} takes {known} for it")
-    if source == "id" and (owner := _owner(part.file_id, forms.ids)):
+    if source == "id" and (owner := _owner(part.file_id or part.url, forms.ids)):
         raise ConfigError(
-            f"{part.file_id!r} is the id of a file at {owner}, and {model.name} is a model of {forms.ids}: "
+            f"{part.file_id or part.url!r} is the id of a file at {owner}, and {model.name} is a model of {forms.ids}: "
             "upload the file there, or give the file itself"
         )
     if source == "data":

@@ -66,7 +66,7 @@ def _part_of_dict(part: Mapping[str, Any]) -> Part | None:
     if kind == "text" and isinstance(part.get("text"), str):
         return TextPart(clean(part["text"]))
     if kind == "image_url":
-        url: Any = nested.get("url") if nested else inner
+        url: object = nested.get("url") if nested else cast(object, inner)
         return checked(ImagePart(url=url)) if isinstance(url, str) else None
     if kind == "input_audio" and isinstance(nested.get("data"), str):
         return checked(

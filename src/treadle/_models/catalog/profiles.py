@@ -54,6 +54,7 @@ _CLAUDE_WIDE = _change(_CLAUDE_SCHEMA, window=M, max_output=128 * K)
 _CLAUDE_THINKS = _change(_CLAUDE_WIDE, reasoning=True, forced_tool=False, accepts_temperature=False)
 _GEMINI = _change(_ALL, documents=True, audio=True, window=1_048_576, max_output=8_192)
 _GEMINI_THINKS = _change(_GEMINI, reasoning=True, replay_reasoning=True, max_output=65_536)
+_NOVA = _change(_ALL, json_mode=False, json_schema=False, window=300 * K, max_output=10 * K)
 _DEEPSEEK = _change(
     _ALL,
     vision=False,
@@ -164,6 +165,12 @@ FACTS = (
     Fact(r"gemini-3\.[678]-flash(?!-)", _GEMINI_THINKS, (1.5, 7.5, 0.15)),
     Fact(r"gemini-4-argon", _GEMINI_THINKS, (4, 20, 0.2)),
     Fact(r"gemini", _GEMINI_THINKS),
+    # Amazon
+    Fact(r"nova-micro", _change(_NOVA, vision=False, window=128 * K), (0.035, 0.14, 0.00875)),
+    Fact(r"nova-lite", _NOVA, (0.06, 0.24, 0.015)),
+    Fact(r"nova-pro", _NOVA, (0.8, 3.2, 0.2)),
+    Fact(r"nova-premier", _change(_NOVA, window=M), (2.5, 12.5, 0.625)),
+    Fact(r"amazon\.nova", _NOVA),
     # DeepSeek, Mistral, xAI on their own servers
     Fact(r"deepseek-(?:v4-)?flash", _DEEPSEEK, (0.3, 1.2, 0.006)),
     Fact(r"deepseek-v4-pro", _DEEPSEEK, (1.32, 3.96, 0.044)),

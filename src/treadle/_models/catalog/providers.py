@@ -77,6 +77,15 @@ _TABLE = (
         adapter="gemini",
         aliases=("google", "google-ai"),
     ),
+    Provider(
+        "bedrock",
+        "",  # it follows from the region
+        "AWS_BEARER_TOKEN_BEDROCK",
+        needs_key=False,
+        base_env="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        adapter="bedrock",
+        aliases=("amazon-bedrock", "aws"),
+    ),
     Provider("local", "", needs_key=False, adapter="local"),
     Provider(
         "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, base_env="OLLAMA_HOST", serves=_LOCAL

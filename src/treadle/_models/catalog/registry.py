@@ -14,6 +14,7 @@ _LAZY_IMPORTS = {
     "openai": ("openai.chat", "OpenAIModel"),
     "anthropic": ("anthropic.model", "AnthropicModel"),
     "gemini": ("gemini.model", "GeminiModel"),
+    "bedrock": ("bedrock.model", "BedrockModel"),
     "responses": ("openai.responses", "ResponsesModel"),
     "local": ("local.model", "LocalModel"),
 }

@@ -44,6 +44,7 @@ _OVERFLOW = "|".join(
         r"context window exceeds",
         r"prompt (?:is )?too long",
         r"input (?:is )?too long",
+        r"number of input tokens exceed|input tokens exceeded",
         r"input length (?:and `?max_tokens`? )?exceed",
         r"length of all messages is too long",
         r"too many tokens:",
@@ -54,7 +55,13 @@ _OVERFLOW = "|".join(
         r"range of input length",
     )
 )
-_REFUSED = r"invalid|authenticat|unauthori[sz]ed|permission|forbidden|not.?found|unsupported|billing|insufficient_quota"
+_REFUSED = "|".join(
+    (
+        r"invalid|validation|unsupported|not.?found",
+        r"access.?denied|authenticat|unauthori[sz]ed|permission|forbidden",
+        r"billing|insufficient_quota",
+    )
+)
 _FILTERED = r"content.?filter|content.?policy|content management|data_inspection"
 _KEYS = "|".join(
     (
@@ -76,15 +83,21 @@ def _matches(pattern: str, *texts: str) -> bool:
 class Origin:
     """The provider and its address for use in messages: without credentials, and with the secrets to mask in them."""
 
-    __slots__ = ("__weakref__", "_secrets", "address", "provider")
+    __slots__ = ("__weakref__", "_given", "_secrets", "address", "provider")
 
     def __init__(self, provider: str, address: str, secrets: Iterable[str] = ()) -> None:
         self.provider = provider
         self.address = address
-        self._secrets = tuple(sorted((secret for secret in secrets if len(secret) >= 6), key=len, reverse=True))
+        self._given = tuple(secrets)
+        self.mask(())
 
     def __repr__(self) -> str:
         return f"Origin({self.provider!r}, {self.address!r})"
+
+    def mask(self, secrets: Iterable[str]) -> None:
+        """Mask these too, instead of those of the last call: credentials that are looked up later, and change."""
+        known = (secret for secret in (*self._given, *secrets) if len(secret) >= 6)
+        self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def redact(self, text: str) -> str:
         for secret in self._secrets:
@@ -189,7 +202,8 @@ def _describe(body: bytes) -> tuple[str, str]:
     if not isinstance(error, dict):
         return str(error), str(outer.get("code") or "")
     fields = cast("dict[str, Any]", error)
-    message: Any = fields.get("message") or fields.get("detail") or fields.get("error") or outer.get("message") or ""
+    names = ("message", "Message", "detail", "error")
+    message: Any = next((fields[name] for name in names if fields.get(name)), outer.get("message") or "")
     if not isinstance(message, str):
         message = msgspec.json.encode(message).decode()
     # Routers wrap the message of the provider behind them; an overflow shows only there.

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from treadle._models.transport.aws_frames import FrameParser
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status
 from treadle._models.transport.sse import SSEParser
 from treadle._safety.bounds import Seconds, check_fields
@@ -111,12 +112,16 @@ def is_local(host: str) -> bool:
 
 
 class Endpoint:
-    """An address with its headers and time-outs, prepared once for all requests to it."""
+    """An address with its headers and time-outs, prepared once for all requests to it. `encoded` says that the address
+    must be sent as it is written, because a signature covers it."""
 
-    __slots__ = ("_ready", "headers", "origin", "timeouts", "url")
+    __slots__ = ("_encoded", "_ready", "headers", "origin", "timeouts", "url")
 
-    def __init__(self, url: str, headers: Mapping[str, str], origin: Origin, timeouts: Timeouts) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], origin: Origin, timeouts: Timeouts, *, encoded: bool = False
+    ) -> None:
         self.url = url
+        self._encoded = encoded
         self.headers = headers
         self.origin = origin
         self.timeouts = timeouts
@@ -132,7 +137,7 @@ class Endpoint:
             from multidict import CIMultiDict
             from yarl import URL
 
-            url = URL(self.url)
+            url = URL(self.url, encoded=self._encoded)
             timeout = ClientTimeout(total=self.timeouts.total, sock_connect=self.timeouts.connect)
             # A redirect would carry the key to another address.
             arguments: dict[str, Any] = {
@@ -140,11 +145,11 @@ class Endpoint:
                 "timeout": timeout,
                 "allow_redirects": False,
             }
-            self._ready = url, arguments | _proxy(url)
+            self._ready = url, arguments | proxy_for(url)
         return self._ready
 
 
-def _proxy(url: URL) -> dict[str, Any]:
+def proxy_for(url: URL) -> dict[str, Any]:
     """The arguments for the environment's proxy, looked up once; aiohttp would look it up on every request."""
     from urllib.request import getproxies, proxy_bypass
 
@@ -162,19 +167,21 @@ def _proxy(url: URL) -> dict[str, Any]:
 
 
 class Exchange:
-    """One request and its response, read in a loop of `batch` inside `async with Exchange(endpoint, body)`.
+    """One request and its response, read in a loop of `batch` inside `async with Exchange(endpoint, body)`. `headers`
+    are those of this request alone: a signature, a token.
 
     A payload is one JSON document: the body, or the data of one event when the server streams. What the server sends
     decides, not what was asked for: some stream always, some never.
     """
 
-    __slots__ = ("_body", "_ended", "_endpoint", "_parser", "_response", "_size")
+    __slots__ = ("_body", "_ended", "_endpoint", "_headers", "_parser", "_response", "_size")
 
-    def __init__(self, endpoint: Endpoint, body: bytes) -> None:
+    def __init__(self, endpoint: Endpoint, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self._endpoint = endpoint
         self._body = body
+        self._headers = headers
         self._response: ClientResponse | None = None
-        self._parser: SSEParser | None = None
+        self._parser: SSEParser | FrameParser | None = None
         self._ended = False
         self._size = 0
 
@@ -189,6 +196,10 @@ class Exchange:
 
     async def _begin(self) -> Exchange:
         url, arguments = self._endpoint.prepared()
+        if self._headers:
+            headers = arguments["headers"].copy()
+            headers.update(self._headers)
+            arguments = arguments | {"headers": headers}
         body = self._body
         data = body if len(body) < LARGE_REQUEST else io.BytesIO(body)
         client = await session()
@@ -199,8 +210,11 @@ class Exchange:
         self._watch(response)
         if not 200 <= response.status < 300:
             raise await self._error_of(response)
-        if "event-stream" in response.headers.get("content-type", ""):
+        content_type = response.headers.get("content-type", "")
+        if "event-stream" in content_type:
             self._parser = SSEParser()
+        elif "amazon.eventstream" in content_type:
+            self._parser = FrameParser()
         return self
 
     async def __aexit__(

@@ -17,7 +17,7 @@ from treadle._types.messages import AudioPart, FilePart, ImagePart, MediaPart
 
 MAX_BYTES = 32_000_000
 """Of one part. No provider takes more in a request; larger files are uploaded to the provider and named by their id."""
-SCHEMES = ("http", "https", "gs", "data")
+SCHEMES = ("http", "https", "gs", "s3", "data")
 _UNKNOWN = "application/octet-stream"
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -61,7 +61,7 @@ def attach(
     if isinstance(source, bytes):
         return from_bytes(source, mime=mime, name=name, text=text)
     given = os.fspath(source)
-    if isinstance(source, str) and given.lower().startswith(("http://", "https://", "gs://")):
+    if isinstance(source, str) and given.lower().startswith(("http://", "https://", "gs://", "s3://")):
         guessed = mime or _by_name(urlsplit(given).path)
         named = name or PurePosixPath(unquote(urlsplit(given).path)).name
         return part_class(guessed or _UNKNOWN)(url=given, mime=guessed or _UNKNOWN, name=named, text=text)

@@ -1,4 +1,4 @@
-"""`runs blame`: which component and which records each byte of a request came from, and what it cost."""
+"""`runs explain`: which component and which records each byte of a request came from, and what it cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treadle._types.errors import ConfigError
 from treadle._types.events import Record, ThinkStarted
 
 
-async def blame_run(args: argparse.Namespace, journal: Journal) -> int:
+async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await find_run(journal, args.run)
     records = await journal.load(run_id)
     seq = args.record if args.record is not None else _request_of(records, args.at)

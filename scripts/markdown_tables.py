@@ -1,0 +1,68 @@
+"""Tables of Markdown for the generated pages; none has an empty heading."""
+
+from __future__ import annotations
+
+import ast
+import html
+import inspect
+import sys
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+
+class Field(NamedTuple):
+    name: str
+    kind: str
+    default: str
+    description: str
+
+
+def fields_of(kind: type[Any], module: ModuleType) -> list[Field]:
+    """The fields of a value in its source, each with the docstring under it."""
+    tree = ast.parse(inspect.getsource(module))
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    fields: list[Field] = []
+    for index, node in enumerate(body):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        after = body[index + 1] if index + 1 < len(body) else None
+        description = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            description = " ".join(after.value.value.split())
+        default = ast.unparse(node.value) if node.value is not None else ""
+        fields.append(Field(node.target.id, ast.unparse(node.annotation), default, description))
+    return fields
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def code(text: str) -> str:
+    if "|" in text:  # the two readers of these tables disagree about an escaped bar inside a code span
+        return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+    return f"`{text}`" if text else ""
+
+
+def rows_of(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
+
+
+def table_of(kind: type[Any], module: ModuleType) -> str:
+    rows = fields_of(kind, module)
+    if not rows:
+        return "No fields.\n"
+    cells = [(code(row.name), code(row.kind), code(row.default), cell(row.description)) for row in rows]
+    return rows_of(("field", "type", "default", "meaning"), cells)
+
+
+def own_table(kind: type[Any]) -> str:
+    return table_of(kind, sys.modules[kind.__module__])
+
+
+def doc(kind: type[Any]) -> str:
+    text = (kind.__dict__.get("__doc__") or "").strip()
+    return "" if not text or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text) + "\n\n"

@@ -1,0 +1,129 @@
+"""Words of the generated pages that the source has no place for."""
+
+from __future__ import annotations
+
+VARIABLES = {
+    "TREADLE_MODEL": "the model when none is named: `openai:gpt-5-mini`",
+    "TREADLE_CONFIG": "the file with your defaults, in place of the one in the configuration folder: [files](files.md)",
+    "TREADLE_STATE": "the folder of journal, stored profiles and history of the chat",
+    "TREADLE_CACHE": "the folder of downloaded models",
+    "TREADLE_WEIGHTS": "where the file of a local model comes from: a file, a folder, `hub` or `mirror`",
+    "TREADLE_TOKEN": "the token that clients of `treadle serve` must send; needed to listen on other addresses",
+    "TREADLE_DEBUG": "1: errors of the terminal program with their traceback",
+    "TREADLE_PLAIN": "1: plain lines in place of the live display",
+    "NO_COLOR": "no colours",
+    "TERM": "`dumb` or `unknown`: plain lines",
+    "XDG_STATE_HOME": "on Linux, the folder that has the state folder (`~/.local/state`)",
+    "XDG_CACHE_HOME": "on Linux, the folder that has the cache folder (`~/.cache`)",
+    "XDG_CONFIG_HOME": "on Linux, the folder that has the configuration folder (`~/.config`)",
+    "LOCALAPPDATA": "on Windows, the folder that has the state and cache folders",
+    "APPDATA": "on Windows, the folder that has the configuration folder",
+    "HF_ENDPOINT": "a mirror of the hub from which local models are downloaded",
+    "AWS_REGION": "provider `bedrock`: the region; its keys: [Amazon Bedrock](../howto/bedrock.md)",
+    "AWS_DEFAULT_REGION": "the same, where `AWS_REGION` is not set",
+    "NCBI_API_KEY": "tool `pubmed`: a key allows more requests a second",
+    "TAVILY_API_KEY": "tool `tavily`: the key",
+    "GOOGLE_API_KEY": "tool `google`: the key; also a key for Gemini",
+    "GOOGLE_CSE_ID": "tool `google`: the id of the search engine",
+    "BAIDU_API_KEY": "tool `baidu`: the key",
+    "QWEATHER_API_KEY": "tool `qweather`: the key",
+    "QWEATHER_API_HOST": "tool `qweather`: the account's own host",
+    "OMP_WAIT_POLICY": "local models: set to `passive` unless you set it, so that idle threads do not spin",
+    "GOMP_SPINCOUNT": "local models: set to `0` unless you set it, for the same reason",
+}
+PROXIES = "HTTP_PROXY, HTTPS_PROXY, NO_PROXY"
+STREAM_EVENTS = {
+    "step": "the model thinks (`type: thinking`), a tool works (`iteration`) or the answer begins (`answer`)",
+    "answer": "the answer in pieces; `provisional` ones may be `retracted`: [streaming](../howto/stream.md)",
+    "reset": "an attempt failed or the answer was replaced: what was shown of it is void",
+    "phase": "what goes on outside the loop: `paused` with the calls that wait, `resumed`, plans, tool selection",
+    "step_progress": "a step of a plan (DAG mode)",
+    "inject": "a message that was sent to the run has been read",
+    "compact": "old messages were replaced by a summary",
+    "error": "the run failed; `done` follows",
+    "done": "the last event: answer, usage, why it ended",
+    "activity": "`detail=full` only: a component other than the loop asks the model",
+    "thought": "`detail=full` only: a piece of a thought",
+    "output": "`detail=full` only: a piece of what a tool says while it works",
+}
+PIECES = {
+    "thought": ("content", "component", "iteration", "reasoning"),
+    "output": ("content", "call_id", "tool_name"),
+}
+"""Fields of the events whose names the code does not spell out (`_server/live/follower.py`)."""
+
+TOOLS = """\
+# Built-in tools
+
+By name: `treadle run -t calculator -t files,folder=notes` at the terminal, `builtin("files", folder="notes")` in code,
+`{component_name: files, params: {folder: notes}}` in a [file](files.md#agents). Parameters are those of the person who
+sets the tool up; arguments are what the model gives. `treadle tools NAME` shows a tool as the model sees it.
+
+"""
+PROMPTS = """\
+# Prompts
+
+Every text of the engine's own can be replaced by name: `Agent(model, prompts={name: text})`. A name that nothing
+reads is an error that says which one was meant. Placeholders in braces are filled in. `system=` and `instructions=`
+of an agent are not in this list: they are yours from the start. A plug-in names prompts of its own in its `prompts`.
+
+"""
+DEFAULTS = """\
+# Files
+
+## Your defaults
+
+`config.toml` in your configuration folder: `~/.config/treadle/` on Linux, `~/Library/Application Support/treadle/` on a
+Mac, `%APPDATA%\\treadle\\` on Windows; `TREADLE_CONFIG` names another file. It is read by the terminal program only; an
+option of a command takes precedence over it. An unknown field is an error.
+
+```toml
+model = "ollama:llama3.2"
+tools = ["calculator", "files,folder=notes"]
+
+[settings]
+temperature = 0.2
+ask = ["all"]
+```
+
+"""
+AGENTS = """\
+
+## Agents
+
+JSON or YAML: [how to use it](../howto/files.md). The short form has `agent` with the fields of
+[AgentParams](#agentparams) in place of `components`. `treadle config schema` prints the JSON Schema.
+"""
+ENVIRONMENT = """\
+# Environment variables
+
+An argument takes precedence over a variable, a variable over a file.
+
+"""
+SECRETS = """\
+
+## Secrets
+
+Values of variables whose names end in `_KEY`, `_TOKEN` or `_SECRET` or contain `PASSWORD` are kept out of logs,
+records and requests: [durable runs](../howto/durable.md#secrets). `${NAME}` and `${NAME:-default}` in a
+[file](files.md#agents) take any variable.
+"""
+HTTP = """\
+# HTTP
+
+What `treadle serve` answers ([serving](../howto/serve.md)). Bodies are JSON; unknown fields are refused. The same for
+machines is at `/openapi.json`. With tokens, send `Authorization: Bearer TOKEN`.
+
+## Operations
+
+"""
+STREAM = """\
+
+## Events of a stream
+
+`GET /api/runs/{run_id}/events`. Every event has an `id`, and in its data `run_id`, `parent` and `depth`.
+
+"""
+AFTER_PROMPTS = """
+What a run really sent is in its log: `treadle runs blame last`, or the inspector of the page.
+"""

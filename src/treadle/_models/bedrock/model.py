@@ -1,0 +1,112 @@
+"""Models on Amazon Bedrock, through its Converse API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from treadle._models.bedrock.credentials import Credentials
+from treadle._models.bedrock.key_sources import domain
+from treadle._models.bedrock.reader import ConverseReader
+from treadle._models.bedrock.shared_files import SharedFiles
+from treadle._models.bedrock.sigv4 import Keys, signed_headers
+from treadle._models.bedrock.wire import API, ConverseWriter
+from treadle._models.catalog.providers import Provider, provider_named
+from treadle._models.http_model import HttpModel
+from treadle._models.media import BEDROCK
+from treadle._models.transport.http import Endpoint
+from treadle._models.transport.wire import encoded_messages
+from treadle._types.errors import ConfigError, ModelError, RequestRefusedError, TransientModelError
+from treadle._types.request import Request
+
+SERVICE = "bedrock"
+_EXPIRED = ("expiredtoken", "token has expired", "security token included in the request is expired")
+
+
+class BedrockModel(HttpModel):
+    """`BedrockModel("us.anthropic.claude-sonnet-4-5-20250929-v1:0", region="us-east-1")`.
+
+    Requests are signed with the keys of the usual places: the environment, a profile (keys, roles, sign-in, a command),
+    the container, the instance. A Bedrock API key (`AWS_BEARER_TOKEN_BEDROCK` or `api_key`) is sent instead of a
+    signature. Fields of one model alone go into `extra_body={"additionalModelRequestFields": {...}}`.
+    """
+
+    default_provider = "bedrock"
+    media = BEDROCK
+    encoded_path = True
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        region: str = "",
+        aws_profile: str = "",
+        access_key: str = "",
+        secret_key: str = "",
+        session_token: str = "",
+        base_url: str | None = None,
+        provider: str | Provider = "",
+        **options: Any,
+    ) -> None:
+        known = provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
+        address = base_url or os.environ.get(known.base_env, "")
+        self._region = region or _region(address, aws_profile)
+        known = msgspec.structs.replace(
+            known, base_url=f"https://bedrock-runtime.{self._region}.{domain(self._region)}"
+        )
+        if bool(access_key) != bool(secret_key):
+            raise ConfigError("access_key and secret_key belong together: pass both or none of them")
+        if access_key:
+            options = {"api_key": "", **options}
+        super().__init__(name, base_url=base_url, provider=known, **options)
+        keys = Keys(access_key, secret_key, session_token) if access_key else None
+        self._credentials = Credentials(self._origin, self._region, keys=keys, profile=aws_profile)
+
+    @cached_property
+    def _writer(self) -> ConverseWriter:
+        return ConverseWriter(self._name, self._profile, self._extra)
+
+    def _path(self, streaming: bool) -> str:
+        return f"/model/{quote(self._name, safe='-_.~')}/{'converse-stream' if streaming else 'converse'}"
+
+    def _body(self, request: Request, streaming: bool) -> bytes:
+        return self._writer.body(request, encoded_messages(request, self, API), streaming)
+
+    def _reader(self, request: Request) -> ConverseReader:
+        return ConverseReader(self._origin, self._profile, self._name)
+
+    async def _signed(self, streaming: bool, body: bytes) -> tuple[Endpoint, Mapping[str, str] | None]:
+        endpoint = self._endpoint(streaming)
+        if self._connection.api_key:
+            return endpoint, None
+        keys = await self._credentials.keys()
+        now, covered = datetime.now(UTC), {"content-type": self._connection.headers["content-type"]}
+        return endpoint, signed_headers(
+            keys, "POST", endpoint.url, body, region=self._region, service=SERVICE, now=now, headers=covered
+        )
+
+    def _reconsidered(self, error: ModelError) -> ModelError:
+        if not isinstance(error, RequestRefusedError) or not any(word in str(error).lower() for word in _EXPIRED):
+            return error
+        self._credentials.forget()
+        return TransientModelError(str(error), status=error.status, usage=error.usage, provider=error.provider)
+
+
+def _region(address: str, profile: str) -> str:
+    labels = (urlsplit(address).hostname or "").split(".")
+    if len(labels) > 3 and labels[0].startswith("bedrock-runtime"):
+        return labels[1]
+    if named := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
+        return named
+    files = SharedFiles()
+    if named := files.profile(profile or files.default).get("region"):
+        return named
+    if address:
+        return "us-east-1"  # a server of one's own: the signature needs some name
+    raise ConfigError("bedrock needs a region: pass region='us-east-1', set AWS_REGION, or set it in the AWS profile")

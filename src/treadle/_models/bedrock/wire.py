@@ -1,0 +1,226 @@
+"""Writes requests for Amazon Bedrock's Converse API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from treadle._models.media import inline, source_of
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle._types.errors import ConfigError
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    ImagePart,
+    MediaPart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
+from treadle._types.profile import Profile
+from treadle._types.request import OutputFormat, Request, ToolSchema
+
+API = "bedrock.converse"
+NO_CALLS = "Do not call a tool now: answer in words."
+"""Converse has no choice `none`, and it refuses a conversation with calls in it when no tools are sent."""
+_CACHE_POINT = b'{"cachePoint":{"type":"default"}}'
+_CACHES = re.compile(r"claude|nova", re.IGNORECASE)
+_CLAUDE = re.compile(r"claude", re.IGNORECASE)
+UNSTREAMED_CAP = 21_000
+"""A reply that is not streamed keeps the connection silent while it is written."""
+
+
+class Part(NamedTuple):
+    """A message's content blocks and its role. Neighbours of one role are sent as one message."""
+
+    role: str
+    blocks: bytes
+
+
+class ConverseWriter:
+    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+        self._name = name
+        self._profile = profile
+        self._extra = dict(extra)
+        self._inference = as_dict(self._extra.pop("inferenceConfig", None))
+        thinking = as_dict(as_dict(self._extra.get("additionalModelRequestFields")).get("thinking")).get("type")
+        self._thinks = thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
+        self._caches = bool(_CACHES.search(name))
+        self._is_claude = bool(_CLAUDE.search(name))
+
+    def body(self, request: Request, encoded: EncodedMessages[Part], streaming: bool) -> bytes:
+        parts = encoded.update(request.messages, self._message)
+        count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
+        system = [part.blocks for part in parts[:count]]
+        turns = _turns(parts[count:])
+        # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
+        caches = self._caches and (bool(request.tools) or len(turns) > 1)
+        if caches and system:
+            system.append(_CACHE_POINT)
+        if caches:
+            for index in [number for number, turn in enumerate(turns) if turn.role == "user"][-2:]:
+                turns[index] = Part("user", turns[index].blocks + b"," + _CACHE_POINT)
+        if request.tools and request.tool_choice == "none":
+            system.append(encode({"text": NO_CALLS}))
+        pieces = [encode(settings)[1:-1]] if (settings := self._settings(request, streaming)) else []
+        if request.tools:
+            pieces.append(self._tools(request, encoded, mark=caches and not system))
+        if system:
+            pieces.append(b'"system":[%b]' % b",".join(system))
+        messages = b",".join(b'{"role":"%b","content":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
+        return b"{%b}" % b",".join([*pieces, b'"messages":[%b]' % messages])
+
+    def _tools(self, request: Request, encoded: EncodedMessages[Part], *, mark: bool) -> bytes:
+        tools = encoded.encode_tools(request.tools, _tool)
+        if mark and self._is_claude:  # only here may the mark stand there
+            tools = b"%b,%b]" % (tools[:-1], _CACHE_POINT)
+        choice = self._tool_choice(request.tool_choice)
+        chosen = b',"toolChoice":' + encode(choice) if choice else b""
+        return b'"toolConfig":{"tools":%b%b}' % (tools, chosen)
+
+    def _settings(self, request: Request, streaming: bool) -> dict[str, Any]:
+        profile = self._profile
+        config: dict[str, Any] = dict(self._inference)
+        if request.max_tokens is not None:
+            config["maxTokens"] = request.max_tokens
+        elif self._is_claude and profile.max_output and "maxTokens" not in config:
+            # Others have their maximum as the default.
+            config["maxTokens"] = profile.max_output if streaming else min(profile.max_output, UNSTREAMED_CAP)
+        if request.temperature is not None and profile.accepts_temperature and not self._thinks:
+            config["temperature"] = min(request.temperature, 1.0)
+        if stop := [text for text in request.stop if text.strip()]:
+            config["stopSequences"] = stop[:4]
+        settings = dict(self._extra)
+        if config:
+            settings["inferenceConfig"] = config
+        if request.format is not None and (wanted := self._format(request.format)):
+            settings["outputConfig"] = as_dict(settings.get("outputConfig")) | {"textFormat": wanted}
+        return settings
+
+    def _tool_choice(self, choice: str) -> dict[str, Any] | None:
+        profile = self._profile
+        if choice in ("auto", "none"):
+            return None
+        if not profile.forced_tool or (self._thinks and not profile.forced_tool_while_thinking):
+            return None
+        return {"any": {}} if choice == "required" else {"tool": {"name": choice}}
+
+    def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
+        if wanted.kind != "schema" or wanted.schema is None or not self._profile.json_schema:
+            return None
+        from treadle._models.anthropic.wire import enforceable  # the models with this ability are Anthropic's
+
+        schema = encode(enforceable(wanted.schema)).decode()
+        return {"type": "json_schema", "structure": {"jsonSchema": {"schema": schema, "name": wanted.name}}}
+
+    def _message(self, messages: Sequence[Message], index: int) -> Part:
+        message = messages[index]
+        match message:
+            case SystemMessage(text=text):
+                leading = all(isinstance(earlier, SystemMessage) for earlier in messages[:index])
+                return Part("system" if leading else "user", _blocks([_text(text)]))
+            case UserMessage(content=content):
+                return Part("user", _blocks(_content(content)))
+            case AssistantMessage():
+                return Part("assistant", _blocks(self._assistant(message)))
+            case ToolMessage():
+                return Part("user", _blocks([_result(message)]))
+
+    def _assistant(self, message: AssistantMessage) -> list[Any]:
+        kept = message.opaque or {}
+        content: list[Any] = []
+        # Thoughts are signed for one model and must come back unchanged and in the same order.
+        if kept.get("api") == API and kept.get("model") == self._name:
+            content = as_list(kept.get("content"))
+            if _matches(content, message):
+                return content
+            content = [block for block in content if "reasoningContent" in as_dict(block)]
+        if message.text.strip():
+            content = [*content, _text(message.text)]
+        uses = [
+            {
+                "toolUse": {
+                    "toolUseId": call_id(call.id),
+                    "name": call.name,
+                    "input": msgspec.Raw(arguments_of(call).encode()),
+                }
+            }
+            for call in message.calls
+        ]
+        return [*content, *uses] or [_text("")]
+
+
+def _turns(parts: Sequence[Part]) -> list[Part]:
+    turns: list[Part] = []
+    for part in parts:
+        if turns and turns[-1].role == part.role:
+            turns[-1] = Part(part.role, turns[-1].blocks + b"," + part.blocks)
+        else:
+            turns.append(part)
+    if not turns or turns[0].role != "user":
+        turns.insert(0, Part("user", _blocks([_text("(The conversation goes on.)")])))
+    return turns
+
+
+def _blocks(blocks: Sequence[Any]) -> bytes:
+    return encode(blocks)[1:-1]
+
+
+def _text(text: str) -> dict[str, Any]:
+    # The API refuses blocks without a visible character.
+    return {"text": text if text.strip() else "(no text)"}
+
+
+def _content(content: Content) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [_text(content)]
+    return [_text(part.text) if isinstance(part, TextPart) else _media(part) for part in content] or [_text("")]
+
+
+def _media(part: MediaPart) -> dict[str, Any]:
+    mime, data = inline(part)
+    source: dict[str, Any] = {"bytes": data}
+    if source_of(part) == "id":
+        source = {"s3Location": {"uri": part.file_id or part.url}}
+    elif source_of(part) == "url":
+        raise ConfigError(
+            f"Bedrock fetches nothing from an address ({part.url[:80]}): pass its bytes, or an s3:// address"
+        )
+    if isinstance(part, ImagePart):
+        return {"image": {"format": _format_of(mime), "source": source}}
+    # Names with other characters are refused.
+    name = re.sub(r"[^\w()\[\] -]", "-", part.name.rpartition(".")[0] or part.name, flags=re.ASCII)[:200]
+    return {"document": {"format": "pdf", "name": name.strip() or "file", "source": source}}
+
+
+def _format_of(mime: str) -> str:
+    return mime.rpartition("/")[2].replace("jpg", "jpeg") or "png"
+
+
+def _result(message: ToolMessage) -> dict[str, Any]:
+    blocks = _content(message.content) if message.content else [_text("")]
+    result = {"toolUseId": call_id(message.call_id), "content": blocks}
+    return {"toolResult": result | ({"status": "error"} if message.error else {})}
+
+
+def call_id(text: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", text)[:64] or "_"
+
+
+def _matches(content: list[Any], message: AssistantMessage) -> bool:
+    """Whether the kept blocks still have the text and calls of the message, which may have been shortened since."""
+    blocks = [as_dict(block) for block in content]
+    text = "".join(str(block["text"]) for block in blocks if "text" in block)
+    uses = [as_dict(block["toolUse"]) for block in blocks if "toolUse" in block]
+    ids = [use.get("toolUseId") for use in uses if use.get("type") != "server_tool_use"]
+    return text == message.text and ids == [call.id for call in message.calls]
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    spec: dict[str, Any] = {"name": tool.name, "inputSchema": {"json": {"type": "object"} | tool.parameters}}
+    return {"toolSpec": spec | ({"description": tool.description} if tool.description.strip() else {})}

@@ -1,0 +1,84 @@
+"""Requests beside those to a model: for credentials, files and batches. One call, the whole answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status
+from treadle._models.transport.http import MAX_BODY, proxy_for, session
+from treadle._types.errors import ModelError
+
+SECONDS = 30.0
+
+
+class Answered(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def fields(self) -> dict[str, Any]:
+        """The body as a JSON object; empty when it is none."""
+        try:
+            return msgspec.json.decode(self.body, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return {}
+
+
+async def send(
+    origin: Origin,
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: Any = None,
+    seconds: float = SECONDS,
+    largest: int = MAX_BODY,
+) -> Answered:
+    """The answer, whatever its status; a network failure is a `TransientModelError`. Redirects are not followed: they
+    would carry a key to another address."""
+    import aiohttp
+    from yarl import URL
+
+    target = URL(url, encoded=True)
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    client = await session()
+    try:
+        async with client.request(
+            method,
+            target,
+            headers=dict(headers or {}),
+            data=body,
+            timeout=timeout,
+            allow_redirects=False,
+            **proxy_for(target),
+        ) as response:
+            chunks: list[bytes] = []
+            size = 0
+            while chunk := await response.content.readany():
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > largest:
+                    raise bad_reply(origin, f"the answer of {target.host} is larger than {largest} bytes")
+            return Answered(response.status, response.headers, b"".join(chunks))
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        # Without the cause: aiohttp's errors contain the request's headers.
+        raise connection_lost(origin, f"no answer from {target.host}: {type(error).__name__}: {error}") from None
+
+
+async def send_json(origin: Origin, method: str, url: str, **options: Any) -> dict[str, Any]:
+    """The JSON object that a request is answered with; any other status than 2xx is the error it means."""
+    answered = await send(origin, method, url, **options)
+    if not answered.ok:
+        raise failure(origin, answered)
+    return answered.fields()
+
+
+def failure(origin: Origin, answered: Answered) -> ModelError:
+    return error_for_status(origin, answered.status, answered.headers, answered.body)

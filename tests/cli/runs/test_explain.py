@@ -1,0 +1,44 @@
+"""`runs explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cli.terminal import call, script, treadle
+
+Inside = Callable[..., Any]
+
+
+TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
+
+
+def test_explain_maps_every_byte(home: Path, inside: Inside):
+    inside("run", "the question", "-m", script(home, *TWO), "--system", "Be nice.")
+    out = inside("runs", "explain", "last").out
+    for component in ("system", "question", "loop", "tool:calculator", "tools"):
+        assert component in out
+    segments = [json.loads(line) for line in inside("runs", "explain", "last", "--json").out.splitlines()]
+    assert [s["start"] for s in segments] == [0, *(s["end"] for s in segments[:-1])]
+    assert all(s["end"] - s["start"] == len(s["text"].encode()) for s in segments)
+    first = [json.loads(line) for line in inside("runs", "explain", "last", "--at", "1", "--json").out.splitlines()]
+    assert len(first) < len(segments)
+    assert "Be nice." in inside("runs", "explain", "last", "--text").out
+    assert inside("runs", "explain", "last", "--at", "7").code == 2
+    done = inside("runs", "explain", "last", "--record", "0")
+    assert (done.code, "is not a model request" in done.err) == (2, True)
+
+
+def test_blame_is_its_old_name(home: Path, inside: Inside):
+    inside("run", "the question", "-m", script(home, *TWO))
+    assert inside("runs", "blame", "last").out == inside("runs", "explain", "last").out
+
+
+def test_history_stands_in_the_first_record(home: Path):
+    """The state numbers messages of an earlier conversation below zero; a person is told the record they stand in."""
+    treadle(home, "chat", "-m", script(home, "first", "second"), stdin="one\ntwo\n")
+    segments = treadle(home, "runs", "explain", "last", "--json").records
+    assert [s["records"] for s in segments if s["component"] == "history"] == [[0], [0]]
+    assert all(number >= 0 for s in segments for number in s["records"])
