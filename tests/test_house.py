@@ -159,8 +159,9 @@ PUBLIC = set(
     RunBusyError RunContext RunEndedError RunInfo RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings
     Settings Step StructuredCallError StructuredResult TemporalSubmitter Tool ToolContext ToolError ToolParam
     ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError Usage Variant
-    blame builtin create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
-    presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
+    VertexModel
+    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
+    prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
     temporal_worker tool""".split()
 )
 

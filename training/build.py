@@ -19,6 +19,7 @@ import msgspec
 from training import bfcl, builtin_tasks, chains, lookups, mishaps, plain_tasks
 from training.render import Conversation, render
 from training.scenario import Act, Scenario
+from training.talk import questions
 from training.tools import Facts
 
 Make = Callable[[random.Random, Facts], Scenario]
@@ -52,7 +53,7 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
     (builtin_tasks.everyday_sum, 200),
     (builtin_tasks.conversion_by_sum, 100),
 )
-FILES, TALK, KNOWN_AND_SUM = 300, 4000, 160
+FILES, TALK, KNOWN_AND_SUM, MIXED = 300, 3600, 200, 400
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
     "You help the staff with their daily questions.",
@@ -88,12 +89,13 @@ async def conversations(scale: float, seed: int, data: Path | None, known: list[
         plan += [(lambda facts: builtin_tasks.files_task(r, facts, Path(folder) / "work"), "files")] * round(
             FILES * scale
         )
+        plan += [
+            (lambda facts, question=question: plain_tasks.talk(r, facts, question), "talk")
+            for question in questions(r, round(TALK * scale))
+        ]
         if known:
             short = [pair for pair in known if len(pair[1]) < 120 and "\n" not in pair[1]]
-            plan += [
-                (lambda facts, pair=pair: plain_tasks.talk(r, facts, pair), "talk")
-                for pair in known[: round(TALK * scale)]
-            ]
+            plan += [(lambda facts: plain_tasks.mixed(r, facts, r.choice(short)), "mixed")] * round(MIXED * scale)
             plan += [(lambda facts: plain_tasks.known_and_sum(r, facts, r.choice(short)), "known_and_sum")] * round(
                 KNOWN_AND_SUM * scale
             )

@@ -9,7 +9,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from training import bfcl
 from training.network import Network
@@ -24,19 +24,29 @@ BATCH = 96
 LONGEST_REPLY = 224
 
 
-class Batched(PromptWriter):
-    """The network as a model of the engine: requests that arrive together are answered together."""
+class _Job(NamedTuple):
+    tuned: bool
+    prompt: str
+    grammar: str | None
+    future: asyncio.Future[Any]
 
-    def __init__(self, network: Network) -> None:
+
+class Batched(PromptWriter):
+    """The network as a model of the engine: requests that arrive together are answered together.
+
+    Without `words` what the base model says in its own words does not matter, and is not written."""
+
+    def __init__(self, network: Network, words: bool = True) -> None:
         super().__init__()
         self._network = network
-        self._waiting: list[tuple[str, str | None, asyncio.Future[Any]]] = []
+        self._words = words
+        self._waiting: list[_Job] = []
         self._worker: asyncio.Task[None] | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
         grammar = constraint_of(request.format)["grammar"] if request.format is not None else None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((self.prompt(request), grammar, future))
+        self._waiting.append(_Job(request.tuned, self.prompt(request), grammar, future))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         text, complete = await future
@@ -45,18 +55,24 @@ class Batched(PromptWriter):
     async def _work(self) -> None:
         while self._waiting:
             await asyncio.sleep(0.05)
-            self._waiting.sort(key=lambda job: len(job[0]))
-            now, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            tuned = sum(job.tuned for job in self._waiting) * 2 >= len(self._waiting)
+            same = sorted((job for job in self._waiting if job.tuned == tuned), key=lambda job: len(job.prompt))
+            now = same[:BATCH]
+            self._waiting = [job for job in self._waiting if job not in now]
             try:
-                written = await asyncio.to_thread(
-                    self._network.generate, [(prompt, grammar) for prompt, grammar, _ in now], LONGEST_REPLY
-                )
+                written = await asyncio.to_thread(self._generate, tuned, now)
             except Exception:
                 traceback.print_exc()
                 written = [("", False)] * len(now)
-            for (_, _, future), reply in zip(now, written, strict=True):
-                if not future.done():
-                    future.set_result(reply)
+            for job, reply in zip(now, written, strict=True):
+                if not job.future.done():
+                    job.future.set_result(reply)
+
+    def _generate(self, tuned: bool, jobs: list[_Job]) -> Any:
+        if not tuned and not self._words:
+            return [(".", True)] * len(jobs)
+        self._network.switch(tuned)
+        return self._network.generate([(job.prompt, job.grammar) for job in jobs], LONGEST_REPLY)
 
 
 def settings(dialect: str) -> dict[str, Any]:
@@ -64,7 +80,7 @@ def settings(dialect: str) -> dict[str, Any]:
 
 
 async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "compact") -> dict[str, Any]:
-    model = Batched(network)
+    model = Batched(network, words=dialect != "compact")
 
     async def one(row: bfcl.Row) -> tuple[bfcl.Row, bool, Any, str]:
         calls: list[tuple[str, dict[str, Any]]] = []

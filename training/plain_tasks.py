@@ -9,7 +9,7 @@ from training.actions import actions
 from training.devices import Calculator, Converter, Messenger, compute
 from training.languages import other as other_language
 from training.questions import arithmetic, ask
-from training.scenario import Say, Scenario, act
+from training.scenario import Leave, Say, Scenario, act
 from training.tools import Facts, lookup
 
 
@@ -150,7 +150,15 @@ def known_and_sum(r: random.Random, facts: Facts, known: tuple[str, str]) -> Sce
     )
 
 
-def talk(r: random.Random, facts: Facts, known: tuple[str, str]) -> Scenario:
-    """No tool is needed. What to say is what the base model says without any tools."""
-    question, answer = known
-    return Scenario("talk", [], question, [Say(answer)])
+def talk(r: random.Random, facts: Facts, question: str) -> Scenario:
+    """No tool is needed. What to say is left to the base model: it is not learnt."""
+    return Scenario("talk", [], question, [Leave("...")])
+
+
+def mixed(r: random.Random, facts: Facts, known: tuple[str, str]) -> Scenario:
+    """A conversation that turns from talk to a tool, or back."""
+    said, answer = known
+    work = r.choice((sums, action, conversion))(r, facts)
+    if r.random() < 0.5:
+        return work._replace(kind="mixed", history=[(said, [Leave(answer)])])
+    return Scenario("mixed", work.tools, said, [Leave(answer)], history=[(work.question, work.script)])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from training.scenario import Act, Say, Scenario, Step, distractors
+from training.scenario import Act, Leave, Say, Scenario, Step, distractors
 from training.tools import Facts
 from treadle import Agent, Tool
 from treadle import Conversation as Talk
@@ -43,8 +43,11 @@ class Conversation(NamedTuple):
 
 
 def chat_prompt(body: bytes) -> str:
-    """A request as the ChatML template of Qwen 2.5 and SmolLM 2 shows it to the model."""
-    messages = msgspec.json.decode(body)["messages"]
+    return chat_text(msgspec.json.decode(body)["messages"])
+
+
+def chat_text(messages: Sequence[dict[str, str]]) -> str:
+    """Messages as the ChatML template of Qwen 2.5 and SmolLM 2 shows them to the model."""
     text = "".join(f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages)
     return text + "<|im_start|>assistant\n"
 
@@ -58,9 +61,14 @@ def plain_prompt(question: str) -> str:
 
 def written(step: Step) -> str:
     """A step as the model writes it: in the dialect's form, with the blanks that the constraint engine demands."""
-    calls = (ToolCall("", step.tool, step.args),) if isinstance(step, Act) else ()
-    answer = Decision() if isinstance(step, Act) else Decision(answer=step.text, task_successful=step.successful)
-    text = DIALECT.write(msgspec.structs.replace(answer, calls=calls))
+    match step:
+        case Act():
+            decision = Decision(calls=(ToolCall("", step.tool, step.args),))
+        case Say():
+            decision = Decision(answer=step.text, task_successful=step.successful)
+        case Leave():
+            decision = Decision(answer="", own_words=True)
+    text = DIALECT.write(decision)
     return json.dumps(msgspec.json.decode(text), ensure_ascii=False)
 
 
@@ -93,13 +101,18 @@ class Player(PromptWriter):
         self.run: Run | None = None
         self.turns: list[Turn] = []
         self.over = False
+        self._words = ""
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+        if not request.tuned:  # the words of the base model
+            yield Reply(self._words, usage=Usage(10, 10, requests=1))
+            return
         step = next(self._script, None)
         if step is None:
             self.over = True
             raise RuntimeError("the engine asked for more than the script has")
         text = written(step)
+        self._words = step.text if isinstance(step, Leave) else ""
         self.turns.append(Turn(self.prompt(request), text, step.trained))
         if self._steering and self.run is not None:
             self.run.send(self._steering)
@@ -132,7 +145,7 @@ async def render(
         except Exception:
             return None
         last = script[-1]
-        if player.over or result.answer != (last.text if isinstance(last, Say) else None):
+        if player.over or result.answer != (None if isinstance(last, Act) else last.text):
             return None
     if len(player.turns) != len(past) + len(scenario.script):
         return None

@@ -31,7 +31,14 @@ class Say(NamedTuple):
     trained: bool = True
 
 
-Step = Act | Say
+class Leave(NamedTuple):
+    """No tool is needed: the base model answers in its own words, which are given here and not learnt."""
+
+    text: str
+    trained: bool = True
+
+
+Step = Act | Say | Leave
 
 
 class Named(Protocol):

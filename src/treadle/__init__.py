@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from treadle._evals.runner import run_tasks as run_tasks
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
+    from treadle._flows.compare import compare as compare
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
     from treadle._flows.mcp_server import serve_mcp as serve_mcp
+    from treadle._flows.prefixes import prefixes as prefixes
     from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from treadle._models.openai.responses import ResponsesModel as ResponsesModel
     from treadle._models.scripted import ScriptedModel as ScriptedModel
     from treadle._models.transport.retry import RetryPolicy as RetryPolicy
+    from treadle._models.vertex.model import VertexModel as VertexModel
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.mcp import McpTools as McpTools
     from treadle._server import create_app as create_app
@@ -171,7 +174,10 @@ _LAZY_IMPORTS = {
     "UnknownModelError": "_types.errors",
     "Usage": "_types.usage",
     "Variant": "_evals.runner",
+    "VertexModel": "_models.vertex.model",
     "blame": "_flows.replay",
+    "compare": "_flows.compare",
+    "prefixes": "_flows.prefixes",
     "builtin": "_tools.builtin",
     "evaluation_report": "_evals.report",
     "fork": "_flows.replay",

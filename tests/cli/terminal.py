@@ -115,13 +115,17 @@ def treadle(home: Path, *arguments: str, stdin: str = "", **env: str) -> Done:
 
 @contextmanager
 def start(
-    home: Path, *arguments: str, signals: Callable[[], AbstractContextManager[None]] = interruptible, **env: str
+    home: Path,
+    *arguments: str,
+    signals: Callable[[], AbstractContextManager[None]] = interruptible,
+    stdin: int = subprocess.DEVNULL,
+    **env: str,
 ) -> Iterator[subprocess.Popen[str]]:
     """The program in the background, as a pipe sees it."""
     with signals():
         process = subprocess.Popen(
             [*PROGRAM, *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,6 +7,7 @@ import hashlib
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.compact import CompactDialect
 from treadle._types.messages import ToolCall, ToolMessage, UserMessage
+from treadle._types.profile import ADAPTER_FORMAT
 from treadle._types.request import Reply, ToolSchema
 
 DIALECT = CompactDialect()
@@ -15,8 +16,6 @@ PRICE = ToolSchema(
     "The price of a thing.",
     {"type": "object", "properties": {"thing": {"type": "string", "description": "Its name"}}, "required": ["thing"]},
 )
-FORMAT = "6f846010"
-"""Of everything below. When it changes, the adapters have to be trained again (`training/README.md`)."""
 
 
 def everything() -> str:
@@ -25,11 +24,13 @@ def everything() -> str:
     results = DIALECT.results([ToolMessage("1", "price", "20\neuros")], "What does a lamp cost?")
     failure = DIALECT.results([ToolMessage("1", "price", "Tool 'price' failed: no lamp", error=True)], "")
     shown = [message.content for message in (*results, *failure) if isinstance(message, UserMessage)]
-    return "\n---\n".join([DIALECT.system("Be kind.", [PRICE], Prompts()), call, final, *map(str, shown)])
+    plain = DIALECT.write(Decision(answer="", own_words=True))
+    return "\n---\n".join([DIALECT.system("Be kind.", [PRICE], Prompts()), call, final, plain, *map(str, shown)])
 
 
 def test_the_form_that_adapters_have_learnt():
-    assert hashlib.sha256(everything().encode()).hexdigest()[:8] == FORMAT, everything()
+    """When this fails, the adapters have to be trained again (`training/README.md`), and `ADAPTER_FORMAT` says so."""
+    assert hashlib.sha256(everything().encode()).hexdigest()[:8] == ADAPTER_FORMAT, everything()
 
 
 def test_a_result_and_a_failure_are_one_labelled_line_each():
@@ -43,5 +44,12 @@ def test_it_reads_what_it_writes():
     assert DIALECT.decode(Reply(DIALECT.write(Decision(answer="Hi"))), [PRICE]).answer == "Hi"
 
 
+def test_what_needs_no_tool_is_left_to_the_model_without_its_adapter():
+    decision = DIALECT.decode(Reply('{"action": "no_tool"}'), [PRICE])
+    assert (decision.own_words, decision.answer, decision.problem) == (True, "", "")
+    own = ToolSchema("no_tool", "A tool of that name.", {"type": "object", "properties": {}})
+    assert DIALECT.decode(Reply('{"action": "no_tool", "args": {}}'), [own]).calls[0].name == "no_tool"
+
+
 def test_the_prompt_is_short():
-    assert len(DIALECT.system("", [], Prompts())) < 350
+    assert len(DIALECT.system("", [], Prompts())) < 400

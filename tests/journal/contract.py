@@ -203,20 +203,26 @@ class JournalContract:
             )
             assert (paused.run_id, paused.status, paused.parent, paused.records) == ("b", "paused", "a", 2)
             assert (oldest.run_id, oldest.status, oldest.agent, oldest.model, oldest.question, oldest.user) == (
-                ("a", "running", "astronomer", "scripted", "How far is the moon?", "ada")
+                ("a", "idle", "astronomer", "scripted", "How far is the moon?", "ada")
             )
 
             async def ids(**filters: Any) -> list[str]:
                 return [info.run_id for info in await journal.list(**filters)]
 
             assert await ids(limit=2) == ["c", "b"]
+            assert await ids(status="idle") == ["a"]
+            assert await ids(status="running") == []
+            await journal.claim("a", "me")
             assert await ids(status="running") == ["a"]
+            assert await ids(status="idle") == []
             assert await ids(conversation="c") == ["c", "a"]
             assert await ids(parent="a") == ["b"]
             assert await ids(parent="") == ["c", "a"]
             assert await ids(user="bob", status="finished") == ["c"]
             await journal.append([record("b", 2, Resumed())])
-            assert await ids(status="running") == ["b", "a"]
+            assert await ids(status="idle") == ["b"]
+            await journal.release("a", "me")
+            assert await ids(status="idle") == ["b", "a"]
 
         play(make, body)
 

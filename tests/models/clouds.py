@@ -10,11 +10,12 @@ import pytest
 
 from models.frames import event_frame, exception_frame
 from models.loopback import Answer, reply, split
-from models.wires import KEY, Sample, Sent, Wire, pieces
+from models.wires import KEY, AnthropicWire, ChatWire, GeminiWire, Sample, Sent, Wire, pieces
 from treadle._models.base import complete
 from treadle._models.bedrock.model import BedrockModel
 from treadle._models.bedrock.wire import NO_CALLS
 from treadle._models.http_model import HttpModel
+from treadle._models.vertex.model import VertexModel
 from treadle._types.messages import UserMessage
 from treadle._types.request import Request
 
@@ -155,3 +156,39 @@ class BedrockKeyWire(BedrockWire):
 
     def model(self, url: str, **options: Any) -> HttpModel:
         return BedrockModel(CLAUDE, base_url=url, region="us-east-1", api_key=KEY, **options)
+
+
+class OnVertex(Wire):
+    """What is the same for all models on Vertex: a token that is given, and credentials that are looked up late."""
+
+    key_header = "authorization"
+
+    async def ask_without_key(self, model: type[HttpModel]) -> None:
+        asked = model("gemini-2.5-flash", base_url="https://example.com/v1", project="p")
+        await complete(asked, Request([UserMessage("hi")]))
+
+
+class VertexGeminiWire(OnVertex, GeminiWire):
+    name = "vertex-gemini"
+    key_header = "authorization"
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        return VertexModel("gemini-2.5-flash", base_url=url, project="p1", access_token=KEY, **options)
+
+
+class VertexClaudeWire(OnVertex, AnthropicWire):
+    name = "vertex-claude"
+    key_header = "authorization"
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        return VertexModel("claude-sonnet-4-5@20250929", base_url=url, project="p1", access_token=KEY, **options)
+
+
+class VertexChatWire(OnVertex, ChatWire):
+    name = "vertex-chat"
+    key_header = "authorization"
+
+    def model(self, url: str, **options: Any) -> HttpModel:
+        known = {"tool_call": True, "forced_tool": True, **options.pop("abilities", {})}
+        name = "meta/llama-3.3-70b-instruct-maas"
+        return VertexModel(name, base_url=url, project="p1", access_token=KEY, abilities=known, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.clouds import BedrockKeyWire, BedrockWire
+from models.clouds import BedrockKeyWire, BedrockWire, VertexChatWire, VertexClaudeWire, VertexGeminiWire
 from models.wires import (
     HOW,
     KEY,
@@ -22,7 +22,17 @@ from treadle._models.openai.chat import OpenAIModel
 
 __all__ = ["HOW", "KEY", "WIRES", "AnthropicWire", "Sample", "Sent", "Wire", "event", "model_for", "pieces"]
 
-WIRES: list[Wire] = [ChatWire(), AnthropicWire(), GeminiWire(), ResponsesWire(), BedrockWire(), BedrockKeyWire()]
+WIRES: list[Wire] = [
+    ChatWire(),
+    AnthropicWire(),
+    GeminiWire(),
+    ResponsesWire(),
+    BedrockWire(),
+    BedrockKeyWire(),
+    VertexGeminiWire(),
+    VertexClaudeWire(),
+    VertexChatWire(),
+]
 
 
 def model_for(api: str, url: str, provider: str = "") -> HttpModel:

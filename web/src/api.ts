@@ -1,6 +1,6 @@
 // Calls to the server. Paths are relative to the page, so it works behind any prefix.
 
-import type { AgentLine, ConversationLine, Decision, LogRecord, Run, RunLine, SentRequest } from "./types";
+import type { AgentLine, ConversationLine, Decision, Hit, Json, LogRecord, Run, SentRequest, TurnLine } from "./types";
 
 export class ApiError extends Error {
   constructor(
@@ -36,6 +36,9 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
 
 const part = encodeURIComponent;
 
+/** Text, or text with pictures. */
+export type Question = string | ({ type: "text"; text: string } | { type: "image"; data: string; mime: string })[];
+
 export interface Created {
   run_id: string;
   conversation: string;
@@ -48,11 +51,12 @@ export const api = {
   agents: () => call<{ agents: AgentLine[] }>("GET", "/api/agents").then((found) => found.agents),
   conversations: (limit = 200) =>
     call<{ conversations: ConversationLine[] }>("GET", `/api/conversations?limit=${limit}`).then((found) => found.conversations),
-  conversation: (id: string) => call<{ runs: RunLine[] }>("GET", `/api/conversations/${part(id)}`).then((found) => found.runs),
+  conversation: (id: string, limit = 1000) => call<{ runs: TurnLine[]; more: boolean }>("GET", `/api/conversations/${part(id)}?limit=${limit}`),
+  search: (words: string) => call<{ hits: Hit[]; complete: boolean }>("GET", `/api/search?${new URLSearchParams({ q: words })}`),
   deleteConversation: (id: string) => call("DELETE", `/api/conversations/${part(id)}`),
   run: (id: string) => call<Run>("GET", `/api/runs/${part(id)}`),
-  start: (body: { question: string; agent?: string; conversation?: string; run_id?: string }) =>
-    call<Created>("POST", "/api/runs", { ...body, settings: { stream_thoughts: true } }),
+  start: (body: { question: Question; agent?: string; conversation?: string; follows?: string; run_id?: string; settings?: Record<string, Json> }) =>
+    call<Created>("POST", "/api/runs", { ...body, settings: { stream_thoughts: true, ...body.settings } }),
   send: (run: string, text: string) => call<{ id: string }>("POST", `/api/runs/${part(run)}/messages`, { text }),
   recall: (run: string, message: string) =>
     call<{ recalled: boolean }>("DELETE", `/api/runs/${part(run)}/messages/${part(message)}`).then((answer) => answer.recalled),
@@ -60,6 +64,7 @@ export const api = {
   resume: (run: string) => call("POST", `/api/runs/${part(run)}/resume`),
   decide: (run: string, decision: Decision) => call("POST", `/api/runs/${part(run)}/approvals`, decision),
   fork: (run: string, at: number, message: string) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { at, message }),
+  branch: (run: string, body: { at?: number; question?: string }) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { ...body, branch: true }),
   records: (run: string, after: number) =>
     call<{ records: LogRecord[]; more: boolean }>("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),
   request: (run: string, seq: number) => call<SentRequest>("GET", `/api/runs/${part(run)}/requests/${seq}`),

@@ -1,16 +1,13 @@
 // What the page knows, and everything a person can do with it.
 
 import { api, ApiError } from "./api";
+import { newest, pathTo, type Line } from "./branches";
 import { follow, type Connection } from "./follow";
 import { createStore } from "./store";
 import type { AgentLine, ConversationLine, Decision, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
 
-export interface Turn {
-  run: string;
-  agent: string;
-  question: string;
-  created: number;
+export interface Turn extends Line {
   view: RunView;
   connection: Connection;
   /** Nobody drives it: the process that did is gone. */
@@ -30,6 +27,9 @@ export interface State {
   agent: string;
   conversations: ConversationLine[];
   conversation: string;
+  /** All runs of the conversation; where it has branches, not all of them are shown. */
+  lines: Line[];
+  /** The branch that is shown. */
   turns: Turn[];
   unread: Unread[];
   inspected: string;
@@ -47,6 +47,7 @@ export const store = createStore<State>({
   agent: "",
   conversations: [],
   conversation: "",
+  lines: [],
   turns: [],
   unread: [],
   inspected: "",
@@ -59,6 +60,10 @@ export const store = createStore<State>({
 export const MOST = 10_000;
 const LEFT_AFTER = 3000;
 const followed = new Map<string, () => void>();
+/** Every run that was shown, those of other branches too. */
+const known = new Map<string, Turn>();
+/** How many of the last turns are read at once; the others when they come into sight. */
+const FIRST = 12;
 let noticeTimer = 0;
 
 export function say(notice: string): void {
@@ -102,7 +107,7 @@ export const logOut = () =>
   attempt(async () => {
     await api.logOut();
     leave();
-    store.set({ door: "token", user: "", conversations: [], turns: [], conversation: "" });
+    store.set({ door: "token", user: "", conversations: [], lines: [], turns: [], conversation: "" });
   });
 
 export async function refresh(): Promise<void> {
@@ -118,24 +123,25 @@ export const older = () =>
 
 // ---- going from conversation to conversation
 
-/** Shows what the address names: `#/c/<conversation>`, or a new conversation. */
+/** Shows what the address names: `#/c/<conversation>`, one branch of it (`#/c/<conversation>/<its last run>`), or a new conversation. */
 export const visit = () =>
   attempt(async () => {
-    const id = decodeURIComponent(/^#\/c\/(.+)$/.exec(location.hash)?.[1] ?? "");
-    if (id === store.get().conversation && (id || !store.get().turns.length)) return;
+    const [id = "", leaf = ""] = (/^#\/c\/([^/]+)(?:\/([^/]+))?$/.exec(location.hash)?.slice(1) ?? []).map((part) => decodeURIComponent(part ?? ""));
+    if (id === store.get().conversation && (id || !store.get().turns.length)) return id ? show(leaf) : undefined;
     leave();
-    store.set({ conversation: id, turns: [], inspected: "", sidebar: false, unread: [], loading: !!id });
+    store.set({ conversation: id, lines: [], turns: [], inspected: "", sidebar: false, unread: [], loading: !!id });
     if (!id) return;
     try {
-      const runs = await api.conversation(id);
+      let found = await api.conversation(id);
+      if (found.more) found = await api.conversation(id, MOST);
       if (store.get().conversation !== id) return;
-      const past = runs.map((run) => turn(run.run_id, run.agent, run.question, run.created));
       // What was asked while the list was on its way stays: it may or may not be in it.
-      const asked = new Map(store.get().turns.map((one) => [one.run, one]));
-      const shown = past.map((one) => asked.get(one.run) ?? one);
-      const listed = new Set(past.map((one) => one.run));
-      store.set((now) => ({ turns: [...shown, ...now.turns.filter((one) => !listed.has(one.run))], loading: false }));
-      for (const run of runs) watch(run.run_id);
+      const asked = store.get().lines;
+      const past = found.runs.map(({ run_id: run, agent, question, created, follows }) => ({ run, agent, question, created, follows }));
+      const listed = new Set(past.map((line) => line.run));
+      const late = asked.filter((line) => !listed.has(line.run)).map((line) => ({ ...line, follows: line.follows || past.at(-1)?.run || "" }));
+      store.set({ lines: [...past, ...late], loading: false });
+      show(leaf);
     } catch (error) {
       store.set({ loading: false });
       if (error instanceof ApiError && error.status === 404) {
@@ -145,32 +151,56 @@ export const visit = () =>
     }
   });
 
-const hash = (conversation: string) => (conversation ? `#/c/${encodeURIComponent(conversation)}` : "#/");
-
-/** Names what is shown in the address, without going anywhere. */
-function address(conversation: string): void {
-  history.replaceState(null, "", hash(conversation));
+/** Shows the branch that ends with that run; the newest when there is none of that name. */
+function show(leaf: string): void {
+  const { lines } = store.get();
+  const end = lines.some((line) => line.run === leaf) ? leaf : newest(lines);
+  const turns = pathTo(lines, end).map((line) => ({ ...(known.get(line.run) ?? turn(line)), ...line }));
+  for (const one of turns) known.set(one.run, one);
+  store.set({ turns });
+  for (const one of turns.slice(-FIRST)) watch(one.run);
 }
 
-export function go(conversation: string): void {
-  location.hash = hash(conversation);
+const hash = (conversation: string, leaf = "") => (conversation ? `#/c/${encodeURIComponent(conversation)}${leaf && `/${encodeURIComponent(leaf)}`}` : "#/");
+
+/** Names what is shown in the address, without going anywhere. */
+function address(conversation: string, leaf = ""): void {
+  history.replaceState(null, "", hash(conversation, leaf));
+}
+
+export function go(conversation: string, leaf = ""): void {
+  location.hash = hash(conversation, leaf);
   store.set({ sidebar: false });
+}
+
+/** Another version of a turn, with what came of it. */
+export function toBranch(run: string): void {
+  const { conversation, lines } = store.get();
+  const leaf = newest(lines, run);
+  address(conversation, leaf === newest(lines) ? "" : leaf);
+  show(leaf);
 }
 
 function leave(): void {
   for (const stop of followed.values()) stop();
   followed.clear();
+  known.clear();
 }
 
-function turn(run: string, agent: string, question: string, created: number): Turn {
-  return { run, agent, question, created, view: EMPTY, connection: "connecting", left: false };
+function turn(line: Line): Turn {
+  return { ...line, view: EMPTY, connection: "connecting", left: false };
 }
 
 function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
-  store.set((now) => ({ turns: now.turns.map((one) => (one.run === run ? { ...one, ...change(one) } : one)) }));
+  const before = known.get(run);
+  if (!before) return;
+  const after = { ...before, ...change(before) };
+  known.set(run, after);
+  store.set((now) => (now.turns.some((one) => one.run === run) ? { turns: now.turns.map((one) => (one.run === run ? after : one)) } : {}));
 }
 
-function watch(run: string): void {
+/** Reads what came of a turn, once it is looked at. */
+export function watch(run: string): void {
   if (followed.has(run)) return;
   let arrived: ServerEvent[] = [];
   let drawing = 0;
@@ -202,7 +232,7 @@ const lookAfter = (run: string) =>
     const one = store.get().turns.find((turn) => turn.run === run);
     if (!one || one.view.done || one.view.waiting.length) return;
     const { live, status } = await api.run(run);
-    update(run, () => ({ left: (status === "running" || status === "parked") && !live }));
+    update(run, () => ({ left: (status === "idle" || status === "parked") && !live }));
   });
 
 export const takeUp = (run: string) =>
@@ -243,20 +273,42 @@ async function ask(question: string): Promise<void> {
   const { conversation, turns } = store.get();
   const agent = turns.at(-1)?.agent || store.get().agent;
   const run = newId();
-  const shown = turn(run, agent, question, Date.now() / 1000);
+  const follows = turns.at(-1)?.run ?? "";
+  add({ run, agent, question, created: Date.now() / 1000, follows });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
-  if (!conversation) address(run);
-  store.set((now) => ({ turns: [...now.turns, shown], conversation: now.conversation || run }));
+  address(conversation || run);
+  store.set((now) => ({ conversation: now.conversation || run }));
   try {
-    await api.start({ question, run_id: run, agent, ...(conversation ? { conversation } : {}) });
+    await api.start({ question, run_id: run, agent, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
     watch(run);
     await refresh();
   } catch (error) {
     if (!conversation) address("");
-    store.set((now) => ({ turns: now.turns.filter((one) => one.run !== run), conversation }));
+    store.set((now) => ({ lines: now.lines.filter((one) => one.run !== run), turns: now.turns.filter((one) => one.run !== run), conversation }));
     throw error;
   }
 }
+
+/** A new run at the end of the branch that leads to it. */
+function add(line: Line): void {
+  known.set(line.run, turn(line));
+  store.set((now) => ({ lines: [...now.lines, line] }));
+  const turns = store.get().turns;
+  const at = turns.findIndex((one) => one.run === line.follows);
+  store.set({ turns: [...turns.slice(0, at + 1), known.get(line.run) as Turn] });
+}
+
+/** Asks again in place of a turn: another question, the same one, or (`keep`) from where it failed or was stopped. */
+export const again = (run: string, question = "", keep = false) =>
+  attempt(async () => {
+    const old = store.get().lines.find((line) => line.run === run);
+    if (!old) return;
+    const created = await api.branch(run, keep ? {} : { at: 0, ...(question ? { question } : {}) });
+    address(store.get().conversation);
+    add({ ...old, run: created.run_id, created: Date.now() / 1000, ...(question ? { question } : {}) });
+    watch(created.run_id);
+    await refresh();
+  });
 
 async function interrupt(words: string): Promise<void> {
   const run = current(store.get())?.run;

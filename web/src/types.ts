@@ -1,7 +1,7 @@
 // The shapes of the server's API, as its OpenAPI document describes them.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-export type Status = "running" | "paused" | "parked" | "finished";
+export type Status = "running" | "idle" | "paused" | "parked" | "finished";
 
 export interface Usage {
   input_tokens: number;
@@ -34,6 +34,20 @@ export interface RunLine {
   status: Status;
   stop_reason: string;
   created: number;
+  updated: number;
+}
+
+export interface TurnLine extends RunLine {
+  follows: string;
+}
+
+export interface Hit {
+  run_id: string;
+  conversation: string;
+  question: string;
+  where: "question" | "message" | "tool" | "answer";
+  tool: string;
+  excerpt: string;
   updated: number;
 }
 

@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 
 from treadle._cli.command_table import COMMANDS, build_parser
+from treadle._cli.display.notice import notice
 from treadle._cli.driving.interrupts import RaiseOnce
 from treadle._cli.setup import exit_codes
 
@@ -25,6 +26,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started the program
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
     for stream in (sys.stdout, sys.stderr):
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
             reconfigure(errors="replace")  # an encoding without some character must not end the program
@@ -44,6 +48,8 @@ def _dispatch(arguments: list[str]) -> int:
 
 def run_command(module: ModuleType, args: argparse.Namespace) -> int:
     """Run a command; an error becomes one line on stderr and an exit code."""
+    if not (getattr(args, "quiet", False) or getattr(args, "json", False)):
+        notice.show("starting …")
     debug = os.environ.get("TREADLE_DEBUG", "") not in ("", "0")
     _set_up_logging(debug)
     try:
@@ -55,8 +61,11 @@ def run_command(module: ModuleType, args: argparse.Namespace) -> int:
     except Exception as error:
         if debug:
             raise
+        notice.clear()
         print(f"treadle: {_message_of(error)}", file=sys.stderr)
         return exit_codes.code_for(error)
+    finally:
+        notice.clear()
 
 
 def _message_of(error: Exception) -> str:

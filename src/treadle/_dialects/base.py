@@ -31,6 +31,8 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     repaired: bool = False
     """The reply was broken and a guess was made; arguments are validated before anything runs."""
     task_successful: bool | None = None
+    own_words: bool = False
+    """No tool is needed: the model gives the answer in its own words, in a request without tools. `answer` is empty."""
     unmarked: bool = False
     """The answer is plain prose where the dialect has a form for answers: perhaps an action was forgotten."""
 
@@ -42,6 +44,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     tool_choice: str = "auto"
     format: OutputFormat | None = None
     stop: tuple[str, ...] = ()
+    tuned: bool = False
+    """The request is in the form that the model's adapter was trained on."""
 
 
 class Prompts(Struct, frozen=True):

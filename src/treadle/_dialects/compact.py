@@ -2,7 +2,8 @@
 
 An adapter (`training/`) has learnt the format and when to call, so rules and examples are left out: a prompt of a
 hundred tokens in place of seven hundred, which a slow machine has to read before it can begin. Every change of what
-this dialect writes makes the adapters useless: `tests/dialects/test_compact.py` holds it.
+this dialect writes makes the adapters useless: `tests/dialects/test_compact.py` holds it. What needs no tool is not
+answered here: the model without its adapter does that, with all that it knows, in a request without tools.
 """
 
 from __future__ import annotations
@@ -12,10 +13,19 @@ from typing import ClassVar
 
 import msgspec
 
+from treadle._dialects.base import Decision, Encoding
+from treadle._dialects.constraint import Alternatives, const, record
 from treadle._dialects.prompts import COMPACT, DIRECT_REFORMAT, Example
+from treadle._dialects.reading.extract import strict
+from treadle._dialects.reading.reply import by_name
 from treadle._dialects.schema import SchemaDialect
-from treadle._dialects.text import labelled, observation
+from treadle._dialects.text import encode_json, labelled, observation
 from treadle._types.messages import Message, ToolMessage
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, ToolSchema
+
+NO_TOOL = "no_tool"
+"""The action that leaves the words of an answer to the model without its adapter."""
 
 
 class CompactDialect(SchemaDialect, frozen=True):
@@ -24,6 +34,28 @@ class CompactDialect(SchemaDialect, frozen=True):
     reformat_prompt: ClassVar[str] = DIRECT_REFORMAT
     worked_examples: ClassVar[tuple[Example, ...]] = ()
     has_thought: ClassVar[bool] = False
+
+    def alternatives(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool
+    ) -> Alternatives:
+        replies = super().alternatives(tools, profile, must_answer=must_answer, must_act=must_act)
+        if not must_answer and not must_act:
+            replies.add(record(action=const(NO_TOOL)))
+        return replies
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        encoding = super().encode(tools, profile, must_answer=must_answer, must_act=must_act)
+        return msgspec.structs.replace(encoding, tuned=True)
+
+    def write(self, decision: Decision) -> str:
+        return encode_json({"action": NO_TOOL}) if decision.own_words else super().write(decision)
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        if strict(reply.text) == {"action": NO_TOOL} and NO_TOOL not in by_name(tools):
+            return Decision(answer="", own_words=True)
+        return super().decode(reply, tools)
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
         return observation(*(part for result in results for part in labelled(_plain(result))))

@@ -53,8 +53,11 @@ def dialect_for(name: str, completion: str) -> Dialect:
     return get_dialect(name, completion=completion) if name == "array" else get_dialect(name)
 
 
-def reader_for(dialect: Dialect, calls_natively: bool) -> Dialect:
-    """The dialect that reads a reply. Where native calls are known to work, text is never read for calls."""
+def reader_for(dialect: Dialect, reply: Reply, calls_natively: bool) -> Dialect:
+    """The dialect that reads a reply. Native calls are taken whatever dialect was asked for; where they are known to
+    work, text is never read for calls."""
+    if reply.calls and not dialect.native:
+        return get_dialect("native")
     if not (dialect.native and calls_natively):
         return dialect
     reader = _instances.get("native only")
@@ -67,8 +70,8 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
     """The dialect for a model.
 
     A dialect's name means that dialect. `auto`: the result of a probe if there is one, else native calls if the model
-    has them (and they are allowed), else the best text dialect. `auto:json`: native calls if they work, else `json` (or
-    whichever dialect is named).
+    has them (and they are allowed), else what its adapter was trained on, else the best text dialect. `auto:json`:
+    native calls if they work, else `json` (or whichever dialect is named).
     """
     kind, _, fallback = setting.partition(":")
     if kind != "auto":
@@ -78,10 +81,13 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
         return get_dialect("native" if native else fallback)
     if native or (allow_native and profile.dialect == "native"):
         return get_dialect("native")
+    if profile.adapter:
+        return get_dialect("compact")
     probed = profile.dialect if profile.dialect != "native" else None
     best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
     if best == "schema":  # the smaller the model, the less it should write
-        best = "brief" if profile.tiny else "direct" if profile.grammar else best
+        short = profile.grammar or (profile.constrained and profile.small)
+        best = "brief" if profile.tiny else "direct" if short else best
     return get_dialect(best)
 
 

@@ -31,13 +31,20 @@ class SchemaDialect(TextDialect, frozen=True):
     def encode(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
+        replies = self.alternatives(tools, profile, must_answer=must_answer, must_act=must_act)
+        return Encoding(format=json_format(replies.any_of(), profile, "step"))
+
+    def alternatives(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool
+    ) -> Alternatives:
+        """The objects that a reply may be."""
         replies = Alternatives()
         thought = {"thought": text_for(profile)} if self.has_thought else {}
         for tool in () if must_answer else tools:
             replies.add(record(**thought, action=const(tool.name), args=replies.parameters(tool)))
         if not must_act or not tools:
             replies.add(record(**thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
-        return Encoding(format=json_format(replies.any_of(), profile, "step"))
+        return replies
 
     def write(self, decision: Decision) -> str:
         thought = {"thought": decision.thought} if self.has_thought else {}
@@ -57,7 +64,7 @@ class SchemaDialect(TextDialect, frozen=True):
             if reading.has_json
             else "there is no JSON object in it"
         )
-        decision = decide(reading, reply, answer=reading.answer, missing=missing)
+        decision = decide(reading, reply, tools, answer=reading.answer, missing=missing)
         if decision.answer is None or not reading.fields:
             return decision
         return msgspec.structs.replace(decision, task_successful=_flag(reading.fields.get("task_successful")))

@@ -145,8 +145,11 @@ def to_tool_calls(parsed: Sequence[ParsedCall], raw: str) -> tuple[ToolCall, ...
     )
 
 
-def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing: str) -> Decision:
-    """The decision in a reading: calls come before an answer; without either, `missing` is the problem."""
+def decide(
+    reading: Reading, reply: Reply, tools: Sequence[ToolSchema], *, answer: str | None = None, missing: str
+) -> Decision:
+    """The decision in a reading: calls come before an answer; without either, `missing` is the problem, or, where there
+    is no tool that could be meant, the words are the answer."""
     thought = thought_in(reading.fields) if reading.fields else ""
     thought = thought or reading.before or reading.thinking or reply.reasoning
     usable = [call for call in reading.calls if not call.problem]
@@ -160,6 +163,8 @@ def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing
         return Decision(thought, problem=problem)
     if answer is not None:
         return Decision(thought, answer=answer, repaired=reading.repaired)
+    if not tools and reading.text and not reading.only_json and not reading.problem:
+        return Decision(reading.thinking or reply.reasoning, answer=reading.text)
     return Decision(thought, problem=reading.problem or (CUT_OFF if is_cut(reply) and not reading.text else missing))
 
 

@@ -8,6 +8,7 @@ from treadle._types.errors import ConfigError
 
 PROMPTS = {
     "synthesis": "what writes the answer from the trace is told",
+    "own_words": "the instructions for an answer that needs no tool, written without the adapter",
     "complete": "the request for the full answer after the work",
     "forced_limit": "the request for an answer when the iterations are used up",
     "forced_budget": "the request for an answer when the budget is used up",

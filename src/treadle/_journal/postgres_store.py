@@ -10,6 +10,7 @@ import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
 from treadle._journal.blobs import references
+from treadle._journal.catalog import postgres as postgres_catalog
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -55,6 +56,7 @@ MIGRATIONS: tuple[str, ...] = (
         run text PRIMARY KEY, epoch bigint NOT NULL, owner text NOT NULL, host text NOT NULL, pid bigint NOT NULL,
         started text NOT NULL, until timestamptz NOT NULL);
     """,
+    postgres_catalog.MIGRATION,
     """
     CREATE TABLE {s}.contents(hash text PRIMARY KEY, data bytea NOT NULL);
     CREATE TABLE {s}.uses(run text NOT NULL, hash text NOT NULL, PRIMARY KEY(run, hash));
@@ -62,9 +64,7 @@ MIGRATIONS: tuple[str, ...] = (
     """,
 )
 
-_INFO = """SELECT run, parent, agent, model, question, conversation, "user", status, stop_reason, created,
-    coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created) AS updated,
-    coalesce((SELECT max(seq) + 1 FROM {s}.records WHERE records.run = runs.run), 0) AS records FROM {s}.runs"""
+_UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"
 
 
 class Store:
@@ -204,24 +204,12 @@ class Store:
         contents = {row[0]: row[1] for row in await con.fetch(sql, keys)} if keys else {}
         return from_rows(run_id, stored, after, salvage, contents.get)
 
-    async def list_runs(
-        self, con: Connection, limit: int, status: str, conversation: str, parent: str | None, user: str
-    ) -> list[RunInfo]:
-        filters = {
-            "status": status or None,
-            "conversation": conversation or None,
-            "parent": parent,
-            '"user"': user or None,
-        }
-        values = {name: value for name, value in filters.items() if value is not None}
-        where = " AND ".join(f"{name} = ${number}" for number, name in enumerate(values, 2)) or "true"
-        sql = self._sql(f"{_INFO} WHERE {where} ORDER BY created DESC, n DESC LIMIT $1")
-        return [RunInfo(*row) for row in await con.fetch(sql, limit, *values.values())]
-
     async def expired(self, con: Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
-        inner = f"{_INFO} WHERE parent = '' AND status = ANY($1::text[]) ORDER BY created DESC, n DESC OFFSET $2"
+        inner = f"""SELECT run, {_UPDATED} AS updated FROM {{s}}.runs WHERE parent = '' AND status = ANY($1::text[])
+            ORDER BY created DESC, n DESC OFFSET $2"""
         sql = self._sql(f"SELECT run FROM ({inner}) AS candidates WHERE updated < $3")
-        return [row[0] for row in await con.fetch(sql, list(statuses), keep, before)]
+        stored = ["running" if status == "idle" else status for status in statuses]
+        return [row[0] for row in await con.fetch(sql, stored, keep, before)]
 
     async def delete(self, con: Connection, run_id: str) -> None:
         async with con.transaction():
@@ -237,7 +225,7 @@ class Store:
                     raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
             if await con.execute(self._sql("DELETE FROM {s}.runs WHERE run = ANY($1::text[])"), tree) == "DELETE 0":
                 raise not_found(run_id)
-            for table in ("records", "inbox", "claims"):
+            for table in ("records", "inbox", "claims", *postgres_catalog.TABLES):
                 await con.execute(self._sql(f"DELETE FROM {{s}}.{table} WHERE run = ANY($1::text[])"), tree)
             await self._forget_contents(con, tree)
 
@@ -285,6 +273,16 @@ class Store:
         owner, host, pid, started, in_lease = row
         alive = is_alive(ProcessIdentity(host, pid, started))
         return owner if (in_lease if alive is None else alive) else ""
+
+    async def driven_runs(self, con: Connection) -> list[str]:
+        """The runs that somebody drives at this moment."""
+        sql = "SELECT run, host, pid, started, until > clock_timestamp() FROM {s}.claims WHERE owner <> ''"
+        driven: list[str] = []
+        for run, host, pid, started, in_lease in await con.fetch(self._sql(sql)):
+            alive = is_alive(ProcessIdentity(host, pid, started))
+            if in_lease if alive is None else alive:
+                driven.append(run)
+        return driven
 
     async def release(self, con: Connection, run_id: str, owner: str) -> None:
         # The row stays, because the epoch of the next driver must be higher than all before it.

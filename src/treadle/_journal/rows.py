@@ -11,6 +11,7 @@ import msgspec
 
 from treadle._journal.base import RunInfo
 from treadle._journal.blobs import Lookup, attached, detached, may_hold_content, references
+from treadle._journal.catalog.values import cursor_of
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import CorruptLogError, JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import SCHEMA, Event, Paused, Record, Resumed, RunFinished, RunStarted, encode_event
@@ -127,11 +128,12 @@ def not_found(run_id: str) -> RunNotFoundError:
     return RunNotFoundError(f"there is no run {run_id!r} in this journal")
 
 
-def initial_info(record: Record) -> RunInfo:
-    """The information about a run that begins with `record`."""
+def initial_info(record: Record, number: int = 0) -> RunInfo:
+    """The information about a run that begins with `record`; `number` is its place among those begun at one time."""
     event = record.event
+    cursor = cursor_of(record.time, number) if number else ""
     if not isinstance(event, RunStarted):
-        return RunInfo(record.run, record.parent, created=record.time)
+        return RunInfo(record.run, record.parent, created=record.time, cursor=cursor)
     return RunInfo(
         run_id=record.run,
         parent=record.parent,
@@ -141,6 +143,7 @@ def initial_info(record: Record) -> RunInfo:
         conversation=event.conversation,
         user=event.user,
         created=record.time,
+        cursor=cursor,
     )
 
 

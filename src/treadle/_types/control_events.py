@@ -65,7 +65,7 @@ class Resumed(EventBase, frozen=True, tag="resumed"):
     """A run continues that had been interrupted or paused."""
 
     reason: str = ""
-    """paused | restarted | unparked"""
+    """paused | restarted | unparked | forked (it goes on for the first time after it was copied)"""
     attempt: int = 0
     """How often it was resumed since its last progress, this time included; 0 after a pause, and in older logs."""
 
@@ -98,6 +98,11 @@ class Approved(EventBase, frozen=True, tag="approved"):
     always: bool = False
     """Allow every later call of this tool in this run, too."""
     tool: str = ""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as other events call it."""
+        return self.tool
 
 
 class Tainted(EventBase, frozen=True, tag="tainted"):

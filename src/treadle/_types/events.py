@@ -64,6 +64,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     schema: int = SCHEMA
     sources: tuple[str, ...] = ()
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
+    follows: str = ""
+    """The run of its conversation that it continues; if none is named, the one before it."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -132,6 +134,19 @@ class ToolStarted(EventBase, frozen=True, tag="tool_started"):
     key: str = ""
     """The idempotency key of this call."""
     effect: str = "unsafe"
+
+    @property
+    def name(self) -> str:
+        """The tool's name, under the same name as in `ToolDone` and `ToolOutput`."""
+        return self.call.name
+
+    @property
+    def call_id(self) -> str:
+        return self.call.id
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return self.call.args
 
 
 class ToolDone(EventBase, frozen=True, tag="tool_done"):
@@ -233,7 +248,7 @@ class AnswerStarted(EventBase, frozen=True, tag="answer_started"):
     """The answer for the user begins."""
 
     source: str
-    """loop | synthesis | complete | tool | fallback | error (what was found before a failure: not an answer)"""
+    """loop | synthesis | complete | own_words | tool | fallback | error (no answer: what was found before)"""
 
 
 class AnswerDone(EventBase, frozen=True, tag="answer_done"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from msgspec import Struct
 
@@ -81,6 +81,11 @@ class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_de
     rendered: bool = False
     """What a run put together itself, dialect and tools included: shown in its result, not part of a history."""
 
+    @property
+    def role(self) -> Literal["system"]:
+        """Who speaks, as providers call it."""
+        return "system"
+
 
 class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True, gc=False):
     """What a person wrote, or what the engine tells the model in the role of the user; `kind` says which."""
@@ -89,6 +94,11 @@ class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaul
     kind: str = "question"
     """question | history | interrupt | note | reformat | observation | summary: what put it there."""
     pinned: bool = False
+
+    @property
+    def role(self) -> Literal["user"]:
+        """Who speaks, as providers call it."""
+        return "user"
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", omit_defaults=True, gc=False):
@@ -104,6 +114,11 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
     source: str = ""
     """What had been read from outside when it was written, if anything: "example.org"."""
 
+    @property
+    def role(self) -> Literal["assistant"]:
+        """Who speaks, as providers call it."""
+        return "assistant"
+
 
 class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
     """The observation that answers one call."""
@@ -114,6 +129,11 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
     error: bool = False
     source: str = ""
     """Where it comes from, if from outside: "example.org"."""
+
+    @property
+    def role(self) -> Literal["tool"]:
+        """Who speaks, as providers call it."""
+        return "tool"
 
 
 Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time

@@ -29,6 +29,13 @@ SMALL_BELOW = 4.0
 models come in classes of up to 3 and from 7 billion, and from 7 on they find their way without such help."""
 
 
+TINY_BELOW = 1.0
+"""Billions of parameters."""
+
+ADAPTER_FORMAT = "101e98e2"
+"""A check sum of what the dialect `compact` writes; an adapter names the one that it was trained on."""
+
+
 class Prices(Struct, frozen=True, omit_defaults=True):
     """US dollars per million tokens."""
 
@@ -55,6 +62,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """A tool choice can be forced (needed for level 1 of a structured call)."""
     json_mode: bool = False
     json_schema: bool = False
+    strict_schema: bool = False
+    """Decoding follows a schema token by token, lengths included: as good as a grammar."""
     grammar: bool = False
     streaming: bool = True
     reasoning: bool = False
@@ -81,6 +90,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """Under about a billion parameters: long prompts and worked examples confuse it, it needs the shortest there is."""
     parameters: float | None = None
     """Billions of parameters: by its metadata, its name, or the user; None when none of them says."""
+    adapter: str = ""
+    """The name of what the model was taught about using tools; empty when it has no such adapter."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 
@@ -103,6 +114,11 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     def calls_natively(self) -> bool:
         """Whether native calls are known to work, from the table of models or by a probe; not only offered."""
         return self.calls_known or self.dialect == "native"
+
+    @property
+    def constrained(self) -> bool:
+        """Whether no reply can deviate from what it was constrained to."""
+        return self.grammar or self.strict_schema
 
     @property
     def small(self) -> bool:

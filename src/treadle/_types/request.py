@@ -56,6 +56,8 @@ class Request(Struct, frozen=True, omit_defaults=True):
     stream: bool = False
     """Whether the caller wants deltas; an adapter may use its plain endpoint when not."""
     component: str = "loop"
+    tuned: bool = False
+    """Whether a model that has an adapter for tool use is to use it: the prompt is in the form it was trained on."""
     cache: WireCache | None = None
 
     def replace(self, **changes: Any) -> Request:

@@ -17,7 +17,7 @@ from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage, Work
 
 CONVERSATION = ("loop", "repair")
 """Components whose replies are part of the conversation; all others only advise."""
-ANSWERING = ("synthesis", "complete", "final", "salvage")
+ANSWERING = ("synthesis", "complete", "own_words", "final", "salvage")
 """Components whose streamed text is the answer."""
 
 

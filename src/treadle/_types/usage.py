@@ -96,6 +96,17 @@ class Step(Struct, frozen=True, gc=False):
     thought: str = ""
     artifacts: tuple[Artifact, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """The tool's name, as events and messages call it."""
+        return self.tool
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What the tool raised, with its traceback, in the process that ran it; it is never stored. The model was told
+        what `observation` says."""
+        return None
+
 
 class Spent(Struct, gc=False):
     """What one component has cost so far."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
+from treadle._cli.display.notice import AGAIN_SECONDS
 from treadle._cli.display.plain import PlainDisplay
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
+from virtual_time import go_virtual
 
 CALL = ToolCall("c1", "read", {"path": "a.txt"})
 
@@ -45,3 +48,21 @@ def test_quiet_shows_no_steps_and_an_error_is_not_an_answer():
         ev.AnswerDone("The model failed.", "error"),
     )
     assert answer.getvalue() == ""
+
+
+def test_a_silent_model_is_told_from_time_to_time():
+    steps = io.StringIO()
+
+    async def think() -> None:
+        display = PlainDisplay("r", steps=steps, answer=None)
+        feed(display, ev.ThinkStarted("loop", 2))
+        await asyncio.sleep(2.5 * AGAIN_SECONDS)
+        feed(display, ev.Injected(("i",), ("hurry",)))
+        await asyncio.sleep(0.7 * AGAIN_SECONDS)
+        display.close()
+        await asyncio.sleep(5 * AGAIN_SECONDS)
+
+    go_virtual(think())
+    lines = steps.getvalue().splitlines()
+    assert [line.rpartition(",")[0] for line in lines] == ["… thinking, step 2", "… thinking, step 2", ""]
+    assert lines[2] == "you: hurry", "and nothing while something is shown, or when it is over"

@@ -8,7 +8,7 @@ import pytest
 
 from engine.executions import started
 from kit import add, call, go
-from treadle import Agent, Budget, RetryPolicy, ScriptedModel, tool
+from treadle import Agent, Budget, Conversation, RetryPolicy, ScriptedModel, tool
 from treadle._engine.answering.answer import (
     force_answer,
     polished,
@@ -21,9 +21,10 @@ from treadle._engine.answering.ends import finish
 from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.plugin import Plugin
+from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
 from treadle._types.errors import BudgetExhaustedError, ModelError
-from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, UserMessage
+from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.profile import Profile
 
 ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
@@ -254,3 +255,64 @@ def test_messages_of_a_synthesis_without_a_run():
     system, user = synthesis_messages("WRITE", "how much?", [], "3", 100)
     assert system == SystemMessage("WRITE")
     assert "(no tool was run)" in str(user)
+
+
+NO_TOOL = '{"action": "no_tool"}'
+
+
+def test_an_answer_that_needs_no_tool_is_written_without_the_adapter():
+    """The loop decides; the words come from a request without tools, format or adapter, and stream as the answer."""
+    model = ScriptedModel([NO_TOOL, "Paris."], profile=Profile(grammar=True))
+    agent = Agent(model, [add], dialect="compact", system="Be brief.")
+
+    async def main() -> tuple[str, list[str]]:
+        events = [event async for event in agent.stream("Capital of France?")]
+        shown = "".join(event.text for event in events if isinstance(event, ev.AnswerDelta))
+        return shown, [event.source for event in events if isinstance(event, ev.AnswerStarted)]
+
+    assert go(main()) == ("Paris.", ["own_words"])
+    decided, answered = model.requests
+    assert (decided.tuned, answered.tuned, answered.format, answered.tools) == (True, False, None, ())
+    assert answered.messages == (SystemMessage("Be brief."), UserMessage("Capital of France?", pinned=True))
+
+
+def test_what_was_said_before_and_found_since_is_part_of_the_request_for_own_words():
+    found = '{"action": "add", "args": {"a": 1, "b": 2}}'
+    model = ScriptedModel([NO_TOOL, "Hello Ada.", found, NO_TOOL, "Three, Ada."], profile=Profile(grammar=True))
+    talk = Conversation(Agent(model, [add], dialect="compact"))
+
+    async def main() -> str:
+        await talk.ask("I am Ada.")
+        return (await talk.ask("What is 1 + 2?")).answer
+
+    assert go(main()) == "Three, Ada."
+    said = [text_of(message.content) for message in model.requests[-1].messages if isinstance(message, UserMessage)]
+    assert said[:2] == ["I am Ada.", "What is 1 + 2?"]
+    assert "add" in said[2]
+    assert "3" in said[2]
+    assert [m.text for m in model.requests[-1].messages if isinstance(m, AssistantMessage)] == ["Hello Ada."]
+    assert "Hello Ada." in model.requests[2].messages[2].text, "the loop sees the answer that the user got"
+
+
+def test_own_words_that_never_come_are_no_answer():
+    model = ScriptedModel([NO_TOOL, ""], profile=Profile(grammar=True), repeat_last=True)
+    result = go(Agent(model, [add], dialect="compact").run("q"))
+    assert (result.success, result.stop_reason) == (False, "empty")
+
+
+def test_own_words_are_written_after_a_kill():
+    """The log ends with the decision: a resumed run writes the answer, and asks for nothing else."""
+    model = ScriptedModel([NO_TOOL, "Paris."], profile=Profile(grammar=True))
+
+    async def main() -> Any:
+        journal = MemoryJournal()
+        agent = Agent(model, [add], dialect="compact", journal=journal)
+        first = await agent.run("Capital of France?")
+        records = await journal.load(first.run_id)
+        cut = next(i for i, record in enumerate(records) if isinstance(record.event, ev.ThinkDone)) + 1
+        again = MemoryJournal()
+        await again.append(records[:cut])
+        later = ScriptedModel(["Paris, again."], profile=Profile(grammar=True))
+        return await Agent(later, [add], dialect="compact", journal=again).resume(first.run_id)
+
+    assert go(main()).answer == "Paris, again."

@@ -54,6 +54,6 @@ def test_the_model_that_is_probed_has_every_ability():
         async with Loopback(Server()) as loopback:
             target = await target_of(loopback.url)
             assert all(getattr(target.model.profile, ability) for ability in ALL_ABILITIES)
-            assert target.claimed == Profile()
+            assert target.claimed == Profile(tool_call=True)
 
     go(main())

@@ -8,6 +8,7 @@ from kit import add, call, user_texts
 from server.serving import serving
 from treadle import Agent, ScriptedModel
 from treadle._journal import open_journal
+from treadle._types.request import Request
 
 
 def test_a_conversation_knows_its_earlier_runs():
@@ -62,3 +63,60 @@ def test_a_run_from_elsewhere_is_a_conversation_of_its_own(tmp_path: Path):
         runs = client.get("/api/conversations/terminal-run")["runs"]
         assert [info["question"] for info in runs] == ["from the terminal", "next"]
         assert client.get("/api/conversations")["conversations"][0]["runs"] == 2
+
+
+def test_branches_of_a_conversation_are_forks_of_the_log():
+    def script(request: Request) -> str:
+        return "answer to " + " / ".join(user_texts(request.messages))
+
+    with serving(Agent(ScriptedModel(script), tools=None)) as client:
+        first = client.start("one")
+        client.wait(first)
+        second = client.start("two", conversation=first)
+        client.wait(second)
+        edited = client.post(f"/api/runs/{second}/fork", {"at": 0, "question": "zwei", "branch": True}, 201)
+        assert edited["conversation"] == first
+        assert client.wait(edited["run_id"])["answer"] == "answer to one / zwei"
+        kinds = [record["type"] for record in client.get(f"/api/runs/{edited['run_id']}/records")["records"]]
+        assert kinds[:3] == ["run_started", "forked", "resumed"]
+        again = client.post(f"/api/runs/{first}/fork", {"at": 0, "branch": True}, 201)["run_id"]
+        client.wait(again)
+        third = client.start("three", conversation=first, follows=second)
+        assert client.wait(third)["answer"] == "answer to one / two / three"
+        elsewhere = client.start("four", conversation=first, follows=edited["run_id"])
+        assert client.wait(elsewhere)["answer"] == "answer to one / zwei / four"
+        follows = {run["run_id"]: run["follows"] for run in client.get(f"/api/conversations/{first}")["runs"]}
+        assert follows == {
+            first: "",
+            second: first,
+            edited["run_id"]: first,
+            again: "",
+            third: second,
+            elsewhere: edited["run_id"],
+        }
+        assert client.get(f"/api/runs/{again}")["created"] > client.get(f"/api/runs/{edited['run_id']}")["created"]
+        short = client.get(f"/api/conversations/{first}?limit=2")
+        assert [run["run_id"] for run in short["runs"]] == [third, elsewhere]
+        assert short["more"] is True
+        for body in ({"at": 1, "question": "x"}, {"at": 0, "question": 5}):
+            assert client.ask("POST", f"/api/runs/{second}/fork", body).status == 400
+        for body in ({"conversation": first, "follows": "nobody-knows"}, {"follows": first}):
+            assert client.ask("POST", "/api/runs", {"question": "?", **body}).status == 400
+        assert client.ask("DELETE", f"/api/conversations/{first}").status == 200
+        assert client.get("/api/runs")["runs"] == []
+
+
+def test_a_retry_keeps_what_was_found():
+    """Without `at` a fork begins before the last model call: calls that were made are not made again."""
+    model = ScriptedModel(
+        [call("add", a=2, b=3), RuntimeError("out of order"), RuntimeError("out of order"), "It is 5."]
+    )
+    with serving(Agent(model, tools=[add], retry={"attempts": 2, "base": 0.0})) as client:
+        failed = client.start("2+3?")
+        assert client.wait(failed)["stop_reason"] == "error"
+        retried = client.post(f"/api/runs/{failed}/fork", {"branch": True}, 201)
+        assert client.wait(retried["run_id"])["answer"] == "It is 5."
+        records = client.get(f"/api/runs/{retried['run_id']}/records")["records"]
+        assert sum(record["type"] == "tool_started" for record in records) == 1
+        runs = client.get(f"/api/conversations/{failed}")["runs"]
+        assert [run["follows"] for run in runs] == ["", ""]

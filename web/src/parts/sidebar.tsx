@@ -56,7 +56,7 @@ function Line({ line, chosen }: { line: ConversationLine; chosen: boolean }) {
   return (
     <li class="conversation">
       <button type="button" class="open" aria-current={chosen ? "page" : undefined} onClick={() => go(line.id)}>
-        {busy && <span class={`dot ${line.status}`} role="img" aria-label={{ paused: "waits for you", parked: "parked" }[line.status as string] ?? "working"} />}
+        {busy && <span class={`dot ${line.status}`} role="img" aria-label={{ paused: "waits for you", parked: "parked", idle: "left unfinished" }[line.status as string] ?? "working"} />}
         <span class="title">{line.title || "(no text)"}</span>
         <time>{when(line.updated)}</time>
       </button>

@@ -3,12 +3,13 @@
 import { memo } from "../memo";
 import { useState } from "preact/hooks";
 import { count, money, plural, seconds } from "../format";
-import { store, takeUp, type Turn } from "../model";
+import { again, store, takeUp, type Turn } from "../model";
 import type { Compaction, Item, Note, RunView, Thought } from "../view";
 import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
-import { Check, Copy, Lens } from "./icons";
+import { Again, Check, Copy, Lens } from "./icons";
+import { Question } from "./question";
 import { ToolCard } from "./tool";
 
 export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
@@ -16,15 +17,13 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   const working = !view.done;
   return (
     <article class="turn" aria-label={`Question: ${turn.question.slice(0, 80)}`} aria-busy={working}>
-      <div class="question">
-        <p>{turn.question}</p>
-      </div>
+      <Question turn={turn} />
       {view.dag.length > 0 && <Dag steps={view.dag} round={view.round} />}
       {view.checklist.length > 0 && <Checklist steps={view.checklist} />}
       <Steps turn={turn} />
       {view.waiting.length > 0 && <Approvals run={turn.run} calls={view.waiting} />}
       {working && !view.waiting.length && !view.answer && <Activity turn={turn} />}
-      {view.error && <Failure view={view} />}
+      {view.error && <Failure turn={turn} />}
       {view.answer && <Answer text={view.answer} open={view.answering} run={turn.run} items={view.items} />}
       {view.done && <Foot turn={turn} />}
     </article>
@@ -152,8 +151,11 @@ function Activity({ turn }: { turn: Turn }) {
   );
 }
 
-function Failure({ view }: { view: RunView }) {
+/** What happened, what was kept of it, and what can be done next. */
+function Failure({ turn }: { turn: Turn }) {
+  const { view } = turn;
   if (!view.error) return null;
+  const found = view.items.filter((item) => item.kind === "tool" && item.state === "done").length;
   return (
     <section class="failure" role="group" aria-label="The run failed">
       <strong>This did not work</strong>
@@ -163,6 +165,24 @@ function Failure({ view }: { view: RunView }) {
           <summary>What was found before</summary>
           <p class="pre">{view.error.partial}</p>
         </details>
+      )}
+      {view.done && (
+        <>
+          <p class="quiet">{found ? `Kept: the ${plural(found, "result")} of its tools. Trying again goes on from there.` : "Nothing is lost: the question and the log are kept."}</p>
+          <div class="decision">
+            <button type="button" class="primary" onClick={() => void again(turn.run, "", true)}>
+              Try again
+            </button>
+            {found > 0 && (
+              <button type="button" onClick={() => void again(turn.run)}>
+                Start over
+              </button>
+            )}
+            <button type="button" onClick={() => store.set({ inspected: turn.run })}>
+              See what happened
+            </button>
+          </div>
+        </>
       )}
     </section>
   );
@@ -193,6 +213,14 @@ function Foot({ turn }: { turn: Turn }) {
     <footer class="turn-foot">
       <span class={done.success ? "" : "warn"}>{facts.join(" · ")}</span>
       <span class="actions">
+        {done.stop_reason === "cancelled" && (
+          <button type="button" class="link" onClick={() => void again(turn.run, "", true)}>
+            Go on
+          </button>
+        )}
+        <button type="button" class="icon" aria-label="Answer again" title="Answer again" onClick={() => void again(turn.run)}>
+          <Again size={16} />
+        </button>
         {turn.view.answer && (
           <button type="button" class="icon" aria-label="Copy the answer" title="Copy" onClick={() => void copy(turn.view.answer)}>
             <Copy size={16} />

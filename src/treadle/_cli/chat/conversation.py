@@ -58,7 +58,7 @@ class Chat:
             await self.ask("\n".join(unread))
 
     async def _drive(self, run: Run, say: str = "") -> list[str]:
-        await load_model(self.agent)
+        await load_model(self.agent, quiet=self.quiet)
         display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
         result = await self.conductor.drive(self.agent, run, display, say=say)
         print_outcome(result)

@@ -7,13 +7,25 @@ from typing import Any
 
 
 def register(commands: Any) -> None:
-    commands.add_parser(
+    from treadle._cli.commands import prices
+
+    parser = commands.add_parser(
         "models",
         description="The models that can be used: local ones, those of servers on this machine, those of providers.",
     )
+    parts = parser.add_subparsers(dest="part", metavar="PART")
+    prices.register(parts)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.part == "prices":
+        from treadle._cli.commands import prices
+
+        return prices.run(args)
+    return _list()
+
+
+def _list() -> int:
     import os
 
     from treadle._cli.display.table import table

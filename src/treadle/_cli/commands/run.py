@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.setup import exit_codes
@@ -12,11 +13,13 @@ from treadle._cli.setup.options import add_agent_options, add_journal_option, ad
 if TYPE_CHECKING:
     from treadle._cli.driving.conductor import Conductor
     from treadle._flows.agent import Agent
+    from treadle._types.messages import Content
 
 EXAMPLES = """examples:
   treadle run "What is 17 * 23 + 4?"
   treadle run "What is in notes.md?" --tools files --model ollama:llama3.2
-  echo "Summarise: ..." | treadle run - > summary.txt
+  treadle run "What do these have in common?" --file notes.txt photo.png
+  cat notes.txt | treadle run "Summarise this" > summary.txt
   treadle run "..." --tools mytools:search --max-cost 0.05 --json
 
 """
@@ -29,8 +32,12 @@ def register(commands: Any) -> None:
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("question", help="the question; '-' reads it from stdin")
-    add_agent_options(parser)
+    parser.add_argument(
+        "question",
+        nargs="?",
+        help="the question; what is piped in goes with it, or is the question where none is given (or '-')",
+    )
+    add_agent_options(parser, attach=True)
     add_output_options(parser)
     add_journal_option(parser)
 
@@ -38,9 +45,11 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
+    from treadle._cli.setup.attachments import question_of
     from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
 
-    question = sys.stdin.read() if args.question == "-" else args.question
+    attached = _sort_files(args)
+    question = question_of(args.question, attached, quiet=args.quiet)
     journal = journal_from(args)
     launch, choice = launch_from(args)
     conductor = Conductor()
@@ -50,13 +59,29 @@ def run(args: argparse.Namespace) -> int:
     return run_async(_answer(args, question, agent, conductor))
 
 
-async def _answer(args: argparse.Namespace, question: str, agent: Agent, conductor: Conductor) -> int:
+def _sort_files(args: argparse.Namespace) -> list[str]:
+    """The files that go with the question; the document among them becomes `args.file`."""
+    from treadle._types.errors import ConfigError
+
+    if args.question is None and len(args.files) > 1 and not Path(args.files[-1]).exists():
+        args.question = args.files.pop()  # the option takes all that follows it, also what was meant as the question
+    documents = [name for name in args.files if Path(name).suffix.lower() in (".json", ".yaml", ".yml")]
+    if len(documents) > 1:
+        raise ConfigError(
+            f"--file {' '.join(documents)}: one document describes the agent; "
+            "give files that go with the question with --attach"
+        )
+    args.file = documents[0] if documents else None
+    return [*(name for name in args.files if name not in documents), *args.attach]
+
+
+async def _answer(args: argparse.Namespace, question: Content, agent: Agent, conductor: Conductor) -> int:
     from treadle._cli.display.factory import open_display
     from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 
     journal = agent.journal
     run = agent.prepare(question)
-    await load_model(agent)
+    await load_model(agent, quiet=args.quiet)
     try:
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
     finally:

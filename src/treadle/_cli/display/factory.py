@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from treadle._cli.display.base import Display
+from treadle._cli.display.notice import notice
 from treadle._cli.display.plain import JsonDisplay, PlainDisplay
 from treadle._types.events import Record
 
@@ -16,6 +17,7 @@ def open_display(
     run_id: str, *, json: bool = False, quiet: bool = False, prompt: bool = False, past: Sequence[Record] = ()
 ) -> Display:
     """The display for where the output goes; with `prompt` it also shows the line that is being typed."""
+    notice.clear()
     if json:
         return JsonDisplay()
     if not quiet and rich_terminal(sys.stdout):

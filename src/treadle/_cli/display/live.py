@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -136,22 +135,12 @@ class LiveDisplay:
             if self._typed and self._message:
                 rows.append(Text(LINE_FIRST, style="yellow"))
         else:
-            self._spinner.update(text=Text(self._status(), style="dim", no_wrap=True))
+            self._spinner.update(text=Text(self.timeline.status(), style="dim", no_wrap=True))
             rows.append(self._spinner)
         if self._prompt or self._asking:
             mark = ("? ", "bold yellow") if self._asking and not self._message else ("> ", "bold green")
             rows.append(Text.assemble(mark, self._typed[-(width - 4) :], ("▏", "blink")))
         return Group(*rows)
-
-    def _status(self) -> str:
-        timeline = self.timeline
-        parts = [timeline.activity]
-        if timeline.iteration:
-            parts.append(f"step {timeline.iteration}")
-        parts.append(seconds(max(0.0, time.time() - timeline.began)))
-        if timeline.usage.total_tokens:
-            parts.append(spent(timeline.usage))
-        return " · ".join(parts)
 
 
 def _line(item: Line) -> RenderableType:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 import msgspec
 
 from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
+from treadle._cli.display.notice import AGAIN_SECONDS
 from treadle._cli.display.text import arguments, clean, few_lines, seconds, spent
 from treadle._cli.display.timeline import Answer, Card, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
@@ -57,9 +60,24 @@ class PlainDisplay(_Prompt):
         self.timeline = Timeline(run_id, past)
         self._steps = steps
         self._answer = answer
+        self._silent = False
+        """Nothing was shown since the last look."""
+        self._beating: asyncio.Task[None] | None = None
+        if steps is not None:
+            with suppress(RuntimeError):  # a log that is shown without an event loop cannot be silent
+                self._beating = asyncio.get_running_loop().create_task(self._beat(steps))
+
+    async def _beat(self, steps: TextIO) -> None:
+        """A model that thinks for long shows nothing: say from time to time that it still does."""
+        while True:
+            self._silent = True
+            await asyncio.sleep(AGAIN_SECONDS)
+            if self._silent and not self._asking:
+                print(f"… {self.timeline.status(cost=False)}".replace(" · ", ", "), file=steps, flush=True)
 
     def feed(self, record: Record) -> None:
         for item in self.timeline.feed(record):
+            self._silent = False
             if isinstance(item, Answer):
                 if self._answer is not None and item.source != "error":
                     print(clean(item.text), file=self._answer, flush=True)
@@ -67,12 +85,14 @@ class PlainDisplay(_Prompt):
                 print("\n".join(_lines(item)), file=self._steps, flush=True)
 
     def finish(self, result: RunResult) -> None:
+        self.close()
         if self._steps is not None:
             line = ending(result.stop_reason, result.iterations, result.elapsed, spent(result.usage), result.run_id)
             print(f"-- {line.replace(' · ', ', ')}", file=self._steps, flush=True)
 
     def close(self) -> None:
-        pass
+        if self._beating is not None:
+            self._beating.cancel()
 
 
 def _lines(item: Line | Card) -> list[str]:

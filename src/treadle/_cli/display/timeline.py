@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from treadle._cli.display.text import one_line, plain_json, plural, seconds
+from treadle._cli.display.text import one_line, plain_json, plural, seconds, spent
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION
@@ -23,6 +23,7 @@ _ACTIVITIES = {
     "rewrite": "understanding the question",
     "synthesis": "writing the answer",
     "complete": "writing the answer",
+    "own_words": "writing the answer",
     "final": "writing the answer",
     "context": "compacting the context",
 }
@@ -73,6 +74,16 @@ class Timeline:
             for _ in self.feed(record):
                 pass
         self.began = time.time()
+
+    def status(self, *, cost: bool = True) -> str:
+        """What the run is doing now, for how long, and what it has cost so far."""
+        parts = [self.activity]
+        if self.iteration:
+            parts.append(f"step {self.iteration}")
+        parts.append(seconds(max(0.0, time.time() - self.began)))
+        if cost and self.usage.total_tokens:
+            parts.append(spent(self.usage))
+        return " · ".join(parts)
 
     def feed(self, record: ev.Record) -> Iterator[Item]:
         event, depth = record.event, self._depths.get(record.run, 1)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 
+from treadle._cli.display.notice import Waiting
 from treadle._cli.display.text import clean, one_line, plain_json
 from treadle._engine.result import RunResult
 from treadle._flows.agent import Agent
 from treadle._journal import Journal
 
 
-async def load_model(agent: Agent) -> None:
-    """Load a local model now: it takes long and has a progress bar of its own, which the display would disturb."""
+async def load_model(agent: Agent, *, quiet: bool = False) -> None:
+    """Load a local model now: it takes long, and a download has a progress bar, which the display would disturb."""
     if (load := getattr(agent.model, "load", None)) is not None:
-        await load()
+        has_bar = getattr(agent.model, "needs_download", False)
+        with Waiting(f"loading {clean(agent.model.name)}", quiet=quiet or has_bar):
+            await load()
 
 
 async def close(agent: Agent, journal: Journal | None) -> None:

@@ -46,7 +46,7 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
     )
     try:
-        await load_model(agent)
+        await load_model(agent, quiet=args.quiet)
         approve = _answers(args, records)
         run = await agent.load(run_id, approve=approve, **settings_from(args, UserConfig()))
         display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)

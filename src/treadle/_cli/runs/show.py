@@ -30,7 +30,17 @@ from treadle._types.state import RunState, fold
 
 
 async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
-    infos = await journal.list(limit=args.limit, status=args.status or "", parent=None if args.all else "")
+    found = await journal.list(
+        limit=args.limit + 1,
+        after=args.after,
+        status=args.status or "",
+        parent=None if args.all else "",
+        agent=args.agent,
+        model=args.model,
+        tag=args.tag,
+        text=args.search,
+    )
+    infos = found[: args.limit]
     if args.json:
         for info in infos:
             sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
@@ -39,7 +49,9 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         print("".join(f"{info.run_id}\n" for info in infos), end="")
         return 0
     if not infos:
-        print(f"no {args.status} runs" if args.status else 'no runs yet: start one with treadle run "question"')
+        filtered = args.agent or args.model or args.tag or args.search or args.after
+        none = 'no runs yet: start one with treadle run "question"'
+        print(f"no {args.status} runs" if args.status else "no runs match" if filtered else none)
         return 0
     width = 8 if not args.all else max(len(info.run_id) for info in infos)
     rows = [
@@ -47,6 +59,8 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         for info in infos
     ]
     print(table(("RUN", "STATUS", "WHEN", "RECORDS", "MODEL", "QUESTION"), rows, right=(3,)))
+    if len(found) > len(infos):
+        print(f"older ones: --after {infos[-1].cursor}", file=sys.stderr)
     return 0
 
 

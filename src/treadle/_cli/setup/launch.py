@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._cli.display.notice import notice
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
@@ -120,6 +121,7 @@ def journal_location(args: argparse.Namespace) -> str:
     location: str = args.journal or read_user_config().journal
     if location or not (problem := _problem_with_state()):
         return location
+    notice.clear()
     print(f"treadle: runs are not recorded: {problem}; {_STATE_FIX}", file=sys.stderr, flush=True)
     return "none"
 
@@ -293,4 +295,5 @@ def _key() -> bytes:
 
 def print_choice(choice: Choice | None, *, quiet: bool = False) -> None:
     if choice is not None and not quiet:
+        notice.clear()
         print(f"model: {choice.spec} ({choice.reason})", file=sys.stderr, flush=True)

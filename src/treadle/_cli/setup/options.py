@@ -8,7 +8,8 @@ PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned
 """A copy: importing `treadle._flows.presets` for the names would import the engine."""
 
 
-def add_agent_options(parser: argparse.ArgumentParser) -> None:
+def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) -> None:
+    """With `attach`, files for the question can be named, too."""
     agent = parser.add_argument_group("agent")
     agent.add_argument(
         "-m",
@@ -24,7 +25,27 @@ def add_agent_options(parser: argparse.ArgumentParser) -> None:
         help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
     )
     agent.add_argument("-p", "--preset", choices=PRESETS, help="a set of settings")
-    agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")
+    if attach:
+        agent.add_argument(
+            "-f",
+            "--file",
+            dest="files",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="FILE",
+            help="a JSON or YAML document that describes the agent; any other file goes with the question",
+        )
+        agent.add_argument(
+            "--attach",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="FILE",
+            help="files that go with the question: text of any kind (also JSON and YAML), images",
+        )
+    else:
+        agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")
     agent.add_argument("--system", metavar="TEXT", help="the system prompt")
     agent.add_argument("--plan", action="store_true", help="make a plan first and update it while working")
     limits = parser.add_argument_group("limits and settings")

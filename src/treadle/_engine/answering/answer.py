@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treadle._dialects.registry import get_dialect, show_assistant
 from treadle._engine.answering.progress import conversation, split_at_question, trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted
-from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
 from treadle._types.state_values import Step
 
 _BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
@@ -40,6 +41,7 @@ FORCED = {
     "budget": "Answer the question now, briefly, from what is known, and say plainly what is missing. "
     "Write nothing about limits or how the work went.",
 }
+OWN_WORDS = "You are a helpful assistant. Answer briefly."
 SALVAGE = (
     "The task could not be finished. Summarise for the user what was tried, what was found, and what is still open. "
     "Do not claim success."
@@ -95,13 +97,40 @@ def known(run: Execution) -> list[Message]:
     return messages
 
 
+def leaves_words(run: Execution) -> bool:
+    """Whether the loop has decided that no tool is needed, and left the words of the answer to a request of its own: no
+    other proposed answer is empty."""
+    return run.state.candidate == "" and run.settings.answer == "direct"
+
+
+def own_words_messages(run: Execution) -> list[Message]:
+    """The conversation as people see it: no tools, no format; and the results of this run, if there are any."""
+    state = run.state
+    given = state.started.system if state.started is not None else ""
+    messages: list[Message] = [SystemMessage(given or run.prompts.get("own_words", OWN_WORDS))]
+    for entry in state.window:
+        match entry.message:
+            case UserMessage(kind="question" | "history" | "interrupt" | "summary"):
+                messages.append(entry.message)
+            case AssistantMessage(calls=()) as said_before if entry.component == "history":
+                messages.append(show_assistant(said_before, get_dialect("native")))
+            case _:
+                pass
+    if state.steps:
+        results = trace(state.steps, run.settings.synthesis_chars, trace_chars(run))
+        messages.append(UserMessage(f"What the tools said:\n{results}", kind="note"))
+    return messages
+
+
 async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
     """The second phase: a streamed call that turns the work into an answer. If it fails, the brief answer stands in.
 
     Returns the answer and its source.
     """
     settings, state = run.settings, run.state
-    if settings.answer == "synthesize":
+    if leaves_words(run):
+        source, messages = "own_words", own_words_messages(run)
+    elif settings.answer == "synthesize":
         source = "synthesis"
         prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
@@ -118,9 +147,7 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
     except JournalError:
         raise
     except Exception:
-        logger.warning(
-            "the answer could not be written in a call of its own; the loop's own answer stands in", exc_info=True
-        )
+        log_handled(logger, "the answer could not be written in a call of its own; the loop's own answer stands in")
         text = ""
     if not text:
         source, text = "fallback", brief
@@ -133,7 +160,7 @@ async def polished(run: Execution, answer: str) -> str:
         try:
             answer = await hook(run.context, answer)
         except BudgetExhaustedError:
-            logger.warning("the budget does not cover what %s does with the answer", plugin_name(hook), exc_info=True)
+            log_handled(logger, "the budget does not cover what %s does with the answer", plugin_name(hook))
         except PASSED_ON:
             raise
         except Exception:
@@ -158,7 +185,7 @@ async def force_answer(run: Execution, why: str) -> str:
     encoding = run.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format,
-        stream=run.log.watched,
+        stream=run.log.watched, tuned=encoding.tuned,
     )  # fmt: skip
     decision = run.dialect.decode(reply, ())
     return (decision.answer or (decision.thought if decision.calls else said(reply.text))).strip()

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from treadle._engine.acting.execute import close_calls
-from treadle._engine.answering.answer import force_answer, polished, salvage, write_answer
+from treadle._engine.answering.answer import force_answer, leaves_words, polished, salvage, write_answer
 from treadle._engine.answering.output import typed_answer
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
 from treadle._engine.result import metadata_of, result_of
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
@@ -35,7 +35,7 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
         try:
             verdict = await hook(run.context, answer)
         except BudgetExhaustedError:
-            logger.warning("the budget does not cover what %s does before the answer", plugin_name(hook), exc_info=True)
+            log_handled(logger, "the budget does not cover what %s does before the answer", plugin_name(hook))
             continue
         except PASSED_ON:
             raise
@@ -58,7 +58,12 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
 
 def _takes_time(run: Execution) -> bool:
     """Whether something may be said between the proposed answer and the end: it is looked for once more then."""
-    return run.settings.answer != "direct" or run.blueprint.output_type is not None or bool(run.hooks.on_answer)
+    return _second_phase(run) or run.blueprint.output_type is not None or bool(run.hooks.on_answer)
+
+
+def _second_phase(run: Execution) -> bool:
+    """Whether the answer is written in a request of its own."""
+    return run.settings.answer != "direct" or leaves_words(run)
 
 
 async def finish(
@@ -76,7 +81,7 @@ async def finish(
     With `may_go_on`, what the user says while the answer is written is answered first: then the run does not end here.
     """
     state = run.state
-    if reason == "answer" and not brief.strip() and (run.settings.answer == "direct" or not success):
+    if reason == "answer" and not brief.strip() and (not _second_phase(run) or not success):
         reason, success, error = "empty", False, error or _nothing_said(run)
     failing = reason in ("error", "empty") or run.ending.raises is not None
     answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
@@ -88,7 +93,7 @@ async def finish(
             success, error = False, failure
     if state.answered is not None:
         answer = state.answered.text
-    elif reason == "answer" and success and run.settings.answer != "direct" and not written:
+    elif reason == "answer" and success and _second_phase(run) and not written:
         answer, source = await write_answer(run, brief)
     elif reason not in ("error", "empty"):
         answer = await polished(run, answer)
@@ -115,11 +120,14 @@ async def finish(
 
 async def end(run: Execution, finished: RunFinished) -> None:
     if run.hooks.on_end:
-        preview = result_of(run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished)
+        preview = result_of(
+            run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished,
+            typed=run.blueprint.output_type is not None, exceptions=run.exceptions,
+        )  # fmt: skip
         try:
             await run_hooks(run.hooks.on_end, run.context, preview)
         except LimitError:
-            logger.warning("a limit does not allow what plug-ins do at the end: the answer stands", exc_info=True)
+            log_handled(logger, "a limit does not allow what plug-ins do at the end: the answer stands")
     await run.close_inbox()
     if unread := tuple(text for _, text in run.inbox.drain()):
         finished = msgspec.structs.replace(finished, unread=unread)
@@ -193,5 +201,5 @@ async def _guarded(run: Execution, answering: Any) -> str:
     except JournalError:
         raise
     except Exception:
-        logger.warning("could not get a final answer", exc_info=True)
+        log_handled(logger, "could not get a final answer")
         return ""

@@ -90,6 +90,7 @@ async def ask(
     temperature: float | None = None,
     max_tokens: int | None = None,
     stream: bool = False,
+    tuned: bool = False,
 ) -> Reply:
     """A recorded call outside the conversation (planner, observer, selection, synthesis ...).
 
@@ -112,6 +113,7 @@ async def ask(
         max_tokens=max_tokens or run.settings.max_tokens,
         stream=stream,
         component=component,
+        tuned=tuned,
         cache=run.cache_for(component),
     )
     seqs = {id(entry.message): entry.seq for entry in state.window}

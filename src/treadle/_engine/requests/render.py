@@ -76,6 +76,7 @@ class Renderer:
             seed=settings.seed,
             stream=stream,
             component=component,
+            tuned=encoding.tuned,
             cache=self._cache,
         )
         new = tuple(self._parts[self._reported :])

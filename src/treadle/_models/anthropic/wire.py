@@ -64,8 +64,12 @@ class Part(NamedTuple):
 
 
 class MessagesWriter:
-    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, profile: Profile, extra: Mapping[str, Any], head: Mapping[str, str] | None = None
+    ) -> None:
+        """`head` replaces the model's name at the beginning of the body, where the address has the name."""
         self._name = name
+        self._head = {"model": name} if head is None else dict(head)
         self._profile = profile
         self._extra = dict(extra)
         self._output_config = as_dict(self._extra.pop("output_config", None))
@@ -87,7 +91,7 @@ class MessagesWriter:
         system = b",".join(part.blocks for part in parts[:count])
         turns = _turns(parts[count:], paused)
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
-        head = encode({"model": self._name, "stream": streaming, **settings})[:-1]
+        head = encode({**self._head, "stream": streaming, **settings})[:-1]
         tools = b',"tools":' + encoded.encode_tools(request.tools, _tool) if request.tools else b""
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         if tools or len(turns) > 1:

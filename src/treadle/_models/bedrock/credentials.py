@@ -58,9 +58,11 @@ class Credentials:
                 return kept
             raise
 
-    def forget(self) -> None:
-        """Look them up again next time: the provider says that they have expired."""
+    def forget(self) -> bool:
+        """Look them up again next time, because the provider says that they have expired. False for those that were
+        given: there are no others."""
         self._keys = self._given
+        return self._given is None
 
     def _keep(self, keys: Keys) -> Keys:
         secrets = [keys.secret_key, keys.token]

@@ -92,9 +92,9 @@ class BedrockModel(HttpModel):
         )
 
     def _reconsidered(self, error: ModelError) -> ModelError:
-        if not isinstance(error, RequestRefusedError) or not any(word in str(error).lower() for word in _EXPIRED):
+        expired = isinstance(error, RequestRefusedError) and any(word in str(error).lower() for word in _EXPIRED)
+        if not expired or not self._credentials.forget():
             return error
-        self._credentials.forget()
         return TransientModelError(str(error), status=error.status, usage=error.usage, provider=error.provider)
 
 

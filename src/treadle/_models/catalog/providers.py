@@ -16,7 +16,7 @@ from treadle._types.profile import Prices, Profile
 
 FREE = Prices(0.0, 0.0, 0.0, 0.0)
 _SERVER = Profile(json_mode=True, json_schema=True)
-_LOCAL = Profile(json_mode=True, json_schema=True, prices=FREE)
+_LOCAL = Profile(json_mode=True, json_schema=True, strict_schema=True, prices=FREE)
 
 
 class Provider(Struct, frozen=True, omit_defaults=True):
@@ -86,6 +86,14 @@ _TABLE = (
         adapter="bedrock",
         aliases=("amazon-bedrock", "aws"),
     ),
+    Provider(
+        "vertex",
+        "",  # it follows from the location
+        needs_key=False,
+        base_env="GOOGLE_VERTEX_BASE_URL",
+        adapter="vertex",
+        aliases=("google-vertex", "vertexai", "vertex-ai"),
+    ),
     Provider("local", "", needs_key=False, adapter="local"),
     Provider(
         "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, base_env="OLLAMA_HOST", serves=_LOCAL
@@ -95,7 +103,7 @@ _TABLE = (
         "http://localhost:8000/v1",
         "VLLM_API_KEY",
         needs_key=False,
-        serves=Profile(json_mode=True, json_schema=True, forced_tool=True, prices=FREE),
+        serves=Profile(json_mode=True, json_schema=True, strict_schema=True, forced_tool=True, prices=FREE),
     ),
     Provider(
         "llamacpp",

@@ -15,6 +15,7 @@ _LAZY_IMPORTS = {
     "anthropic": ("anthropic.model", "AnthropicModel"),
     "gemini": ("gemini.model", "GeminiModel"),
     "bedrock": ("bedrock.model", "BedrockModel"),
+    "vertex": ("vertex.model", "VertexModel"),
     "responses": ("openai.responses", "ResponsesModel"),
     "local": ("local.model", "LocalModel"),
 }

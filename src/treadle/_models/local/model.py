@@ -18,6 +18,7 @@ from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.catalog.sizes import parameters_in
 from treadle._models.local import weights
+from treadle._models.local.adapters import read_adapter
 from treadle._models.local.gguf import parameters_of
 from treadle._models.local.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items
 from treadle._models.local.runtime import ORIGIN, Options, Runtime
@@ -28,15 +29,13 @@ from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encode, encoded_messages
 from treadle._safety.bounds import Count, NotNegative, Whole, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
-from treadle._types.profile import Profile
+from treadle._types.profile import TINY_BELOW, Profile
 from treadle._types.request import Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
 TINY = 700_000_000
 """Bytes. A smaller file has less than a billion parameters, unless it is one part of several."""
-TINY_PARAMETERS = 1.0
-"""Billions."""
 
 
 class LocalModel(Closing):
@@ -45,7 +44,8 @@ class LocalModel(Closing):
     `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the
     same time (each takes memory for a whole window). `isolated` puts the model into a process of its own: no other
     Python code of a process can run while the binding loads a model, which a server cannot afford. For a model that
-    makes native tool calls, set `abilities={"tool_call": True}`.
+    makes native tool calls, set `abilities={"tool_call": True}`. `adapter` names a GGUF file with what the model was
+    taught about using tools (`training/`); answers that need no tool still come from the model without it.
     """
 
     @bounded
@@ -61,6 +61,7 @@ class LocalModel(Closing):
         seed: Whole | None = None,
         max_tokens: Count = MAX_TOKENS,
         isolated: bool = False,
+        adapter: str | os.PathLike[str] | None = None,
         abilities: Mapping[str, Any] | None = None,
     ) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
@@ -79,6 +80,8 @@ class LocalModel(Closing):
             else TINY
         )
         parameters = parameters_in(self._name) if named else parameters_of(Path(self.address))
+        trained = read_adapter(adapter) if adapter is not None else None
+        tiny = size < TINY if parameters is None else parameters < TINY_BELOW
         facts = Profile(
             json_mode=True,
             json_schema=True,
@@ -88,13 +91,14 @@ class LocalModel(Closing):
             vision=False,
             documents=False,
             audio=False,
-            tiny=size < TINY if parameters is None else parameters < TINY_PARAMETERS,
+            tiny=tiny and trained is None,  # what a tiny model needs, it has learnt
             parameters=parameters,
+            adapter=trained.name if trained is not None else "",
         )
         self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
             dict(abilities or {})
         )
-        self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
+        self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated, trained.path if trained else "")
         self._temperature = temperature
         self._seed = seed
         self._max_tokens = max_tokens
@@ -119,6 +123,11 @@ class LocalModel(Closing):
     async def load(self) -> None:
         """Download and load the model now instead of at the first request."""
         await self._ready()
+
+    @property
+    def needs_download(self) -> bool:
+        """Whether `load` will download it first, which shows its own progress."""
+        return weights.find(self._source) is None
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
         job = _Job(self, await self._ready(), request)
@@ -248,6 +257,8 @@ class _Job:
         """Settings of chats and completions alike. A request can be stopped while its prompt is evaluated only because
         progress is reported."""
         extra: dict[str, Any] = {"id_slot": slot.id, "cache_prompt": True, "return_progress": True}
+        if self._profile.adapter:
+            extra["lora"] = [{"id": 0, "scale": 1.0 if self._request.tuned else 0.0}]
         if self._request.format is not None:
             extra.update(constraint_of(self._request.format, guided=self._runtime.guided))
         return extra

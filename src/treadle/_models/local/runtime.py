@@ -39,6 +39,8 @@ class Options(Struct, frozen=True):
     """How many tokens are evaluated at once; a request can be stopped only between two batches."""
     isolated: bool = False
     """Whether the model runs in a process of its own."""
+    adapter: str = ""
+    """The path of an adapter; requests say whether it is used."""
 
 
 class Runtime:
@@ -177,6 +179,10 @@ def serve(options: Options, key: str) -> Any:
     params.endpoint_slots = False
     params.n_threads_http = options.slots + 2
     params.endpoint_metrics = True
+    if options.adapter:
+        adapter = library().CommonAdapterLoraInfo()
+        adapter.path, adapter.scale = options.adapter, 1.0
+        params.lora_adapters = [adapter]
     try:
         server = library().Server(params)
         # Any request will do: a server that is destroyed before its main loop has begun never ends.

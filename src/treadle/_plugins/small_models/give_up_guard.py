@@ -24,7 +24,9 @@ class GiveUpGuard(Plugin):
 
     async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state
-        gave_up = run.model.profile.small and state.task_successful is False and state.steps
+        gave_up = (
+            run.model.profile.small and not run.model.profile.adapter and state.task_successful is False and state.steps
+        )
         if not gave_up or not state.tools or state.answer_only or self.name in state.constrained_by:
             return answer
         await run.emit(ReplyConstrained(self.name, all_harmless(run)))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
+from treadle._journal.catalog.values import RunSummary
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -75,6 +76,8 @@ class NewRun(_In, frozen=True):
     """The server's first agent when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
     """The conversation to continue; a new one when not given."""
+    follows: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
+    """Which run of the conversation it continues, where it has branches; the newest when not given."""
     history: Annotated[list[PastMessage], Meta(max_length=1000)] = []
     """Earlier messages, for clients that keep conversations themselves; not with an existing `conversation`."""
     settings: RunSettings = RunSettings()
@@ -103,26 +106,28 @@ class Decision(_In, frozen=True):
 
 
 class Fork(_In, frozen=True):
-    at: Annotated[int, Meta(ge=0, le=2**53)]
-    """The last record the new run shares with the old one."""
+    at: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    """The last record the new run shares with the old one; the one before its last model call when not given."""
     message: Annotated[str, Meta(max_length=200_000)] = ""
     """A message to the new run before it continues."""
+    question: Annotated[str, Meta(max_length=200_000)] = ""
+    """Asked instead of the old question; only with `at: 0`."""
+    branch: bool = False
+    """Whether the new run stays in the conversation, in place of the old one; else it begins a conversation."""
 
 
 class Login(_In, frozen=True):
     token: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class ListQuery(_In, frozen=True):
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
-    status: Literal["", "running", "paused", "parked", "finished"] = ""
-    conversation: Annotated[str, Meta(max_length=64)] = ""
-    parent: Annotated[str, Meta(max_length=200)] = ""
-
-
 class ConversationQuery(_In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """How many runs are considered, newest first."""
+
+
+class TurnsQuery(_In, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    """How many runs of the conversation, the newest ones."""
 
 
 class RecordsQuery(_In, frozen=True):
@@ -206,15 +211,27 @@ class RunLine(Struct, frozen=True):
     conversation: str
     user: str
     status: str
-    """running | paused | parked | finished"""
+    """running | idle (nobody drives it) | paused | parked | finished"""
     stop_reason: str
     created: float
     updated: float
     records: int
+    cursor: str
+    """Its place in the list: `after` continues behind it."""
+    summary: RunSummary | None
+    """What it took; null before it has ended."""
+    tags: tuple[str, ...]
+    note: str
+    thumb: str
+    """up, down, or empty"""
+
+
+def line(info: RunInfo) -> RunLine:
+    return RunLine(**msgspec.structs.asdict(info))
 
 
 def lines(infos: Iterable[RunInfo]) -> list[RunLine]:
-    return [RunLine(**msgspec.structs.asdict(info)) for info in infos]
+    return [line(info) for info in infos]
 
 
 class RunBody(Struct, frozen=True):
@@ -227,8 +244,9 @@ class RunBody(Struct, frozen=True):
     dialect: str
     conversation: str
     question: str
-    status: Literal["running", "paused", "parked", "finished"]
-    """parked: it was resumed several times without progress; `POST /api/runs/{run_id}/resume` continues it"""
+    status: Literal["running", "idle", "paused", "parked", "finished"]
+    """idle: not finished, and nobody drives it. parked: it was resumed several times without progress.
+    `POST /api/runs/{run_id}/resume` continues either."""
     live: bool
     """Whether this server drives it now."""
     stop_reason: str
@@ -248,10 +266,9 @@ class RunBody(Struct, frozen=True):
     artifacts: list[ArtifactBody]
     waiting: list[WaitingCall]
     children: list[RunLine]
-
-
-class RunList(Struct, frozen=True):
-    runs: list[RunLine]
+    tags: tuple[str, ...]
+    note: str
+    thumb: str
 
 
 class Conversation(Struct, frozen=True):
@@ -263,7 +280,7 @@ class Conversation(Struct, frozen=True):
     runs: int
     last_run: str
     status: str
-    """Of its newest run: running | paused | parked | finished"""
+    """Of its newest run: running | idle | paused | parked | finished"""
     created: float
     updated: float
 
@@ -272,10 +289,19 @@ class ConversationList(Struct, frozen=True):
     conversations: list[Conversation]
 
 
+class TurnLine(RunLine, frozen=True):
+    """A run of a conversation. Runs that follow the same one are branches."""
+
+    follows: str
+    """The run it continues; empty for those that begin the conversation."""
+
+
 class ConversationBody(Struct, frozen=True):
     id: str
-    runs: list[RunLine]
+    runs: list[TurnLine]
     """Oldest first."""
+    more: bool
+    """Whether there are earlier runs than those."""
 
 
 class RecordBody(Struct, frozen=True):

@@ -5,43 +5,54 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from treadle._flows.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.api.views import info_of
-from treadle._server.errors import ApiError, conflict, not_found
+from treadle._server.errors import ApiError, bad_request, conflict, not_found
+from treadle._server.live.branches import parents
 from treadle._types.state import fold
 
 _ANSWERED = ("answer", "final_tool", "limit", "stuck")
 """Stop reasons of runs that later runs of the conversation know about; failed and cancelled runs are left out."""
 
 
-async def conversation_so_far(call: Call, conversation: str) -> list[Any] | None:
-    runs = await conversation_runs(call, conversation)
+async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[str, list[Any]] | None:
+    """The run that a new one of this conversation continues (the newest, if none is named), and its history.
+
+    None if there is no such conversation.
+    """
+    runs = {info.run_id: info for info in await conversation_runs(call, conversation)}
     if not runs:
         return None
-    if runs[0].status != "finished":
-        raise conflict(
-            f"run {runs[0].run_id} of this conversation has not finished: send it a message, or cancel it first"
-        )
-    answered = next((info for info in runs if info.stop_reason in _ANSWERED), None)
-    return list(history_of(fold(await call.hub.records(answered.run_id)))) if answered else []
+    last = follows or next(iter(runs))
+    if last not in runs:
+        raise bad_request(f"`follows` is {last!r}, which is no run of this conversation")
+    if runs[last].status != "finished":
+        raise conflict(f"run {last} of this conversation has not finished: send it a message, or cancel it first")
+    before = await parents(list(runs.values())[::-1], call.hub.facts)
+    at = last
+    while at and runs[at].stop_reason not in _ANSWERED:
+        at = before[at]
+    return last, list(history_of(fold(await call.hub.records(at)))) if at else []
 
 
-async def conversation_runs(call: Call, name: str) -> list[RunInfo]:
+async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[RunInfo]:
     """Newest first. A run without a conversation (not started by a server) is the first of one with its own id."""
     user = call.principal.user
-    runs = await call.hub.journal.list(conversation=name, parent="", user=user, limit=1000) if name else []
+    runs = await call.hub.journal.list(conversation=name, parent="", user=user, limit=limit) if name else []
+    if len(runs) == limit:
+        return runs
     if not any(info.run_id == name for info in runs):
         try:
             facts = await call.hub.owned(name, user)
         except ApiError:
             return runs
         if not facts.conversation and not facts.parent:
-            runs.append(info_of(name, await call.hub.records(name)))
+            runs.append(await call.hub.journal.info(name))
     return runs
 
 
@@ -74,8 +85,12 @@ async def list_conversations(call: Call) -> Response:
 
 
 async def get_conversation(call: Call) -> Response:
-    name = call.path("conversation_id")
-    return answer(b.ConversationBody(name, b.lines(reversed(await _existing_conversation(call, name)))))
+    name, query = call.path("conversation_id"), call.query
+    found = await _existing_conversation(call, name, query.limit + 1)
+    runs = found[: query.limit][::-1]
+    before = await parents(runs, call.hub.facts)
+    lines = [b.TurnLine(**msgspec.structs.asdict(line), follows=before[line.run_id]) for line in b.lines(runs)]
+    return answer(b.ConversationBody(name, lines, more=len(found) > query.limit))
 
 
 async def delete_conversation(call: Call) -> Response:
@@ -84,8 +99,8 @@ async def delete_conversation(call: Call) -> Response:
     return answer(b.Done(True))
 
 
-async def _existing_conversation(call: Call, name: str) -> list[RunInfo]:
-    if not (runs := await conversation_runs(call, name)):
+async def _existing_conversation(call: Call, name: str, limit: int = 100_000) -> list[RunInfo]:
+    if not (runs := await conversation_runs(call, name, limit)):
         raise not_found(f"conversation {name[:80]!r}")
     return runs
 
@@ -105,6 +120,7 @@ OPERATIONS = (
         path="/api/conversations/{conversation_id}",
         handler=get_conversation,
         tag="conversations",
+        query=b.TurnsQuery,
         errors=(404,),
         summary="The runs of a conversation, oldest first.",
         answers={200: b.ConversationBody},

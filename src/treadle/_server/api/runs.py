@@ -13,6 +13,7 @@ from treadle._server.api.conversations import conversation_so_far
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.api.views import run_body
 from treadle._server.errors import ApiError, bad_request, conflict, unprocessable
+from treadle._server.live.branches import ForkPlan
 from treadle._server.live.follower import Follower, follow
 from treadle._server.live.positions import START, Position, read_position
 from treadle._server.live.projection import Projection
@@ -37,10 +38,13 @@ async def create_run(call: Call) -> Response:
     if settings.get("max_iterations", 0) > agent.settings.max_iterations:
         raise bad_request(f"max_iterations may be at most {agent.settings.max_iterations} for this agent")
     history: list[Any] = [{"role": past.role, "content": past.content} for past in new.history]
-    if new.conversation and (earlier := await conversation_so_far(call, new.conversation)) is not None:
+    follows = ""
+    if new.conversation and (earlier := await conversation_so_far(call, new.conversation, new.follows)) is not None:
         if history:
             raise bad_request("give an existing `conversation` or a `history`, not both")
-        history = earlier
+        follows, history = earlier
+    elif new.follows:
+        raise bad_request("`follows` names a run of an existing `conversation`: give that, too")
     run_id = new.run_id or fresh_id()
     run = await hub.start(
         agent,
@@ -49,6 +53,7 @@ async def create_run(call: Call) -> Response:
         run_id=run_id,
         conversation=new.conversation or run_id,
         user=user,
+        follows=follows,
         key=call.principal.key,
         **settings,
     )
@@ -93,24 +98,13 @@ def _media(
         raise bad_request(str(error)) from None
 
 
-async def list_runs(call: Call) -> Response:
-    query: b.ListQuery = call.query
-    if query.parent:
-        await call.hub.owned(query.parent, call.principal.user)
-    # A child run records no user: it belongs to its parent's.
-    user = "" if query.parent else call.principal.user
-    runs = await call.hub.journal.list(
-        limit=query.limit, status=query.status, conversation=query.conversation, parent=query.parent, user=user
-    )
-    return answer(b.RunList(b.lines(runs)))
-
-
 async def get_run(call: Call) -> Response:
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     records = await call.hub.records(run_id)
     children = await call.hub.journal.list(parent=run_id, limit=200)
-    return answer(run_body(run_id, records, live=run_id in call.hub.runs, children=children[::-1]))
+    info = await call.hub.journal.info(run_id)
+    return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 
 
 async def delete_run(call: Call) -> Response:
@@ -231,8 +225,10 @@ async def fork_run(call: Call) -> Response:
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     fork: b.Fork = call.body
-    run = await call.hub.fork(run_id, fork.at, user=call.principal.user, key=call.principal.key, message=fork.message)
-    return answer(b.Created(run.id, run.id, f"/api/runs/{run.id}/events"), 201)
+    plan = ForkPlan(at=fork.at, question=fork.question, message=fork.message, branch=fork.branch)
+    run = await call.hub.fork(run_id, plan, user=call.principal.user, key=call.principal.key)
+    conversation = (await call.hub.facts(run.id)).conversation
+    return answer(b.Created(run.id, conversation, f"/api/runs/{run.id}/events"), 201)
 
 
 _CHANGES = (404, 409)
@@ -246,16 +242,6 @@ OPERATIONS = (
         errors=(404, 409),
         summary="Start a run. It continues whether or not a client follows it.",
         answers={201: b.Created, 200: b.Created},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs",
-        handler=list_runs,
-        tag="runs",
-        query=b.ListQuery,
-        errors=(404,),
-        summary="Runs, newest first.",
-        answers={200: b.RunList},
     ),
     Operation(
         method="GET",
@@ -339,7 +325,7 @@ OPERATIONS = (
         tag="runs",
         body=b.Fork,
         errors=_CHANGES,
-        summary="A new run that shares this one's records up to a point.",
+        summary="A new run that shares this one's records up to a point: elsewhere, or in its place (`branch`).",
         answers={201: b.Created},
     ),
 )

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import msgspec
-from msgspec import Struct
 
 from treadle._engine.core.decisions import Answer
 from treadle._engine.run import Run
@@ -21,11 +17,12 @@ from treadle._journal.base import InboxItem, Journal
 from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
+from treadle._server.live.branches import ForkPlan, RunFacts, facts_of, kept_records
 from treadle._server.live.channel import Channel
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
-from treadle._types.events import Injected, Record, Resumed, RunFinished, RunStarted
+from treadle._types.events import Record, Resumed
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content
 from treadle._types.state import fold
@@ -34,15 +31,6 @@ logger = get_logger("treadle.server")
 
 _MAX_FACTS = 10_000
 """How many runs the immutable facts are cached of."""
-
-
-class RunFacts(Struct, frozen=True):
-    """What never changes about a run."""
-
-    user: str
-    agent: str
-    conversation: str
-    parent: str
 
 
 class Hub:
@@ -72,9 +60,7 @@ class Hub:
     async def facts(self, run_id: str) -> RunFacts:
         """`RunNotFoundError` if there is no such run."""
         if run_id not in self._facts:
-            first = (await self.records(run_id))[0]
-            started = first.event if isinstance(first.event, RunStarted) else RunStarted("")
-            self._facts[run_id] = RunFacts(started.user, started.agent, started.conversation, first.parent)
+            self._facts[run_id] = facts_of(await self.records(run_id))
             if len(self._facts) > _MAX_FACTS:
                 self._facts.popitem(last=False)
         return self._facts[run_id]
@@ -243,21 +229,11 @@ class Hub:
             channel.closed = True
             channel.wake()
 
-    async def fork(self, run_id: str, at: int, *, user: str, key: str, message: str = "") -> Run:
-        """A new run that shares the records up to `at` and continues from there."""
+    async def fork(self, run_id: str, plan: ForkPlan, *, user: str, key: str) -> Run:
+        """A new run that shares the first records of another and continues from there."""
         _, facts = await self._served(run_id)
-        records = await self.records(run_id)
-        if not 0 <= at < len(records):
-            raise conflict(f"`at` is {at}, but the run has the records 0 to {len(records) - 1}")
-        if isinstance(records[at].event, RunFinished):
-            raise conflict("a run cannot continue after its last record: choose an earlier one")
         new_id = fresh_id()
-        started = records[0].event
-        assert isinstance(started, RunStarted)
-        started = msgspec.structs.replace(started, conversation=new_id, user=user or facts.user)
-        kept = [msgspec.structs.replace(records[0], event=started), *records[1 : at + 1]]
-        if message:  # recorded before the run starts, so that its next request has it
-            kept.append(Record(run_id, at + 1, time.time(), Injected((fresh_id(),), (message,))))
+        kept = kept_records(await self.records(run_id), plan, new_id=new_id, user=user or facts.user)
         await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
         return await self.resume(new_id, key)
 
@@ -266,7 +242,7 @@ class Hub:
     async def resume_unfinished(self) -> list[str]:
         """Resume the runs an earlier process left unfinished. Returns their ids."""
         resumed: list[str] = []
-        for info in await self.journal.list(status="running", parent="", limit=self.settings.max_runs):
+        for info in await self.journal.list(status="idle", parent="", limit=self.settings.max_runs):
             if info.agent not in self.agents:
                 logger.warning("run %s is unfinished, but this server has no agent %r", info.run_id, info.agent)
                 continue

@@ -29,7 +29,7 @@ from treadle._types.usage import Usage
 Detail = Literal["plain", "full"]
 Pairs = Iterator[tuple[str, dict[str, Any]]]
 """Event names with their payloads."""
-ANSWERING = ("synthesis", "complete")
+ANSWERING = ("synthesis", "complete", "own_words")
 """Components (and sources of an answer) whose text streams as the answer."""
 FORCED = ("final", "salvage")
 """Components whose text is the answer before the log says so."""

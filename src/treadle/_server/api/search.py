@@ -1,0 +1,118 @@
+"""Full-text search over what was said and found: questions, answers, messages, results of tools."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._types.errors import RunNotFoundError
+from treadle._types.events import Injected, Record, RunFinished, RunStarted, ToolDone
+from treadle._types.messages import text_of
+
+MOST_RUNS = 5000
+"""How many runs one search looks at, newest first."""
+MOST_SECONDS = 3.0
+"""How long one search may take; what it has found by then is the answer."""
+_AROUND = 60
+"""Characters shown on either side of what was found."""
+
+
+class SearchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    q: Annotated[str, Meta(min_length=2, max_length=200)]
+    """Words that all have to be in one text, in any case."""
+    limit: Annotated[int, Meta(ge=1, le=100)] = 30
+
+
+class Hit(Struct, frozen=True):
+    """A text with all the words. One for each run: the first in its log."""
+
+    run_id: str
+    conversation: str
+    question: str
+    where: str
+    """question | message | tool | answer"""
+    tool: str
+    """The tool whose result it is."""
+    excerpt: str
+    updated: float
+
+
+class SearchResult(Struct, frozen=True):
+    hits: list[Hit]
+    """Newest first."""
+    searched: int
+    """How many runs were looked at."""
+    complete: bool
+    """False when there are more hits or runs than were looked at."""
+
+
+async def search(call: Call) -> Response:
+    query: SearchQuery = call.query
+    words = query.q.casefold().split()
+    hits: list[Hit] = []
+    searched = 0
+    runs = await call.hub.journal.list(limit=MOST_RUNS + 1, parent="", user=call.principal.user)
+    deadline = time.monotonic() + MOST_SECONDS
+    for info in runs[:MOST_RUNS]:
+        if not words or len(hits) >= query.limit or time.monotonic() > deadline:
+            break
+        try:
+            records = await call.hub.records(info.run_id)
+        except RunNotFoundError:  # deleted meanwhile
+            continue
+        searched += 1
+        found = _first(records, words)
+        if found is not None:
+            where, tool, excerpt = found
+            name = info.conversation or info.run_id
+            hits.append(Hit(info.run_id, name, info.question, where, tool, excerpt, info.updated))
+        await asyncio.sleep(0)  # other requests must not wait for a search
+    return answer(SearchResult(hits, searched, complete=searched == len(runs)))
+
+
+def _first(records: Sequence[Record], words: Sequence[str]) -> tuple[str, str, str] | None:
+    for where, tool, text in _texts(records):
+        folded = text.casefold()
+        if all(word in folded for word in words):
+            return where, tool, _excerpt(text, folded.find(words[0]))
+    return None
+
+
+def _texts(records: Sequence[Record]) -> Iterator[tuple[str, str, str]]:
+    for record in records:
+        match record.event:
+            case RunStarted(question=question):
+                yield "question", "", text_of(question)
+            case Injected(texts=texts):
+                yield from (("message", "", text) for text in texts)
+            case ToolDone(name=name, content=content, full=full):
+                yield "tool", name, full if full is not None else text_of(content)
+            case RunFinished(answer=text):
+                yield "answer", "", text
+            case _:
+                pass
+
+
+def _excerpt(text: str, at: int) -> str:
+    start, end = max(0, at - _AROUND), at + _AROUND * 2
+    shown = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/api/search",
+        handler=search,
+        tag="conversations",
+        query=SearchQuery,
+        summary="Runs whose question, messages, tool results or answer have all the words.",
+        answers={200: SearchResult},
+    ),
+)

@@ -1,0 +1,136 @@
+"""What goes with a question: files and the pipe."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.terminal import PROGRAM, environment, script, treadle
+from treadle._cli.setup import attachments
+from treadle._cli.setup.attachments import part_of, part_of_file, with_parts
+from treadle._types.errors import ConfigError
+from treadle._types.messages import ImagePart, TextPart
+from waiting import GUARD_SECONDS
+
+Inside = Callable[..., Any]
+PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
+
+
+def asked(home: Path) -> Any:
+    return treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+
+
+def test_what_is_piped_goes_with_the_question(home: Path):
+    done = treadle(home, "run", "summarise this", "-m", script(home, "short"), stdin="a long\ntext\n")
+    assert (done.code, done.out) == (0, "short\n")
+    assert asked(home) == "summarise this\n\n[standard input]\na long\ntext\n"
+
+
+@pytest.mark.parametrize("arguments", [("-",), ()])
+def test_without_a_question_the_pipe_has_it(home: Path, arguments: tuple[str, ...]):
+    assert treadle(home, "run", *arguments, "-m", script(home, "four"), stdin="What is\n2 + 2?\n").out == "four\n"
+    assert asked(home) == "What is\n2 + 2?"
+    nothing = treadle(home, "run", *arguments, "-m", script(home, "four"), stdin="")
+    assert (nothing.code, "the prompt is empty" in nothing.err) == (2, True)
+
+
+def test_an_empty_pipe_and_no_pipe_add_nothing(home: Path):
+    model = script(home, "four")
+    treadle(home, "run", "2 + 2", "-m", model, stdin="")
+    assert asked(home) == "2 + 2"
+    for stdin in (subprocess.DEVNULL, None):
+        command = [*PROGRAM, "run", "2 + 2", "-m", model]
+        close = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+        done = subprocess.run(
+            command if stdin is not None else close,
+            stdin=stdin,
+            capture_output=True,
+            cwd=home,
+            env=environment(home),
+            timeout=GUARD_SECONDS,
+        )
+        assert done.stdout == b"four\n", done.stderr
+        assert asked(home) == "2 + 2"
+
+
+def test_a_file_that_is_redirected_is_read(home: Path):
+    (home / "notes.txt").write_text("from a file")
+    command = f'{" ".join(PROGRAM)} run "read" -m {script(home, "ok")} < notes.txt'
+    subprocess.run(["sh", "-c", command], cwd=home, env=environment(home), check=True, capture_output=True)
+    assert asked(home) == "read\n\n[standard input]\nfrom a file"
+
+
+def test_files_go_with_the_question(home: Path, inside: Inside):
+    (home / "notes.txt").write_text("the word is xyzzy")
+    (home / "dot.png").write_bytes(PNG)
+    model = script(home, "seen", abilities={"vision": True})
+    assert inside("run", "look", "-m", model, "--file", "notes.txt", "dot.png").code == 0
+    text, image = asked(home)
+    assert text["text"] == "look\n\n[notes.txt]\nthe word is xyzzy"
+    assert (image["data"], image.get("mime", "image/png")) == (base64.b64encode(PNG).decode(), "image/png")
+
+
+def test_the_question_may_follow_the_files(home: Path, inside: Inside):
+    (home / "notes.txt").write_text("xyzzy")
+    assert inside("run", "-m", script(home, "ok"), "--file", "notes.txt", "what is it?").code == 0
+    assert asked(home) == "what is it?\n\n[notes.txt]\nxyzzy"
+
+
+def test_a_document_among_the_files_describes_the_agent(home: Path, inside: Inside):
+    params = {"preset": "default", "tools": [{"component_name": "calculator"}]}
+    (home / "agent.json").write_text(json.dumps({"agent": params}))
+    (home / "data.json").write_text("[1, 2]")
+    model = script(home, "ok")
+    assert inside("run", "q", "-m", model, "-f", "agent.json", "--attach", "data.json").code == 0
+    assert asked(home) == "q\n\n[data.json]\n[1, 2]"
+    two = inside("run", "q", "-m", model, "-f", "agent.json", "data.json")
+    assert (two.code, "--attach" in two.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("missing.txt", "cannot be read: No such file"), ("folder", "-t files,folder=folder"), ("x.bin", "neither text")],
+)
+def test_files_that_cannot_be_used(home: Path, inside: Inside, name: str, says: str):
+    (home / "folder").mkdir()
+    (home / "x.bin").write_bytes(b"\x00\x01\x02")
+    done = inside("run", "q", "-m", script(home, "x"), "--file", name)
+    assert (done.code, says in done.err, len(done.err.splitlines())) == (2, True, 1), done.err
+
+
+def test_sizes_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(attachments, "MAX_TEXT_BYTES", 10)
+    monkeypatch.setattr(attachments, "MAX_IMAGE_BYTES", 40)
+    (tmp_path / "a.txt").write_text("12345678901")
+    with pytest.raises(ConfigError, match="MB of text: cut it"):
+        part_of_file(str(tmp_path / "a.txt"))
+    (tmp_path / "a.png").write_bytes(PNG * 3)
+    with pytest.raises(ConfigError, match="make the image smaller"):
+        part_of_file(str(tmp_path / "a.png"))
+
+
+@pytest.mark.parametrize(
+    ("data", "mime"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+    ],
+)
+def test_images_are_known_by_their_contents(data: bytes, mime: str):
+    part = part_of(data, "x")
+    assert isinstance(part, ImagePart)
+    assert part.mime == mime
+
+
+def test_only_images_make_a_question_of_parts():
+    assert with_parts("q", [TextPart("[a]\n1"), TextPart("[b]\n2")]) == "q\n\n[a]\n1\n\n[b]\n2"
+    image = ImagePart(data="x")
+    assert with_parts("q", [image, TextPart("[a]\n1")]) == (TextPart("q\n\n[a]\n1"), image)

@@ -1,0 +1,97 @@
+"""Adapters: read, refused when they do not fit, and used for the requests that they were trained on."""
+
+from __future__ import annotations
+
+import array
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import go
+from models.local.local_kit import GUARD, SMALL, need_model
+from models.local.test_gguf import number, string, text
+from treadle import ConfigError
+from treadle._dialects.registry import choose_dialect
+from treadle._models.local.adapters import read_adapter
+from treadle._models.local.model import LocalModel
+from treadle._types.messages import UserMessage
+from treadle._types.profile import ADAPTER_FORMAT
+from treadle._types.request import Reply, Request
+
+WIDTH, RANK = 576, 4
+"""Of the smallest model's query projection, and of the adapter made here."""
+
+
+def write_adapter(path: Path, *, form: str = ADAPTER_FORMAT, kind: str = "lora", strength: float = 0.5) -> Path:
+    """An adapter that changes the model's first layer at random."""
+    keys = [
+        string("general.architecture", "llama"),
+        string("general.type", "adapter"),
+        string("adapter.type", kind),
+        string("general.name", "noise"),
+        string("treadle.format", form),
+        text("adapter.lora.alpha") + struct.pack("<If", 6, 8.0),
+        number("general.alignment", 32),
+    ]
+    shapes = {"blk.0.attn_q.weight.lora_a": (WIDTH, RANK), "blk.0.attn_q.weight.lora_b": (RANK, WIDTH)}
+    r = random.Random(1)
+    infos, data = b"", b""
+    for name, (columns, rows) in shapes.items():
+        infos += text(name) + struct.pack("<IQQIQ", 2, columns, rows, 0, len(data))
+        data += array.array("f", (r.gauss(0, strength) for _ in range(columns * rows))).tobytes()
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(keys)) + b"".join(keys) + infos
+    path.write_bytes(head + b"\0" * (-len(head) % 32) + data)
+    return path
+
+
+def test_an_adapter_has_a_name(tmp_path: Path):
+    adapter = read_adapter(write_adapter(tmp_path / "a.gguf"))
+    assert (adapter.name, adapter.path) == ("noise", str(tmp_path / "a.gguf"))
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        ({"form": "00000000"}, "trained on another form of prompts"),
+        ({"kind": "other"}, "is not an adapter"),
+    ],
+)
+def test_one_that_does_not_fit_is_refused(tmp_path: Path, made: dict[str, Any], problem: str):
+    with pytest.raises(ConfigError, match=problem):
+        read_adapter(write_adapter(tmp_path / "a.gguf", **made))
+
+
+def test_one_that_is_not_there_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match="cannot read the adapter"):
+        read_adapter(tmp_path / "none.gguf")
+
+
+def test_a_model_with_an_adapter_speaks_the_dialect_it_was_trained_on(tmp_path: Path):
+    model = LocalModel(SMALL, adapter=write_adapter(tmp_path / "a.gguf"))
+    assert choose_dialect("auto", model.profile).name == "compact"
+    assert choose_dialect("auto", LocalModel(SMALL).profile).name == "brief"
+    assert (model.profile.adapter, model.profile.tiny) == ("noise", False)
+
+
+@pytest.mark.model
+@GUARD
+def test_it_is_used_for_the_requests_it_was_trained_on_and_for_no_others(tmp_path: Path):
+    need_model()
+    tuned = LocalModel(SMALL, n_ctx=512, slots=2, max_tokens=12, adapter=write_adapter(tmp_path / "a.gguf"))
+    plain = LocalModel(SMALL, n_ctx=512, slots=2, max_tokens=12)
+
+    async def said(model: LocalModel, request: Request) -> str:
+        parts = [part async for part in model.stream(request)]
+        assert isinstance(parts[-1], Reply)
+        return parts[-1].text
+
+    async def main() -> tuple[str, str, str]:
+        question = Request((UserMessage("Count from one to ten."),))
+        without, off = await said(plain, question), await said(tuned, question)
+        return without, off, await said(tuned, question.replace(tuned=True))
+
+    without, off, on = go(main())
+    assert without == off != on

@@ -1,0 +1,103 @@
+// A question as it was asked: it can be asked again in other words, and its other versions are a click away.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { versions } from "../branches";
+import { again, store, toBranch, type Turn } from "../model";
+import { useStore } from "../store";
+import { Back, Chevron, Pencil } from "./icons";
+
+export function Question({ turn }: { turn: Turn }) {
+  const [editing, setEditing] = useState(false);
+  const pencil = useRef<HTMLButtonElement>(null);
+  const leave = () => {
+    setEditing(false);
+    window.setTimeout(() => pencil.current?.focus());
+  };
+  if (editing) return <Editor turn={turn} leave={leave} />;
+  return (
+    <div class="question-place">
+      <div class="question">
+        <p>{turn.question}</p>
+      </div>
+      <div class="question-actions">
+        <Versions turn={turn} />
+        <button type="button" class="icon" ref={pencil} aria-label="Edit and ask again" title="Edit and ask again" disabled={!turn.view.done} onClick={() => setEditing(true)}>
+          <Pencil size={15} />
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Editor({ turn, leave }: { turn: Turn; leave: () => void }) {
+  const [words, setWords] = useState(turn.question);
+  const box = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    box.current?.focus();
+    box.current?.setSelectionRange(words.length, words.length);
+  }, []);
+  const send = () => {
+    if (!words.trim()) return;
+    leave();
+    void again(turn.run, words.trim());
+  };
+  return (
+    <form
+      class="question-edit"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        ref={box}
+        aria-label="Your question"
+        rows={Math.min(12, words.split("\n").length + 1)}
+        value={words}
+        onInput={(event) => setWords(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            send();
+          } else if (event.key === "Escape") {
+            event.stopPropagation();
+            leave();
+          }
+        }}
+      />
+      <div class="decision">
+        <span class="quiet grow">The answer before stays: it is another branch.</span>
+        <button type="button" onClick={leave}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" disabled={!words.trim()}>
+          Ask again
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Versions({ turn }: { turn: Turn }) {
+  const lines = useStore(store, (now) => now.lines);
+  const all = versions(lines, turn.run);
+  if (all.length < 2) return null;
+  const at = all.findIndex((line) => line.run === turn.run);
+  const step = (by: number) => {
+    const other = all[at + by];
+    if (other) toBranch(other.run);
+  };
+  return (
+    <div class="versions" role="group" aria-label="Versions of this turn">
+      <button type="button" class="icon" aria-label="The version before" disabled={at <= 0} onClick={() => step(-1)}>
+        <Back size={15} />
+      </button>
+      <span class="quiet">
+        {at + 1} of {all.length}
+      </span>
+      <button type="button" class="icon" aria-label="The next version" disabled={at >= all.length - 1} onClick={() => step(1)}>
+        <Chevron size={15} />
+      </button>
+    </div>
+  );
+}
