@@ -16,12 +16,8 @@ from treadle._dialects.reading.extract import CUT_OFF
 from treadle._dialects.reading.reply import Reading
 from treadle._dialects.reading.shapes import ParsedCall, thought_in
 from treadle._dialects.watching.base import Watcher
-<<<<<<< HEAD
 from treadle._types.messages import AssistantMessage, Message, Part, TextPart, ToolCall, ToolMessage, UserMessage
-=======
-from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import Profile
->>>>>>> main
 from treadle._types.request import Reply, ToolSchema
 
 _CUT_FINISHES = ("length", "error", "filter")
