@@ -17,6 +17,7 @@ MAX_CONTINUATIONS = 9
 """How often a paused turn is continued before the pause is returned to the caller."""
 
 
+_FILES = "files-api-2025-04-14"
 _BETA = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825": "code-execution-2025-08-25"}
 """What has to be asked for in a header before these tools can be declared."""
 
@@ -44,9 +45,12 @@ class AnthropicModel(HttpModel):
         return MessagesWriter(self._name, self._profile, self._extra, provider_tools=self._provider_tools)
 
     def _endpoint(self, streaming: bool) -> Endpoint:
-        features = [feature for kind, feature in _BETA.items() if any(_is(tool, kind) for tool in self._provider_tools)]
+        # Named in every request: a message may refer to a file that was uploaded there.
+        features = [_FILES] + [
+            feature for kind, feature in _BETA.items() if any(_is(tool, kind) for tool in self._provider_tools)
+        ]
         endpoint = super()._endpoint(streaming)
-        if features and "anthropic-beta" not in endpoint.headers:
+        if "anthropic-beta" not in endpoint.headers:
             endpoint.headers = {**endpoint.headers, "anthropic-beta": ",".join(features)}
         return endpoint
 

@@ -65,7 +65,7 @@ _TABLE = (
         key_header="x-api-key",
         base_env="ANTHROPIC_BASE_URL",
         adapter="anthropic",
-        headers={"anthropic-version": "2023-06-01", "anthropic-beta": "files-api-2025-04-14"},
+        headers={"anthropic-version": "2023-06-01"},
         aliases=("claude",),
     ),
     Provider(
