@@ -12,6 +12,7 @@ from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import Provider, connect, provider_named
 from treadle._models.contact.address import is_vendors
+from treadle._models.media import NOTHING, MediaForms
 from treadle._models.transport import http
 from treadle._models.transport.failures import ONE_REQUEST, Origin, connection_lost
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
@@ -63,6 +64,8 @@ class HttpModel(Closing):
     default_provider = ""
     asks_server = False
     """Its protocol is spoken by servers of many kinds: one that is no provider's is asked what it is."""
+    media: MediaForms = NOTHING
+    """What the format takes beside text."""
     provider_tool_forms: Mapping[str, Mapping[str, Any]] = {}
     """The tools that run at the provider and need no settings, in its own form."""
     encoded_path = False
@@ -101,7 +104,7 @@ class HttpModel(Closing):
             # A vendor's model of which the table has even the price is the same whoever passes it on.
             self._met = self._met or (self._provider.serves is None and facts.prices is not None)
             profile = with_probed_facts(facts, self._provider.name, name, self.address)
-        self._profile = profile.with_abilities(self._abilities)
+        self._profile = self.media.of(profile).with_abilities(self._abilities)
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
         self._extra = dict(extra_body or {})
         self._provider_tools = declared(provider_tools, self.provider_tool_forms, self._provider.name)
@@ -141,7 +144,7 @@ class HttpModel(Closing):
         self._met, self._name = True, contact.name
         self._server = served_by(contact, self._provider)
         probed = with_probed_facts(profile_of(contact, self._provider), self._provider.name, self._name, self.address)
-        self._profile = probed.with_abilities(self._abilities)
+        self._profile = self.media.of(probed).with_abilities(self._abilities)
         self._adapt()
 
     async def contact(self) -> Contact | None:
