@@ -4,7 +4,8 @@
     python3 tasks.py test             installs what the tests need and passes them all
 
 Each makes its own virtual environment under `.venv/` first. Other tasks: page (build the web page), docs (build the
-documentation), bench (measure the overhead), lock (write the lock files again).
+documentation), pictures (make its pictures again), bench (measure the overhead), prove (the proofs of the README:
+crash, plan, size), peers (other engines beside ours), wheel (build the package), lock (write the lock files again).
 """
 
 from __future__ import annotations
@@ -116,14 +117,51 @@ def docs(arguments: list[str]) -> int:
     return call(environment("test"), "-m", "mkdocs", "build", "--strict", *arguments)
 
 
+def pictures(arguments: list[str]) -> int:
+    """Make the pictures of the documentation again: terminal (needs tmux), page (needs chromium), drawings."""
+    python = environment("test")
+    scripts = ("scripts/gen_reference.py", "scripts/terminal_pictures.py")
+    tests = ["-m", "pytest", "-q", "-n", "0", "tests/web"]
+    return sum(call(python, script) for script in scripts) or call(python, *tests, TREADLE_SCREENSHOTS="1")
+
+
 def bench(arguments: list[str]) -> int:
     """Measure what Treadle adds to a model's time."""
     return call(environment("test"), "benchmarks/overhead.py", *arguments)
 
 
+def prove(arguments: list[str]) -> int:
+    """Run a proof of the README: `prove crash`, `prove plan`, `prove size`."""
+    name, *rest = arguments or [""]
+    if name not in PROOFS:
+        say(f"which proof? {', '.join(PROOFS)}")
+        return 2
+    return call(environment("test"), PROOFS[name], *rest)
+
+
+def peers(arguments: list[str]) -> int:
+    """Install four other engines beside ours, run the programs of the migration pages, measure."""
+    folder = ROOT / ".venv" / "peers"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    wanted, stamp = LOCKS / "peers.in", folder / "installed"
+    if not stamp.exists() or stamp.read_text() != wanted.read_text():
+        say(f"setting up {folder.relative_to(ROOT)} (once; about 400 MB)")
+        venv.create(folder, with_pip=True, clear=folder.exists())
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, "-r", str(wanted)], check=True)
+        stamp.write_text(wanted.read_text())
+    ours = environment("test")
+    return call(ours, "-m", "pytest", "tests/test_migration.py") or call(ours, "benchmarks/compare.py", python)
+
+
+def wheel(arguments: list[str]) -> int:
+    """Build the wheel and the sdist into dist/, the page included."""
+    return call(environment("test"), "-m", "hatchling", "build", *arguments)
+
+
 def lock(arguments: list[str]) -> int:
     """Write the lock files again from pyproject.toml (needs `uv`)."""
-    groups = {"run": ["local", "cli", "yaml"], "test": ["all", "test"]}
+    groups = {"run": ["local", "cli", "yaml"], "serve": ["local", "server", "yaml"], "test": ["all", "test"]}
     for name, extras in groups.items():
         chosen = [part for extra in extras for part in ("--extra", extra)]
         command = ["uv", "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes"]
@@ -134,7 +172,23 @@ def lock(arguments: list[str]) -> int:
     return 0
 
 
-TASKS = {"run": run, "test": test, "page": page, "docs": docs, "bench": bench, "lock": lock}
+PROOFS = {
+    "crash": "benchmarks/crash_matrix.py",
+    "plan": "benchmarks/dag_kill.py",
+    "size": "benchmarks/install_size.py",
+}
+TASKS = {
+    "run": run,
+    "test": test,
+    "page": page,
+    "docs": docs,
+    "pictures": pictures,
+    "bench": bench,
+    "prove": prove,
+    "peers": peers,
+    "wheel": wheel,
+    "lock": lock,
+}
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from api_reference import api_page, modules_page
+from concept_pictures import PICTURES
 from layers import picture
 from markdown_tables import cell, code, doc, own_table, rows_of, table_of
 from msgspec import Struct
@@ -28,6 +29,7 @@ from treadle._types.dag_events import PlannedStep
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
+IMAGES = ROOT / "docs" / "images"
 NOTE = "<!-- Written by scripts/gen_reference.py; do not edit. -->\n\n"
 
 
@@ -169,6 +171,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "cli.md": cli_page(),
         FOLDER / "modules.md": modules_page(NOTE),
         FOLDER / "layers.svg": picture(),
+        **{IMAGES / f"concept-{name}.svg": drawn() for name, drawn in PICTURES.items()},
         **{FOLDER / name: page(NOTE) for name, page in MORE_PAGES.items()},
     }
 

@@ -83,7 +83,7 @@ def test_every_name_is_in_the_reference(task: Task):
 
 @pytest.mark.parametrize("task", TASKS, ids=ids)
 def test_each_task_names_its_page(task: Task):
-    pages = re.findall(r"\]\(((?:howto/|tutorial)[^)#]+)", task.text)
+    pages = re.findall(r"\]\(((?:howto/|tutorial/)[^)#]+)", task.text)
     assert pages
     assert all((DOCS / page).exists() for page in pages)
 

@@ -43,8 +43,11 @@ class Conversation(NamedTuple):
 
 
 def chat_prompt(body: bytes) -> str:
-    """A request as the ChatML template of Qwen 2.5 and SmolLM 2 shows it to the model."""
-    messages = msgspec.json.decode(body)["messages"]
+    return chat_text(msgspec.json.decode(body)["messages"])
+
+
+def chat_text(messages: Sequence[dict[str, str]]) -> str:
+    """Messages as the ChatML template of Qwen 2.5 and SmolLM 2 shows them to the model."""
     text = "".join(f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages)
     return text + "<|im_start|>assistant\n"
 

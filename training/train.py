@@ -21,7 +21,7 @@ import torch.nn.functional as functional
 from training import bfcl, evaluate
 from training.build import conversations
 from training.network import DEVICE, Network
-from training.render import Conversation, plain_prompt
+from training.render import Conversation, Turn, chat_text, plain_prompt
 from training.talk import questions
 from treadle._types.profile import ADAPTER_FORMAT
 
@@ -148,6 +148,12 @@ def train(network: Network, data: list[Tokens], seconds: float, seed: int) -> No
     say("trained in", round(time.time() - begun), "s")
 
 
+def of_run(line: bytes) -> Conversation:
+    """A pair of `treadle runs export --training`."""
+    pair = json.loads(line)
+    return Conversation("run", [Turn(chat_text(pair["messages"]), pair["reply"], True)])
+
+
 async def gather(scale: float, seed: int, data: Path | None, known: list[tuple[str, str]]) -> list[Conversation]:
     return [conversation async for conversation in conversations(scale, seed, data, known)]
 
@@ -168,6 +174,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--known", type=int, default=900)
     parser.add_argument("--bfcl", type=Path)
+    parser.add_argument("--runs", type=Path, help="pairs of your own runs: treadle runs export all --training -o FILE")
     parser.add_argument("--name", default="adapter")
     parser.add_argument("--evaluate", default="before,after")
     options = parser.parse_args()
@@ -183,6 +190,8 @@ def main() -> None:
     pairs = own_answers(network, options.known, 7)
     say("own answers", len(pairs))
     rendered = asyncio.run(gather(options.scale, 1, options.bfcl, pairs))
+    if options.runs:
+        rendered += [of_run(line) for line in options.runs.read_bytes().splitlines()]
     data = [sequence for conversation in rendered for sequence in sequences(network, conversation)]
     say(
         "conversations",

@@ -255,7 +255,7 @@ def test_strict_is_one_completion_a_round_tools_one_after_the_other():
     assert order == ["a in", "a out", "b in", "b out"]
     assert result.answer == "done"
     assert (model.requests[0].temperature, model.requests[0].max_tokens) == (0.3, 4096)
-    with pytest.raises(TypeError, match="natively"):
+    with pytest.raises(TypeError, match="needs native tool calls"):
         Agent(ScriptedModel([], abilities=PLAIN), [add], preset="strict")
     count = iter(range(100))
     with pytest.raises(MaxIterationsError):

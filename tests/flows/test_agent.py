@@ -58,9 +58,14 @@ def test_what_is_no_model_is_refused(wrong: Any):
         Agent(wrong, [add])
 
 
-def test_native_calls_cannot_be_asked_of_a_model_without_them():
-    with pytest.raises(TypeError, match="dialect='auto'"):
-        Agent(ScriptedModel([], abilities={"tool_call": False}), [add], dialect="native")
+def test_a_preset_that_needs_native_calls_is_refused_a_model_without_them_unless_the_user_says_native_himself():
+    unable = {"tool_call": False}
+    with pytest.raises(TypeError, match="dialect='native' to try it all the same"):
+        Agent(ScriptedModel([], abilities=unable), [add], preset="strict")
+    model = ScriptedModel([call("add", a=2, b=3), "5"], abilities=unable)
+    result = go(Agent(model, [add], dialect="native").run("2 + 3?"))
+    assert (result.answer, result.tools_used) == ("5", ["add"])
+    assert [tool.name for tool in model.requests[0].tools] == ["add"]
 
 
 def test_an_output_type_that_cannot_be_described_is_refused_at_once():

@@ -32,18 +32,18 @@ RUNS = {
     "approval-finished": "finished",
     "dag-finished": "finished",
     "dag-auto": "finished",
-    "dag-killed": "running",
-    "dag-killed-judged": "running",
+    "dag-killed": "idle",
+    "dag-killed-judged": "idle",
     "guards-finished": "finished",
-    "guards-killed": "running",
-    "guards-killed-retracted": "running",
+    "guards-killed": "idle",
+    "guards-killed-retracted": "idle",
     "guards-answer-only": "finished",
     "guards-tiny": "finished",
     "selection-finished": "finished",
-    "selection-killed": "running",
-    "selection-killed-early": "running",
+    "selection-killed": "idle",
+    "selection-killed-early": "idle",
 }
-"""Every run that is nobody's child, with its status. One that was killed counts as running."""
+"""Every run that is nobody's child, with its status. One that was killed is idle."""
 UNFINISHED = [run_id for run_id, status in RUNS.items() if status != "finished"]
 ANSWERS = {
     "tools": "The keys are 7, 14, 21 and so on.",

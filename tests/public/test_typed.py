@@ -1,50 +1,77 @@
-"""`py.typed` from outside: a user's program in strict mode, in a project of its own, against the installed package."""
+"""`py.typed` from outside: users' programs in strict mode, in a project of their own, against the installed package."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("user_program.py")
+HERE = Path(__file__).parent
+PROGRAM = HERE / "user_program.py"
+MISTAKES = "typed_programs.py"
+NAMES = (PROGRAM.name, MISTAKES)
+SOURCE = HERE.parents[1] / "src"
 
 
-def check(folder: Path, code: str) -> dict[int, list[str]]:
-    """What strict mode finds in a program, by line."""
-    (folder / "program.py").write_text(code, "utf-8")
-    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "pythonVersion": "3.11"}))
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "program.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    errors: dict[int, list[str]] = {}
+Errors = dict[str, dict[int, list[str]]]
+"""What a checker finds, by file and line."""
+
+
+def pyright(folder: Path) -> Errors:
+    settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "reportUnusedCoroutine": False}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings | {"extraPaths": [str(SOURCE)]}))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=300)
+    errors: Errors = {name: {} for name in NAMES}
     for item in json.loads(done.stdout)["generalDiagnostics"]:
-        errors.setdefault(item["range"]["start"]["line"] + 1, []).append(item["message"])
+        line = item["range"]["start"]["line"] + 1
+        errors[Path(item["file"]).name].setdefault(line, []).append(item["message"])
     return errors
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_a_users_program_is_typed(tmp_path: Path):
-    assert check(tmp_path, PROGRAM.read_text("utf-8")) == {}
+def mypy(folder: Path) -> Errors:
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--no-error-summary", "--hide-error-context"]
+    command += ["--python-version", "3.11", "--follow-imports", "silent"]
+    environment = os.environ | {"MYPYPATH": str(SOURCE)}
+    done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=300, env=environment)
+    errors: Errors = {name: {} for name in NAMES}
+    for found in re.finditer(r"^(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE):
+        errors[found[1]].setdefault(int(found[2]), []).append(found[3])
+    assert any(errors.values()), done.stdout + done.stderr
+    return errors
+
+
+@pytest.fixture(scope="module", params=[pyright, mypy], ids=lambda check: check.__name__)
+def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Errors:
+    """Both programs in one go: most of the time goes into reading the library."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in NAMES:
+        shutil.copy(HERE / name, folder)
+    return request.param(folder)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_mistakes_are_found(tmp_path: Path):
-    """The same check fails for a program that is wrong: without `py.typed` everything would be unknown, or accepted."""
-    code = (
-        "from treadle import Agent, Budget, Nothing\n"
-        "from treadle.testing import ScriptedModel\n"
-        "result = Agent(ScriptedModel(['x']), tools=None).run_sync('q')\n"
-        "answer: int = result.answer\n"
-        "budget = Budget(requests='ten')\n"
-        "result.stop_reason = 'answer'\n"
-    )
-    errors = check(tmp_path, code)
-    assert errors.keys() == {1, 4, 5, 6}, errors
-    assert '"Nothing" is unknown import symbol' in errors[1]
+def test_a_users_program_is_typed(errors: Errors):
+    assert errors[PROGRAM.name] == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_mistakes_are_found_and_nothing_else(errors: Errors):
+    """Without `py.typed`, or with `Any` where a type could be, the marked lines would pass."""
+    lines = (HERE / MISTAKES).read_text("utf-8").splitlines()
+    expected = {number for number, line in enumerate(lines, 1) if "# wrong: " in line}
+    found = errors[MISTAKES]
+    assert len(expected) >= 15
+    assert {line: text for line, text in found.items() if line not in expected} == {}
+    assert [lines[number - 1] for number in sorted(expected - found.keys())] == []
 
 
 def test_the_program_runs(tmp_path: Path):

@@ -103,7 +103,7 @@ def tools() -> Toolkit:
     return kit.filtered(lambda candidate: candidate.effect == "pure").prefixed("shop_")
 
 
-async def main(folder: Path) -> RunResult:
+async def main(folder: Path) -> RunResult[Offer]:
     journal = open_journal(folder / "runs.db")
     script = [{"name": "price", "args": {"item": "lamp"}}, '{"item": "lamp", "dollars": 10}']
     agent = Agent(

@@ -249,7 +249,7 @@ const lookAfter = (run: string) =>
     const one = store.get().turns.find((turn) => turn.run === run);
     if (!one || one.view.done || one.view.waiting.length) return;
     const { live, status } = await api.run(run);
-    update(run, () => ({ left: (status === "running" || status === "parked") && !live }));
+    update(run, () => ({ left: (status === "idle" || status === "parked") && !live }));
   });
 
 export const takeUp = (run: string) =>

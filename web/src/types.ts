@@ -1,7 +1,7 @@
 // The shapes of the server's API, as its OpenAPI document describes them.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-export type Status = "running" | "paused" | "parked" | "finished";
+export type Status = "running" | "idle" | "paused" | "parked" | "finished";
 
 export interface Usage {
   input_tokens: number;
@@ -97,6 +97,9 @@ export interface Run extends RunLine {
   breaks: string[];
   waiting: WaitingCall[];
   children: RunLine[];
+  tags: string[];
+  note: string;
+  thumb: string;
 }
 
 export interface LogRecord {

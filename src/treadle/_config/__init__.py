@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from treadle._models.base import Model
 
 
-def load_agent(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent:
+def load_agent(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent[Any, Any]:
     """The agent that a JSON or YAML document describes. A document with several components gives one agent, too.
 
     `model` replaces the models that the document names. `options` are keyword arguments of `Agent`.

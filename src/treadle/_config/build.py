@@ -50,7 +50,7 @@ class Builder:
         self.document, self.base, self.where = document, base, where
         self._model = model
 
-    def agent(self, component_id: str, params: dict[str, Any]) -> tuple[Agent, AgentParams]:
+    def agent(self, component_id: str, params: dict[str, Any]) -> tuple[Agent[Any, Any], AgentParams]:
         agent_params: AgentParams = convert(
             params, AgentParams, f"{self.where}: $.components[{component_id!r}].obj.params"
         )

@@ -53,7 +53,7 @@ class GraphAgent(FlowAgent):
             raise ConfigError(f"{where}: a document needs at least one component named Agent")
         for problem in reference_problems(document, self._order):
             raise ConfigError(f"{where}: {problem}")
-        self._agents: dict[str, tuple[Agent, AgentParams]] = {
+        self._agents: dict[str, tuple[Agent[Any, Any], AgentParams]] = {
             name: self._builder.agent(name, document.components[name].obj.params) for name in agents
         }
         self._tools = {
@@ -68,7 +68,7 @@ class GraphAgent(FlowAgent):
         super().__init__(last.model, toolkit, name=document.name, **options)
 
     @property
-    def only_agent(self) -> tuple[Agent, AgentParams] | None:
+    def only_agent(self) -> tuple[Agent[Any, Any], AgentParams] | None:
         """The agent, when the document has no other components."""
         return next(iter(self._agents.values())) if len(self._agents) == len(self.document.components) == 1 else None
 
@@ -153,7 +153,7 @@ class GraphAgent(FlowAgent):
 
     # ---- what the whole document says about each of its agents
 
-    def _under(self, agent: Agent, run: Execution) -> Agent:
+    def _under(self, agent: Agent[Any, Any], run: Execution) -> Agent[Any, Any]:
         """The agent with the settings of this run, the plug-ins of the document, and its policy about tools."""
         agent = copy.copy(agent)
         agent.settings = agent.settings.with_changes(run.settings.asdict())

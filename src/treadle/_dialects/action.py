@@ -85,7 +85,7 @@ class ActionDialect(TextDialect, frozen=True):
         if reading.calls or reading.problem:
             answer = marked.group(1).strip() if marked else None
             reading = msgspec.structs.replace(reading, before=before, thinking=thinking)
-            return decide(reading, reply, answer=answer, missing="")
+            return decide(reading, reply, tools, answer=answer, missing="")
         if marked:
             thought = _THOUGHT.sub("", rest[: marked.start()]).strip() or thinking or reply.reasoning
             return Decision(thought, answer=marked.group(1).strip())

@@ -70,7 +70,7 @@ class ArrayDialect(TextDialect, frozen=True):
         elif done:
             answer = _answer(done[0])
         missing = "expected a JSON array of calls" + ("" if reading.has_json else ", and there is no JSON in it")
-        return decide(msgspec.structs.replace(reading, calls=rest), reply, answer=answer, missing=missing)
+        return decide(msgspec.structs.replace(reading, calls=rest), reply, tools, answer=answer, missing=missing)
 
 
 def _answer(completion: ParsedCall) -> str:

@@ -30,9 +30,9 @@ def text_for(profile: Profile) -> Schema:
     """The schema of a text of a few sentences.
 
     A small model under a constraint may never end a string by itself. Not all providers that constrain by schema alone
-    accept a length, so it is given only where decoding is constrained by grammar.
+    accept a length, so it is given only where decoding follows it token by token.
     """
-    return {"type": "string", "maxLength": 400} if profile.grammar else STRING
+    return {"type": "string", "maxLength": 400} if profile.constrained else STRING
 
 
 def const(value: str) -> Schema:

@@ -45,4 +45,4 @@ class JsonDialect(TextDialect, frozen=True):
             if reading.has_json
             else "there is no JSON object in it"
         )
-        return decide(reading, reply, answer=reading.answer, missing=missing)
+        return decide(reading, reply, tools, answer=reading.answer, missing=missing)

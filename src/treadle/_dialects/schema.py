@@ -64,7 +64,7 @@ class SchemaDialect(TextDialect, frozen=True):
             if reading.has_json
             else "there is no JSON object in it"
         )
-        decision = decide(reading, reply, answer=reading.answer, missing=missing)
+        decision = decide(reading, reply, tools, answer=reading.answer, missing=missing)
         if decision.answer is None or not reading.fields:
             return decision
         return msgspec.structs.replace(decision, task_successful=_flag(reading.fields.get("task_successful")))

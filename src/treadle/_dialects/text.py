@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from treadle._dialects.base import Decision, Prompts
+from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.describe import describe, example_args
 from treadle._dialects.prompts import EXAMPLES, FINISH, FRAME, Example, ResultFrame
 from treadle._dialects.reading.extract import CUT_OFF
 from treadle._dialects.reading.reply import Reading
 from treadle._dialects.reading.shapes import ParsedCall, thought_in
 from treadle._dialects.watching.base import Watcher
-from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
+from treadle._types.messages import AssistantMessage, Message, Part, TextPart, ToolCall, ToolMessage, UserMessage
+from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
 _CUT_FINISHES = ("length", "error", "filter")
@@ -45,6 +46,12 @@ class TextDialect(Struct, frozen=True):
     def reformat(self, problem: str, prompts: Prompts) -> str:
         text = prompts.get(f"dialect.{self.name}.reformat", self.reformat_prompt)
         return self.fill(text).replace("{problem}", problem.rstrip("."))
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        """Nothing is asked of the provider: the words of the prompt are all there is."""
+        return Encoding()
 
     def fill(self, text: str) -> str:
         """The text with the placeholders of this dialect alone filled in."""
@@ -92,14 +99,14 @@ class TextDialect(Struct, frozen=True):
         return observation(*before, *shown, *after, TextPart(ending))
 
 
-def observation(*parts: TextPart | ImagePart) -> Sequence[Message]:
-    """One user message that shows results; its content is plain text unless there are images."""
-    if any(isinstance(part, ImagePart) for part in parts):
+def observation(*parts: Part) -> Sequence[Message]:
+    """One user message that shows results; its content is plain text unless there is more than text."""
+    if not all(isinstance(part, TextPart) for part in parts):
         return (UserMessage(parts, kind="observation"),)
     return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)
 
 
-def content_parts(result: ToolMessage) -> tuple[TextPart | ImagePart, ...]:
+def content_parts(result: ToolMessage) -> tuple[Part, ...]:
     return (TextPart(result.content),) if isinstance(result.content, str) else result.content
 
 
@@ -108,15 +115,15 @@ def safe_name(result: ToolMessage) -> str:
     return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
-def labelled(result: ToolMessage) -> list[TextPart | ImagePart]:
+def labelled(result: ToolMessage) -> list[Part]:
     """A result after the name of its tool, indented so that no line of it looks like one of the engine's own."""
     parts = content_parts(result)
     lines = "\n".join(part.text for part in parts if isinstance(part, TextPart)).splitlines()
     head = f"{safe_name(result)} {'failed' if result.error else 'says'}: "
-    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if isinstance(part, ImagePart))]
+    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if not isinstance(part, TextPart))]
 
 
-def _tagged(result: ToolMessage) -> list[TextPart | ImagePart]:
+def _tagged(result: ToolMessage) -> list[Part]:
     """A result between tags that its content cannot close."""
     opening = TextPart(f'<result tool="{safe_name(result)}"{" error" if result.error else ""}>')
     inner = [
@@ -145,8 +152,11 @@ def to_tool_calls(parsed: Sequence[ParsedCall], raw: str) -> tuple[ToolCall, ...
     )
 
 
-def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing: str) -> Decision:
-    """The decision in a reading: calls come before an answer; without either, `missing` is the problem."""
+def decide(
+    reading: Reading, reply: Reply, tools: Sequence[ToolSchema], *, answer: str | None = None, missing: str
+) -> Decision:
+    """The decision in a reading: calls come before an answer; without either, `missing` is the problem, or, where there
+    is no tool that could be meant, the words are the answer."""
     thought = thought_in(reading.fields) if reading.fields else ""
     thought = thought or reading.before or reading.thinking or reply.reasoning
     usable = [call for call in reading.calls if not call.problem]
@@ -160,6 +170,8 @@ def decide(reading: Reading, reply: Reply, *, answer: str | None = None, missing
         return Decision(thought, problem=problem)
     if answer is not None:
         return Decision(thought, answer=answer, repaired=reading.repaired)
+    if not tools and reading.text and not reading.only_json and not reading.problem:
+        return Decision(reading.thinking or reply.reasoning, answer=reading.text)
     return Decision(thought, problem=reading.problem or (CUT_OFF if is_cut(reply) and not reading.text else missing))
 
 

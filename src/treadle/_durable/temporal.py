@@ -98,7 +98,7 @@ class TemporalSubmitter:
 class Advancer:
     """The activity of a worker: drives one run until it ends or pauses, and sends heartbeats to Temporal."""
 
-    def __init__(self, agents: Mapping[str, Agent], journal: Journal) -> None:
+    def __init__(self, agents: Mapping[str, Agent[Any, Any]], journal: Journal) -> None:
         self._agents = dict(agents)
         self._journal = journal
         for agent in self._agents.values():
@@ -161,7 +161,7 @@ class Advancer:
 
 @bounded
 def temporal_worker(
-    client: Client, agents: Mapping[str, Agent], journal: Journal, *, queue: str = QUEUE, at_once: Count = 20
+    client: Client, agents: Mapping[str, Agent[Any, Any]], journal: Journal, *, queue: str = QUEUE, at_once: Count = 20
 ) -> Worker:
     """A worker for these agents. `await worker.run()` serves until `worker.shutdown()`."""
     runner = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("treadle"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from treadle._dialects.base import Dialect, Prompts
 from treadle._engine.acting.execute import allowed_for_run
 from treadle._engine.acting.nested import NestedCalls
-from treadle._engine.core.execution import Execution
+from treadle._engine.core.execution import Execution, deps_of
 from treadle._engine.requests.estimate import Estimator
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.settings import Settings
@@ -20,8 +20,16 @@ from treadle._types.messages import Message, ToolCall
 from treadle._types.request import Reply, Request
 from treadle._types.state import RunState
 
+if TYPE_CHECKING:  # only type checkers know defaults of type variables in Python 3.11
+    from typing_extensions import TypeVar
 
-class RunContext:
+    DepsT = TypeVar("DepsT", default=Any)
+    DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
+else:
+    DepsT, DepsT_co = TypeVar("DepsT"), TypeVar("DepsT_co", covariant=True)
+
+
+class RunContext(Generic[DepsT_co]):
     """Given to every hook of a plug-in, and to tools as `ToolContext.run`."""
 
     __slots__ = ("__weakref__", "_execution", "id", "limits", "prompts", "settings", "state")
@@ -58,10 +66,15 @@ class RunContext:
         return self._execution.depth
 
     @property
-    def outermost(self) -> RunContext:
+    def outermost(self) -> RunContext[Any]:
         """The run that a caller started, of which this one is a part or which it is."""
         *_, outermost = self._execution.around()
         return outermost.context
+
+    @property
+    def deps(self) -> DepsT_co:
+        """What the run was given as `deps=`: for tools, plug-ins and instructions, never for the model or the log."""
+        return cast("DepsT_co", deps_of(self._execution))
 
     @property
     def user(self) -> str:
@@ -166,6 +179,6 @@ class RunContext:
         return NestedCalls(self._execution, call_id, replay_only=replay_only)
 
 
-def execution_of(context: RunContext) -> Execution:
+def execution_of(context: RunContext[Any]) -> Execution:
     """The engine's own side of a context: for what starts runs inside runs."""
     return context._execution  # pyright: ignore[reportPrivateUsage] - the two belong together

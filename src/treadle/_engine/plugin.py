@@ -6,6 +6,8 @@ alone builds requests. A plug-in object holds settings only: whatever must survi
 
 from __future__ import annotations
 
+from typing import Any
+
 from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
@@ -75,5 +77,5 @@ class Plugin:
         """The provider says the request is too long. Return True after having made it shorter."""
         return False
 
-    async def on_end(self, run: RunContext, result: RunResult) -> None:
+    async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
         """Once, with the result that is about to be recorded."""

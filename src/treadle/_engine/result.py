@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types.events import Artifact, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
 from treadle._types.usage import Usage
+
+if TYPE_CHECKING:  # only type checkers know defaults of type variables in Python 3.11
+    from typing_extensions import TypeVar
+
+    OutputT = TypeVar("OutputT", default=str)
+    OutputT_co = TypeVar("OutputT_co", covariant=True, default=str)
+else:
+    OutputT, OutputT_co = TypeVar("OutputT"), TypeVar("OutputT_co", covariant=True)
 
 
 class PendingCall(Struct, frozen=True):
@@ -22,20 +32,26 @@ class PendingCall(Struct, frozen=True):
     why: str
 
     @property
+    def name(self) -> str:
+        """The tool's name, as events and messages call it."""
+        return self.tool
+
+    @property
     def how(self) -> str:
         """How to decide, as code."""
         return f"agent.resume(run_id, approve={{{self.call_id!r}: True}})"
 
 
-class RunResult(Struct, frozen=True):
-    """The answer and everything that led to it."""
+class RunResult(Struct, Generic[OutputT_co], frozen=True):
+    """The answer and everything that led to it. `RunResult[City]` is that of an agent with `output_type=City`."""
 
     answer: str
     """What the user gets."""
     brief: str
     """The loop's own last text; the same as `answer` unless an answer was synthesised from the trace."""
-    output: Any
-    """The typed answer of an agent with an `output_type`, else None."""
+    output: OutputT_co
+    """The typed answer of an agent with an `output_type`; None if there is none (`success` is False then, and
+    `error` or `stop_reason` says why). Of any other agent it is the answer."""
     stop_reason: StopReason
     success: bool
     task_successful: bool | None
@@ -57,6 +73,26 @@ class RunResult(Struct, frozen=True):
     """Calls that wait for a person's decision."""
     sources: tuple[str, ...] = ()
     """What was read from outside (results of `untrusted` tools), first source first."""
+    earlier: int = 0
+    """How many of `messages` were there before: the system prompt and the history."""
+
+    @property
+    def new_messages(self) -> list[Message]:
+        """What this run has added to the conversation, from the question on: append it to your own history."""
+        return self.messages[self.earlier :]
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars, of everything the run has started; None when a price is not known."""
+        return self.usage.cost
+
+    def trace(self) -> str:
+        """The run as a story to read: question, thoughts, calls with arguments, results, answer, and what it cost."""
+        return text_story(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return html_story(self)
 
     @property
     def leftovers(self) -> tuple[str, ...]:
@@ -77,6 +113,19 @@ class RunResult(Struct, frozen=True):
             "_created_time": self.created,
             "_elapsed_time": self.elapsed,
         }
+
+
+class FailedStep(Step, frozen=True):
+    """A call whose tool raised something in this process: nothing of it is stored."""
+
+    exception: BaseException | None = None  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+
+
+def with_exception(step: Step, exceptions: Mapping[str, BaseException]) -> Step:
+    raised = exceptions.get(step.call_id)
+    if raised is None:
+        return step
+    return FailedStep(**{name: getattr(step, name) for name in Step.__struct_fields__}, exception=raised)
 
 
 def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
@@ -121,12 +170,20 @@ def result_of(
     system: str = "",
     error: BaseException | None = None,
     output: Any = None,
+    typed: bool = False,
     unread: tuple[str, ...] = (),
     finished: RunFinished | None = None,
-) -> RunResult:
-    """The result a state amounts to, finished or not; `finished` stands in for an end that is not recorded yet."""
+    exceptions: Mapping[str, BaseException] = {},
+) -> RunResult[Any]:
+    """The result a state amounts to, finished or not; `finished` stands in for an end that is not recorded yet.
+
+    `exceptions`: what tools raised in this process, by the id of the call.
+    """
     finished = finished or state.finished
     messages = state.messages()
+    earlier = (len(state.started.history) if state.started is not None else 0) + bool(system)
+    if output is None and finished is not None:
+        output = finished.output if typed or finished.output is not None else finished.answer
     if system:
         messages.insert(0, SystemMessage(system, rendered=True))
     tools_used = list(dict.fromkeys(step.tool for step in state.steps))
@@ -134,12 +191,12 @@ def result_of(
     return RunResult(
         answer=finished.answer if finished else "",
         brief=(finished.brief or finished.answer) if finished else "",
-        output=output if output is not None else finished.output if finished else None,
+        output=output,
         stop_reason=reason,
         success=finished.success if finished else False,
         task_successful=finished.task_successful if finished else state.task_successful,
         messages=messages,
-        steps=list(state.steps),
+        steps=[with_exception(step, exceptions) for step in state.steps] if exceptions else list(state.steps),
         iterations=state.iteration,
         usage=state.usage,
         metadata=metadata_of(state),
@@ -152,4 +209,5 @@ def result_of(
         unread=finished.unread + unread if finished else unread,
         pending=pending_calls(state),
         sources=tuple(state.provenance.sources),
+        earlier=earlier,
     )

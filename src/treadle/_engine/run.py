@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from typing import Any
+from typing import Any, Generic
 
 from treadle._engine.acting.eager import Eager
 from treadle._engine.answering.partial import PartialReader
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.decisions import decision_of
-from treadle._engine.core.execution import Execution
+from treadle._engine.core.execution import NO_DEPS, Execution
 from treadle._engine.core.log import Sink
 from treadle._engine.loop.driver import Flow, drive, result_now
-from treadle._engine.result import RunResult
+from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
@@ -29,10 +29,11 @@ def new_run(
     journal: Journal | None = None,
     records: Sequence[Record] = (),
     parent: RunContext | None = None,
-) -> Run:
+    deps: Any = NO_DEPS,
+) -> Run[Any]:
     """A run that has not begun yet; with `records`, one that is to be resumed where they end."""
     outer = execution_of(parent) if parent is not None else None
-    execution = Execution(blueprint, origin, journal=journal, records=records, parent=outer)
+    execution = Execution(blueprint, origin, journal=journal, records=records, parent=outer, deps=deps)
     execution.early = Eager(execution)
     if blueprint.output_type is not None:
         execution.answer.read_typed(PartialReader(blueprint.output_type))
@@ -40,7 +41,7 @@ def new_run(
     return Run(execution)
 
 
-class Run:
+class Run(Generic[OutputT_co]):
     """Await it for the result; `send`, `recall`, `approve` and `cancel` work from any thread while it runs."""
 
     def __init__(self, execution: Execution) -> None:
@@ -78,7 +79,7 @@ class Run:
         return self._execution.blueprint
 
     @property
-    def context(self) -> RunContext:
+    def context(self) -> RunContext[Any]:
         """What plug-ins and tools see of this run; runs started inside it have it as their parent."""
         return self._execution.context
 
@@ -88,13 +89,13 @@ class Run:
 
     # ---- its task
 
-    def begin(self, flow: Flow) -> Run:
+    def begin(self, flow: Flow) -> Run[OutputT_co]:
         """Drive it in the background of the running event loop."""
         self._execution.life.begin(drive(self._execution, flow), name=f"treadle-run-{self.id}")
         return self
 
     @property
-    def task(self) -> asyncio.Task[RunResult]:
+    def task(self) -> asyncio.Task[RunResult[OutputT_co]]:
         task = self._execution.life.task
         assert task is not None, "the run was not started"
         return task
@@ -107,10 +108,10 @@ class Run:
     def done(self) -> bool:
         return self.begun and self.task.done()
 
-    def __await__(self) -> Generator[Any, None, RunResult]:
+    def __await__(self) -> Generator[Any, None, RunResult[OutputT_co]]:
         return self._wait().__await__()
 
-    async def _wait(self) -> RunResult:
+    async def _wait(self) -> RunResult[OutputT_co]:
         task = self.task
         try:
             return await asyncio.shield(task)
@@ -209,6 +210,6 @@ class Run:
         """Show a record of a run inside this one to whoever watches this one."""
         self._execution.log.forward(record)
 
-    def result(self) -> RunResult:
+    def result(self) -> RunResult[OutputT_co]:
         """The result it amounts to at this moment."""
         return result_now(self._execution)

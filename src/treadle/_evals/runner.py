@@ -121,7 +121,7 @@ async def run_task(
     return _checked(variant, task, repeat, result, time.monotonic() - begun, stopped)
 
 
-def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None) -> Agent:
+def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None) -> Agent[Any, Any]:
     return Agent(
         variant.model,
         tasks.make_tools(task) or None,
@@ -142,7 +142,7 @@ def _check_settings(tasks: TaskSet, variant: Variant) -> None:
     choose_dialect(agent.settings.dialect, agent.model.profile)
 
 
-def stop_problem(result: RunResult) -> str:
+def stop_problem(result: RunResult[Any]) -> str:
     """Why a run that stopped like this has not solved its task; empty when nothing is wrong with how it stopped."""
     if result.stop_reason == "paused":
         return "the run waits for approval of a call, and nobody approves calls during an evaluation"
@@ -151,7 +151,7 @@ def stop_problem(result: RunResult) -> str:
     return ""
 
 
-def _checked(variant: Variant, task: Task, repeat: int, result: RunResult, elapsed: float, stopped: str) -> Trial:
+def _checked(variant: Variant, task: Task, repeat: int, result: RunResult[Any], elapsed: float, stopped: str) -> Trial:
     calls = [RecordedCall(step.tool, step.args) for step in result.steps]
     verdict = evaluate_check(task.check, result.answer, calls)
     problems = [problem for problem in (stopped or stop_problem(result), *verdict.problems) if problem]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from treadle._engine.context import RunContext, execution_of
+from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.run import Run
 from treadle._tools.base import Tool, ToolContext, ToolResponse
 from treadle._types.errors import RunNotFoundError, ToolError
@@ -30,10 +31,10 @@ class Delegate(Protocol):
         history: Iterable[Any] = (),
         run_id: str = "",
         user: str = "",
-        parent: RunContext | None = None,
-    ) -> Run: ...
-    async def load(self, run: str, *, parent: RunContext | None = None) -> Run: ...
-    def launch(self, run: Run) -> Run: ...
+        parent: RunContext[Any] | None = None,
+    ) -> Run[Any]: ...
+    async def load(self, run: str, *, parent: RunContext[Any] | None = None) -> Run[Any]: ...
+    def launch(self, run: Run[Any]) -> Run[Any]: ...
 
 
 def agent_tool(
@@ -75,12 +76,20 @@ def agent_tool(
         effect="idempotent",
         takes_extras=frozenset(),
         context_param="context",
+        needs_deps=_needs_deps(agent),
         convert=rename,
     )
 
 
+def _needs_deps(agent: Delegate) -> str:
+    """What the tools of the agent need of the run it will be a part of."""
+    own: Any = getattr(agent, "deps", NO_DEPS)
+    needs: dict[str, str] = getattr(getattr(agent, "toolkit", None), "needs_deps", {})
+    return next(iter(needs.values()), "") if own is NO_DEPS else ""
+
+
 async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning: str, background: str) -> ToolResponse:
-    parent: RunContext = context.run
+    parent: RunContext[Any] = context.run
     if parent.depth + 1 > MAX_DEPTH:
         raise ToolError(f"agents are nested too deeply (more than {MAX_DEPTH}): do this part without delegating")
     child_id = f"{context.run_id}.{context.call_id}"
@@ -97,25 +106,31 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
     )
 
 
-def waiting_calls(child: Run) -> tuple[ToolCall, ...]:
+def waiting_calls(child: Run[Any]) -> tuple[ToolCall, ...]:
     """What a paused child waits for, under ids that say whose calls they are."""
     if child.state.paused is None:
         return ()
     return tuple(msgspec.structs.replace(call, id=f"{child.id}:{call.id}") for call in child.state.paused.calls)
 
 
-def why_waiting(child: Run) -> dict[str, str]:
+def why_waiting(child: Run[Any]) -> dict[str, str]:
     """Why each of them waits, under the same ids."""
     paused = child.state.paused
     return {} if paused is None else {f"{child.id}:{c.id}": paused.why.get(c.id, paused.reason) for c in paused.calls}
 
 
 async def child_of(
-    agent: Delegate, parent: RunContext, child_id: str, question: Any, *, history: Iterable[Any] = (), user: str = ""
-) -> Run:
+    agent: Delegate,
+    parent: RunContext[Any],
+    child_id: str,
+    question: Any,
+    *,
+    history: Iterable[Any] = (),
+    user: str = "",
+) -> Run[Any]:
     """A run inside `parent`: the one a process before this began, or a new one. The parent shows its records, and what
     was decided about its calls is passed on to it."""
-    child: Run | None = None
+    child: Run[Any] | None = None
     with suppress(RunNotFoundError):
         child = await agent.load(child_id, parent=parent)
     child = child or agent.prepare(question, history=history, run_id=child_id, user=user, parent=parent)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from treadle._engine.result import RunResult
+from treadle._engine.context import DepsT
+from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history, to_messages
 from treadle._flows.agent import Agent
@@ -15,8 +16,13 @@ from treadle._types.ids import fresh_id
 from treadle._types.messages import AssistantMessage, Message, UserMessage
 from treadle._types.state import RunState, fold
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-class Conversation:
+    from treadle._engine.options import RunOptions
+
+
+class Conversation(Generic[OutputT_co, DepsT]):
     """Turns of a user and an agent under one id.
 
     With a journal the conversation is kept there and goes on in another process under the same id; without one it lives
@@ -30,7 +36,7 @@ class Conversation:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Agent[OutputT_co, DepsT],
         id: str = "",
         journal: Journal | str | None = None,
         *,
@@ -51,15 +57,16 @@ class Conversation:
         state = await self._latest()
         return history_of(state) if state is not None else list(self._start)
 
-    async def start(self, question: Any, **options: Any) -> Run:
+    async def start(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> Run[OutputT_co]:
         """The next turn, at work in the background."""
         past = await self.history()
-        run = self.agent.start(question, history=past, conversation=self.id, user=self.user, **options)
+        known: RunOptions[DepsT] = {"history": past, "conversation": self.id, "user": self.user}
+        run = self.agent.start(question, **{**known, **options})
         assert run.task is not None
         run.task.add_done_callback(lambda _: self._ended(run))
         return run
 
-    async def ask(self, question: Any, **options: Any) -> RunResult:
+    async def ask(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """The next turn. A turn that failed or was cancelled is not part of the history of those after it."""
         return await (await self.start(question, **options))
 
@@ -73,7 +80,7 @@ class Conversation:
                 return fold(await journal.load(info.run_id))
         return None
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, run: Run[Any]) -> None:
         finished = run.state.finished
         if finished is not None and _answered(finished.stop_reason):
             self._last = run.state

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.context import execution_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
 from treadle._engine.result import RunResult
@@ -23,7 +24,7 @@ from treadle._types.state import RunState
 from treadle._types.usage import Work
 
 
-class FlowAgent(Agent, ABC):
+class FlowAgent(Agent[Any, Any], ABC):
     """An agent that says itself what comes next."""
 
     @abstractmethod
@@ -39,14 +40,14 @@ class FlowAgent(Agent, ABC):
     def metadata(self, run: Execution) -> dict[str, Any]:
         return {}
 
-    def launch(self, run: Run) -> Run:
+    def launch(self, run: Run[Any]) -> Run[Any]:
         return self.begin(run, self)
 
 
 class ChildOutcome(Struct, frozen=True):
     """How a run inside a flow ended, whatever way that was, and what it has done."""
 
-    result: RunResult
+    result: RunResult[Any]
     work: Work
     timed_out: bool = False
 
@@ -61,7 +62,7 @@ class ChildOutcome(Struct, frozen=True):
 
 
 async def run_child(
-    agent: Agent,
+    agent: Agent[Any, Any],
     parent: Execution,
     child_id: str,
     question: Any,
@@ -91,6 +92,8 @@ async def run_child(
         if child.state.finished is None:
             raise
         result = msgspec.structs.replace(child.result(), error=error)
+    for call_id, raised in execution_of(child.context).exceptions.items():
+        parent.exceptions[f"{child.id}:{call_id}"] = raised
     if not timed_out and (waiting := waiting_calls(child)):
         raise Pause(f"{agent.name} waits for a person", waiting, why_waiting(child))
     return ChildOutcome(result, work_of(child.state, child.id), timed_out)

@@ -24,7 +24,7 @@ class LoopResult(Struct, frozen=True):
     value: str
     cost: Usage
     metadata: dict[str, Any]
-    result: RunResult
+    result: RunResult[Any]
 
     @property
     def success(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Unpack
 
 from msgspec import Struct
 
+from treadle._journal.catalog.values import Overview, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._types.events import Record
 
 MONTH = 30 * 86400.0
@@ -23,11 +24,20 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     conversation: str = ""
     user: str = ""
     status: str = "running"
-    """running | finished | paused | parked (it was resumed several times without progress: a person has to)"""
+    """running | idle (not finished, and nobody drives it: it can be resumed) | finished | paused | parked (it was
+    resumed several times without progress: a person has to)"""
     stop_reason: str = ""
     created: float = 0.0
     updated: float = 0.0
     records: int = 0
+    cursor: str = ""
+    """Its place in the list: `list(after=...)` continues behind it."""
+    summary: RunSummary | None = None
+    """What it took; None before it has ended."""
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    thumb: Thumb = ""
+    """up | down | "" (nobody has said)"""
 
 
 class InboxItem(Struct, frozen=True, omit_defaults=True):
@@ -62,10 +72,31 @@ class Journal(Protocol):
         """
         ...
 
-    async def list(
-        self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
-    ) -> list[RunInfo]:
-        """Information about the runs that match, newest first."""
+    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
+        """Information about the runs that match (`status="paused"`, `text="moon"`), newest first.
+
+        `after` is the `cursor` of the last run of the page before. A run that begins or ends meanwhile makes no other
+        run appear twice or not at all.
+        """
+        ...
+
+    async def info(self, run_id: str) -> RunInfo:
+        """Information about one run; `RunNotFoundError` if there is none."""
+        ...
+
+    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
+        """Counts and sums over the runs that match. No log is read for them, except once for those of older versions:
+        at most 500 in each call, `pending` says how many are left."""
+        ...
+
+    async def annotate(
+        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+    ) -> RunInfo:
+        """Change what people noted about a run; None leaves a part as it is. Secrets are taken out."""
+        ...
+
+    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
+        """Store how a run ended. The engine does that; a run without is summarised by the next `overview`."""
         ...
 
     async def delete(self, run_id: str) -> None:

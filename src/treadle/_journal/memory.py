@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import msgspec
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
-from treadle._journal.rows import initial_info, not_found, refuse_unless_next, status_after, to_rows
+from treadle._journal.blobs import attached, detached
+from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
+from treadle._journal.catalog.memory import fitting, overview_of, page
+from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.rows import Row, initial_info, not_found, refuse_unless_next, status_after, to_rows
 from treadle._journal.taken import TakenItems
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Record
@@ -22,19 +27,28 @@ class MemoryJournal:
         self._logs: dict[str, list[Record]] = {}
         self._infos: dict[str, RunInfo] = {}
         """In the order in which the runs began."""
+        self._tools: dict[str, Mapping[str, ToolUse]] = {}
+        self._begun = 0
         self._claims: dict[str, tuple[int, str]] = {}
+        self._contents: dict[str, bytes] = {}
+        """Of files, by SHA-256."""
+        self._uses: dict[str, set[str]] = {}
+        """Which contents each run has."""
         self._inbox: list[InboxItem] = []
         self._taken = TakenItems()
 
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
             return
-        to_rows(records)  # refuses what other journals could not store
+        rows = to_rows(records)  # refuses what other journals could not store
         run, first = records[0].run, records[0].seq
         refuse_unless_next(run, first, len(self._logs.get(run, ())) - 1)
         if first == 0:
-            self._infos[run] = initial_info(records[0])
-        self._logs.setdefault(run, []).extend(records)
+            self._begun += 1
+            self._infos[run] = initial_info(records[0], self._begun)
+        self._logs.setdefault(run, []).extend(
+            self._kept(record, row) for record, row in zip(records, rows, strict=True)
+        )
         info = msgspec.structs.replace(self._infos[run], updated=records[-1].time, records=len(self._logs[run]))
         for record in records:
             if status := status_after(record.event):
@@ -45,19 +59,52 @@ class MemoryJournal:
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         if run_id not in self._logs:
             raise not_found(run_id)
-        return self._logs[run_id][after + 1 :]
+        records = self._logs[run_id][after + 1 :]
+        if run_id not in self._uses:
+            return records
+        return [msgspec.structs.replace(it, event=attached(it.event, self._contents.get)) for it in records]
 
-    async def list(
-        self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
-    ) -> list[RunInfo]:
-        return [
-            info
-            for info in self._newest_first()
-            if status in ("", info.status)
-            and conversation in ("", info.conversation)
-            and parent in (None, info.parent)
-            and user in ("", info.user)
-        ][:limit]
+    def _kept(self, record: Record, row: Row) -> Record:
+        """The record as it is kept: without contents, which are kept once for all runs."""
+        if not row.contents:
+            return record
+        self._contents |= row.contents
+        self._uses.setdefault(record.run, set()).update(row.contents)
+        return msgspec.structs.replace(record, event=detached(record.event)[0])
+
+    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
+        return page(self._matching(only), limit, after)
+
+    def _matching(self, only: RunFilter) -> list[RunInfo]:
+        fits = fitting(only)
+        return [info for known in self._newest_first() if fits(info := self._shown(known))]
+
+    def _shown(self, info: RunInfo) -> RunInfo:
+        idle = info.status == "running" and not self._driver(info.run_id)
+        return msgspec.structs.replace(info, status="idle") if idle else info
+
+    async def info(self, run_id: str) -> RunInfo:
+        if run_id not in self._infos:
+            raise not_found(run_id)
+        return self._shown(self._infos[run_id])
+
+    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
+        ended = [info.run_id for info in self._infos.values() if info.status == "finished" and info.summary is None]
+        await summarise_older(self, ended[-BACKFILL:])
+        return overview_of(self._matching(only), self._tools, pending=max(0, len(ended) - BACKFILL))
+
+    async def annotate(
+        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+    ) -> RunInfo:
+        info = await self.info(run_id)
+        noted = changed_annotations(info, tags, note, thumb)
+        self._infos[run_id] = with_annotations(self._infos[run_id], noted)
+        return with_annotations(info, noted)
+
+    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
+        if run_id in self._infos:
+            self._infos[run_id] = msgspec.structs.replace(self._infos[run_id], summary=summary)
+            self._tools[run_id] = tools
 
     def _newest_first(self) -> Sequence[RunInfo]:
         return sorted(self._infos.values(), key=lambda info: info.created)[::-1]
@@ -73,15 +120,20 @@ class MemoryJournal:
                 raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
         for run in tree:
             del self._logs[run], self._infos[run]
+            self._tools.pop(run, None)
             self._claims.pop(run, None)
             self._taken.remove_all(run)
+            self._uses.pop(run, None)
+        used = {key for keys in self._uses.values() for key in keys}
+        self._contents = {key: content for key, content in self._contents.items() if key in used}
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
 
     async def gc(
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
     ) -> Sequence[str]:
         before = time.time() - older_than
-        candidates = [info for info in self._newest_first() if not info.parent and info.status in statuses][keep:]
+        stored = ["running" if status == "idle" else status for status in statuses]
+        candidates = [info for info in self._newest_first() if not info.parent and info.status in stored][keep:]
         deleted: list[str] = []
         for info in candidates:
             if info.updated < before:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.catalog.changes import summarise_older
+from treadle._journal.catalog.postgres import Catalog
+from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
@@ -57,6 +60,7 @@ class PostgresJournal:
         self._lease = lease
         self._reconnect_timeout = reconnect_timeout
         self._store = Store(schema, lease)
+        self._catalog = Catalog(schema)
         self._driver: Any = None
         self._pool: Any = None
         self._opening = asyncio.Lock()
@@ -90,10 +94,41 @@ class PostgresJournal:
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._run(lambda con: self._store.load(con, run_id, after, salvage))
 
-    async def list(
-        self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
-    ) -> list[RunInfo]:
-        return await self._run(lambda con: self._store.list_runs(con, limit, status, conversation, parent, user))
+    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
+        async def job(con: Connection) -> list[RunInfo]:
+            return await self._catalog.list_runs(con, only, await self._store.driven_runs(con), limit, after)
+
+        return await self._run(job)
+
+    async def info(self, run_id: str) -> RunInfo:
+        async def job(con: Connection) -> RunInfo:
+            return await self._catalog.info(con, run_id, await self._store.driven_runs(con))
+
+        return await self._run(job)
+
+    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
+        async def job(con: Connection) -> Overview:
+            return await self._catalog.overview(con, only, await self._store.driven_runs(con))
+
+        await summarise_older(self, await self._run(lambda con: self._catalog.unsummarised(con, BACKFILL)))
+        return await self._run(job)
+
+    async def annotate(
+        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+    ) -> RunInfo:
+        async def job(con: Connection) -> RunInfo:
+            async with con.transaction():
+                info = await self._catalog.info(con, run_id, await self._store.driven_runs(con))
+                return await self._catalog.annotate(con, info, tags, note, thumb)
+
+        return await self._run(job)
+
+    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
+        async def job(con: Connection) -> None:
+            async with con.transaction():
+                await self._catalog.store_summary(con, run_id, summary, tools)
+
+        await self._run(job)
 
     async def delete(self, run_id: str) -> None:
         await self._run(lambda con: self._store.delete(con, run_id))

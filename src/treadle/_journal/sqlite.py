@@ -7,13 +7,16 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, Unpack
 
 from treadle._journal import sqlite_store as store
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.catalog import sqlite as catalog
+from treadle._journal.catalog.changes import changed_annotations, summarise_older
+from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.taken import TakenItems
@@ -23,6 +26,8 @@ from treadle._types.events import Record, RunFinished
 from treadle._types.paths import state_folder
 
 T = TypeVar("T")
+
+_WORDS = catalog.words(store.UPDATED, store.RECORDS)
 
 
 class SqliteJournal:
@@ -77,7 +82,10 @@ class SqliteJournal:
         rows = to_rows(records)
         run = rows[0].run
         number, epoch, recorded = self._numbers.get(run), self._epochs.get(run, 0), self._taken.recorded_by(records)
-        self._numbers[run] = await self._write(lambda con: store.append(con, records, rows, number, epoch, recorded))
+        self._numbers[run] = await self._write(
+            lambda con: store.append(con, records, rows, number, epoch, recorded),
+            quick=not any(row.contents for row in rows),
+        )
         if recorded:
             self._taken.forget(run, recorded)
         if isinstance(records[-1].event, RunFinished):
@@ -86,10 +94,28 @@ class SqliteJournal:
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._read(lambda con: store.load(con, run_id, after, salvage, self.path))
 
-    async def list(
-        self, *, limit: int = 50, status: str = "", conversation: str = "", parent: str | None = None, user: str = ""
-    ) -> list[RunInfo]:
-        return await self._read(lambda con: store.list_runs(con, limit, status, conversation, parent, user))
+    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
+        return await self._read(lambda con: catalog.list_runs(con, only, _WORDS, store.driven_runs(con), limit, after))
+
+    async def info(self, run_id: str) -> RunInfo:
+        return await self._read(lambda con: catalog.info(con, run_id, _WORDS, store.driven_runs(con)))
+
+    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
+        if not self._read_only:
+            await summarise_older(self, await self._read(lambda con: catalog.unsummarised(con, BACKFILL)))
+        return await self._read(lambda con: catalog.overview(con, only, _WORDS, store.driven_runs(con)))
+
+    async def annotate(
+        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+    ) -> RunInfo:
+        def job(con: sqlite3.Connection) -> RunInfo:
+            info = catalog.info(con, run_id, _WORDS, store.driven_runs(con))
+            return catalog.annotate(con, info, changed_annotations(info, tags, note, thumb))
+
+        return await self._write(job)
+
+    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
+        await self._write(lambda con: catalog.store_summary(con, run_id, summary, tools))
 
     async def delete(self, run_id: str) -> None:
         await self._write(lambda con: store.delete(con, run_id), quick=False)
@@ -188,14 +214,15 @@ class SqliteJournal:
 
     def _open_reader(self) -> sqlite3.Connection:
         con = store.connect(self.path, timeout=self._lock_timeout, read_only=self._read_only)
-        if not self._read_only:
-            return con
-        try:
-            con.execute("SELECT 1 FROM records").fetchone()
-        except sqlite3.OperationalError:
-            # WAL mode writes files beside the database even for reading. Where that is not possible, read it alone.
-            con.close()
-            con = store.connect(self.path, read_only=True, immutable=True)
+        if self._read_only:
+            try:
+                con.execute("SELECT 1 FROM records").fetchone()
+            except sqlite3.OperationalError:
+                # WAL mode writes files beside the database even for reading. Where that cannot be, read it alone.
+                con.close()
+                con = store.connect(self.path, read_only=True, immutable=True)
+            catalog.add_missing_tables(con)
+        catalog.prepare_reader(con)
         return con
 
     def _close_reader(self) -> None:

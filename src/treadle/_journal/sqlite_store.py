@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
+from treadle._journal.catalog import sqlite as sqlite_catalog
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -61,15 +62,21 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         f"""CREATE VIEW log AS SELECT run, key & {MAX_SEQ} AS seq, datetime(time, 'unixepoch') AS at, parent,
             json_extract(data, '$.type') AS type, data FROM records JOIN runs ON n = key >> {SEQ_BITS}""",
     ),
+    sqlite_catalog.MIGRATION,
+    (
+        # Contents of files, each once, and which runs have it.
+        "CREATE TABLE contents(hash TEXT PRIMARY KEY, data BLOB NOT NULL)",
+        "CREATE TABLE uses(n INTEGER NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(n, hash)) WITHOUT ROWID",
+        "CREATE INDEX uses_hash ON uses(hash)",
+    ),
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
     FROM (SELECT 1) LEFT JOIN claims ON claims.run = ?"""
 _INSERT = "INSERT INTO records VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
 _LAST_KEY = f"SELECT max(key) FROM records WHERE key BETWEEN n << {SEQ_BITS} AND n << {SEQ_BITS} | {MAX_SEQ}"
-_INFO = f"""SELECT run, parent, agent, model, question, conversation, user, status, stop_reason, created,
-    ifnull((SELECT time FROM records WHERE key = ({_LAST_KEY})), created) AS updated,
-    ifnull(({_LAST_KEY}) & {MAX_SEQ}, -1) + 1 FROM runs"""
+UPDATED = f"ifnull((SELECT time FROM records WHERE key = ({_LAST_KEY})), created)"
+RECORDS = f"ifnull(({_LAST_KEY}) & {MAX_SEQ}, -1) + 1"
 _TREE = """WITH RECURSIVE tree(run) AS (
     SELECT ? UNION SELECT runs.run FROM runs JOIN tree ON runs.parent = tree.run AND runs.parent <> '') """
 
@@ -181,6 +188,10 @@ def append(
     except sqlite3.IntegrityError:
         refuse_unless_next(run, first, _last(con, number))
         raise
+    for row in rows:
+        for key, content in row.contents.items():
+            con.execute("INSERT OR IGNORE INTO contents VALUES(?, ?)", (key, content))
+            con.execute("INSERT OR IGNORE INTO uses VALUES(?, ?)", (number, key))
     for record in records:
         if status := status_after(record.event):
             con.execute("UPDATE runs SET status = ?, stop_reason = ? WHERE n = ?", (*status, number))
@@ -224,7 +235,12 @@ def load(con: sqlite3.Connection, run_id: str, after: int, salvage: bool, path: 
     if row is None:
         raise not_found(run_id)
     with closing(_rows(con, row[0], row[1], after, path)) as rows:  # an open query would keep old pages in the WAL file
-        return from_rows(run_id, rows, after, salvage)
+        return from_rows(run_id, rows, after, salvage, lambda key: _content(con, key))
+
+
+def _content(con: sqlite3.Connection, key: str) -> bytes | None:
+    row = con.execute("SELECT data FROM contents WHERE hash = ?", (key,)).fetchone()
+    return row and row[0]
 
 
 def _rows(
@@ -238,22 +254,12 @@ def _rows(
         raise explain(error, path) from error
 
 
-def list_runs(
-    con: sqlite3.Connection, limit: int, status: str, conversation: str, parent: str | None, user: str
-) -> list[RunInfo]:
-    filters = {"status": status or None, "conversation": conversation or None, "parent": parent, "user": user or None}
-    values = {name: value for name, value in filters.items() if value is not None}
-    where = " AND ".join(f"{name} = :{name}" for name in values) or "1"
-    rows = con.execute(f"{_INFO} WHERE {where} ORDER BY created DESC, n DESC LIMIT :limit", {**values, "limit": limit})
-    return [RunInfo(*row) for row in rows]
-
-
 def expired(con: sqlite3.Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
     marks = ", ".join("?" * len(statuses))
     rows = con.execute(
-        f"SELECT run FROM ({_INFO} WHERE parent = '' AND status IN ({marks}) "
+        f"SELECT run FROM (SELECT run, {UPDATED} AS updated FROM runs AS r WHERE parent = '' AND status IN ({marks}) "
         "ORDER BY created DESC, n DESC LIMIT -1 OFFSET ?) WHERE updated < ?",
-        (*statuses, keep, before),
+        (*("running" if status == "idle" else status for status in statuses), keep, before),
     )
     return [run for (run,) in rows]
 
@@ -266,10 +272,21 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
     if _number(con, run_id) is None:
         raise not_found(run_id)
     for run in tree:
-        base = (_number(con, run) or 0) << SEQ_BITS
+        number = _number(con, run) or 0
+        base = number << SEQ_BITS
         con.execute("DELETE FROM records WHERE key BETWEEN ? AND ?", (base, base + MAX_SEQ))
-        for table in ("runs", "inbox", "claims"):
+        _forget_contents(con, number)
+        for table in ("runs", "inbox", "claims", *sqlite_catalog.TABLES):
             con.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+
+
+def _forget_contents(con: sqlite3.Connection, number: int) -> None:
+    """Delete the contents that only this run has."""
+    used = con.execute("SELECT hash FROM uses WHERE n = ?", (number,)).fetchall()
+    con.execute("DELETE FROM uses WHERE n = ?", (number,))
+    con.executemany(
+        "DELETE FROM contents WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = ?1)", used
+    )
 
 
 def shrink(con: sqlite3.Connection, pages: int = 2000) -> bool:
@@ -304,13 +321,18 @@ def _live_driver(con: sqlite3.Connection, run_id: str) -> str:
     row = con.execute(
         "SELECT owner, host, pid, started, until FROM claims WHERE run = ? AND owner <> ''", (run_id,)
     ).fetchone()
-    if row is None:
-        return ""
-    owner, host, pid, started, until = row
+    return row[0] if row is not None and _drives(*row[1:]) else ""
+
+
+def _drives(host: str, pid: int, started: str, until: float) -> bool:
     alive = is_alive(ProcessIdentity(host, pid, started))
-    if alive is None:
-        alive = time.time() < until
-    return owner if alive else ""
+    return time.time() < until if alive is None else alive
+
+
+def driven_runs(con: sqlite3.Connection) -> list[str]:
+    """The runs that somebody drives at this moment."""
+    held = con.execute("SELECT run, host, pid, started, until FROM claims WHERE owner <> ''").fetchall()
+    return [run for run, *holder in held if _drives(*holder)]
 
 
 def release(con: sqlite3.Connection, run_id: str, owner: str) -> None:

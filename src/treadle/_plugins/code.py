@@ -82,7 +82,7 @@ class CodeMode(Plugin):
             told = f"Files for this task are in /work: {names}. What your code writes to /work is given to the user."
             await run.emit(MessageAdded(UserMessage(told, kind="note"), self.name))
 
-    async def on_end(self, run: RunContext, result: RunResult) -> None:
+    async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
         if (files := self._files.pop(run, None)) is not None:
             await asyncio.to_thread(files.close)
 

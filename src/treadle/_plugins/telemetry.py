@@ -53,7 +53,7 @@ class Telemetry(Plugin):
 _DEFAULT = Telemetry()
 
 
-def watch(run: Run, own: logging.Logger | None = None) -> None:
+def watch(run: Run[Any], own: logging.Logger | None = None) -> None:
     """Trace and log a run that is about to begin, to a logger of its `own` where it has one. The records of runs inside
     it are forwarded to it."""
     if run.has_parent:
@@ -125,7 +125,7 @@ def _log_step(log: logging.Logger, verbose: bool, record: Record) -> None:
 class Spans:
     """The spans of a run and of the runs inside it, made from their records: times are those of the log."""
 
-    def __init__(self, provider: Any, run: Run, content: bool) -> None:
+    def __init__(self, provider: Any, run: Run[Any], content: bool) -> None:
         from treadle._version import __version__
 
         self._trace = sys.modules["opentelemetry.trace"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from logging import Filter, Formatter, Logger, LogRecord
 
@@ -74,3 +75,14 @@ def guarded(logger: Logger) -> Logger:
 def get_logger(name: str = "treadle") -> Logger:
     """A logger of ours."""
     return guarded(logging.getLogger(name))
+
+
+def log_handled(log: Logger, text: str, *args: object, error: BaseException | None = None) -> None:
+    """A failure that the program has dealt with (the one being handled, unless one is given): one line as a warning,
+    which programs without a logging configuration show, and its traceback for those that log at `INFO`."""
+    error = error or sys.exception()
+    said = str(error).strip().partition("\n")[0][:500]
+    reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    log.warning(f"{text}: %s", *args, reason)
+    if log.isEnabledFor(logging.INFO):
+        log.info(f"{text}, in full:", *args, exc_info=error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -19,7 +20,7 @@ from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
-from treadle._server.api import conversations, facade, inspection, meta, runs, search
+from treadle._server.api import catalog, comparison, conversations, facade, inspection, meta, runs, search
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -35,6 +36,8 @@ logger = get_logger("treadle.server")
 
 OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
+    *catalog.OPERATIONS,
+    *comparison.OPERATIONS,
     *inspection.OPERATIONS,
     *conversations.OPERATIONS,
     *search.OPERATIONS,
@@ -44,7 +47,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 
 def create_app(
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Agent[Any, Any]],
     journal: Journal | str | None = None,
     *,
     tokens: Mapping[str, str] | None = None,

@@ -30,7 +30,7 @@ _TIMEOUT_RESPONSE = (
 
 
 def serve(
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Agent[Any, Any]],
     journal: Journal | str | None = None,
     *,
     host: str = "127.0.0.1",
@@ -47,7 +47,7 @@ def serve(
 
 
 def make_server(
-    agents: Mapping[str, Agent],
+    agents: Mapping[str, Agent[Any, Any]],
     journal: Journal | str | None = None,
     *,
     host: str = "127.0.0.1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from treadle._engine.requests.prefix import prefix_breaks
 from treadle._flows.agent import Agent
@@ -38,7 +38,7 @@ def assert_prefix_stable(run: Recorded | Sequence[Record]) -> None:
         raise AssertionError(f"{len(breaks)} undeclared prefix breaks; the first: {breaks[0].describe()}")
 
 
-async def assert_replays(source: Agent | Journal, run_id: str) -> None:
+async def assert_replays(source: Agent[Any, Any] | Journal, run_id: str) -> None:
     """Assert that every request of a stored run renders from its log to the bytes that were sent; so for nested runs.
 
     No model is called and no tool runs. A failure names the record, the message and the component it came from.

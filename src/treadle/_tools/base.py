@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol, cast
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,15 @@ from treadle._types.events import Artifact
 from treadle._types.messages import Content, ToolCall
 from treadle._types.request import ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
+
+if TYPE_CHECKING:  # only type checkers know defaults of type variables in Python 3.11
+    from typing_extensions import ParamSpec, TypeVar
+
+    P = ParamSpec("P", default=...)
+    R_co = TypeVar("R_co", covariant=True, default=Any)
+    DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
+else:
+    P, R_co, DepsT_co = ParamSpec("P"), TypeVar("R_co", covariant=True), TypeVar("DepsT_co", covariant=True)
 
 Effect = Literal["pure", "idempotent", "unsafe"]
 Approval = Literal["allow", "ask", "deny"]
@@ -41,14 +51,23 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """Why each of them waits, by its id."""
 
 
-class ToolContext(Protocol):
-    """The run a tool works for; passed to the parameter that is annotated with this type."""
+class ToolContext(Protocol[DepsT_co]):
+    """The run a tool works for; passed to the parameter that is annotated with this type.
+
+    `ToolContext[Database]` says what the tool needs of the program around it: `agent.run(question, deps=database)`
+    gives it as `context.deps`. The model never sees the parameter, and nothing of it is recorded.
+    """
 
     @property
     def run_id(self) -> str: ...
 
     @property
     def call_id(self) -> str: ...
+
+    @property
+    def deps(self) -> DepsT_co:
+        """What the run was given as `deps=`."""
+        ...
 
     @property
     def idempotency_key(self) -> str:
@@ -65,16 +84,17 @@ class ToolContext(Protocol):
         ...
 
 
-class Tool(Struct, frozen=True, kw_only=False):
+class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """A tool. `execute` takes the arguments by name, sync or async.
 
-    It returns a value, text, a generator of text, or a `ToolResponse`.
+    It returns a value, text, a generator of text, or a `ToolResponse`. A decorated function keeps its signature: it is
+    called, and checked by type checkers, as before.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
-    execute: Callable[..., Any]
+    execute: Callable[P, R_co]
     timeout: Seconds | None = 30.0
     effect: Effect = UNMARKED
     """After a crash in the middle of a call: `pure` and `idempotent` tools are run again, `unsafe` ones are not, nor
@@ -90,6 +110,8 @@ class Tool(Struct, frozen=True, kw_only=False):
     """Those of `takes_extras` that have no default."""
     context_param: str = ""
     """The parameter of `execute` that receives the `ToolContext`."""
+    needs_deps: str = ""
+    """The type of `deps` that its context must have, as it is written in the signature; empty: it asks for none."""
     untrusted: bool | str = False
     """Its results come from outside (web, mail, files): they may contain instructions of a stranger. A text names the
     source, with `{argument}` for an argument of the call: `"{url}"`."""
@@ -119,10 +141,15 @@ class Tool(Struct, frozen=True, kw_only=False):
         """Whether its author said that it sends, pays, deletes or executes."""
         return self.effect == "unsafe" and self.effect is not UNMARKED
 
-    def replace(self, **changes: Any) -> Tool:
+    @property
+    def __signature__(self) -> Signature:
+        """The function's own, for `help()` and editors."""
+        return signature(self.execute)
+
+    def replace(self, **changes: Any) -> Tool[P, R_co]:
         return msgspec.structs.replace(self, **changes)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Calls `execute`: a decorated function can still be called as before."""
         return self.execute(*args, **kwargs)
 
@@ -151,6 +178,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     """Calls inside this one that wait for a person."""
     why: Mapping[str, str] = {}
     """Why each of them waits, by its id."""
+    exception: BaseException | None = None
+    """What the tool raised: for the developer (log, `result.steps`), never for the model, and never stored."""
 
 
 class Limits(Struct, frozen=True):

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from treadle._tools.base import Approval, Effect, Tool
 from treadle._tools.signature import read_signature
 from treadle._tools.validation import check_name, trust_schema
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Decorator(Protocol):
+    """What `tool(timeout=5)` gives: the type variables are those of the function that is decorated."""
+
+    def __call__(self, function: Callable[P, R], /) -> Tool[P, R]: ...
+
 
 @overload
 def tool(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     /,
     *,
     name: str | None = None,
@@ -26,7 +35,7 @@ def tool(
     defaults: Mapping[str, Any] = {},
     retries: int = 0,
     retry_wait: float = 0.5,
-) -> Tool: ...
+) -> Tool[P, R]: ...
 @overload
 def tool(
     function: None = None,
@@ -43,7 +52,7 @@ def tool(
     defaults: Mapping[str, Any] = {},
     retries: int = 0,
     retry_wait: float = 0.5,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+) -> _Decorator: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
@@ -51,7 +60,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     **policy: Any,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+) -> Any:
     """Make a tool from a function; the schema and the descriptions come from its signature and docstring.
 
         @tool
@@ -70,13 +79,13 @@ def tool(
     extras of the previous tool; `**kwargs` takes all of them.
     """
 
-    def make(function: Callable[..., Any]) -> Tool:
+    def make(function: Callable[P, R]) -> Tool[P, R]:
         return _make(function, name, description, policy)
 
     return make if function is None else make(function)
 
 
-def _make(function: Callable[..., Any], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool:
+def _make(function: Callable[P, R], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool[P, R]:
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
     signature = read_signature(function)
@@ -91,6 +100,7 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
         takes_extras=signature.takes_extras,
         required_extras=signature.required_extras,
         context_param=signature.context_param,
+        needs_deps=signature.needs_deps,
         convert=signature.described.convert,
         **policy,
     )

@@ -174,7 +174,8 @@ async def _run_within_limits(tool: Tool, args: dict[str, Any], limits: Limits, s
             return _failure(stream, "timeout", f"Tool '{tool.name}' {reason}", limits)
         text = describe_failure(tool.name, error, limits.error_detail)
         hint = did_you_mean(args, text)
-        return _failure(stream, "exception", f"{text.rstrip('. ')}. {hint}" if hint else text, limits)
+        text = f"{text.rstrip('. ')}. {hint}" if hint else text
+        return msgspec.structs.replace(_failure(stream, "exception", text, limits), exception=error)
     finally:
         stream.close()
 

@@ -8,7 +8,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Container, Iterable
-from typing import Annotated, Any, Optional, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Optional, Union, cast, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -34,6 +34,7 @@ class Signature(Struct, frozen=True):
     takes_extras: frozenset[str] | None
     required_extras: frozenset[str]
     context_param: str
+    needs_deps: str
 
 
 _signatures: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
@@ -61,7 +62,7 @@ def _read(function: Callable[..., Any]) -> Signature:
     )
     parameters: list[Parameter] = []
     extras: dict[str, bool] = {}
-    context_param, takes_all = "", False
+    context_param, needs_deps, takes_all = "", "", False
     try:
         for parameter in _signature(cast(Callable[..., Any], function)).parameters.values():
             if parameter.name in bound:
@@ -72,7 +73,7 @@ def _read(function: Callable[..., Any]) -> Signature:
             _require_named(parameter, target)
             annotation = _annotation(parameter, target)
             if _is_context(annotation):
-                context_param = parameter.name
+                context_param, needs_deps = parameter.name, _deps_of_context(annotation)
             elif _is_extra(annotation):
                 extras[parameter.name] = parameter.default is parameter.empty
             else:
@@ -81,7 +82,8 @@ def _read(function: Callable[..., Any]) -> Signature:
     except SchemaError as error:
         raise SchemaError(f"function {name!r}: {error}") from error.__cause__
     required = frozenset(extra for extra, needed in extras.items() if needed)
-    return Signature(name, description, described, None if takes_all else frozenset(extras), required, context_param)
+    taken = None if takes_all else frozenset(extras)
+    return Signature(name, description, described, taken, required, context_param, needs_deps)
 
 
 def accepted_names(function: Callable[..., Any]) -> frozenset[str] | None:
@@ -95,14 +97,14 @@ def accepted_names(function: Callable[..., Any]) -> frozenset[str] | None:
     return frozenset(parameter.name for parameter in parameters)
 
 
-def context_parameter(function: Callable[..., Any]) -> str:
-    """The parameter that asks for the `ToolContext`, or ""."""
+def context_parameter(function: Callable[..., Any]) -> tuple[str, str]:
+    """The parameter that asks for the `ToolContext`, or "", and the type of `deps` it asks for."""
     target = _function_of(function)
     for parameter in _signature(function).parameters.values():
         with contextlib.suppress(SchemaError):  # the schema comes from the spec, so other annotations do not matter
-            if _is_context(_annotation(parameter, target)):
-                return parameter.name
-    return ""
+            if _is_context(annotation := _annotation(parameter, target)):
+                return parameter.name, _deps_of_context(annotation)
+    return "", ""
 
 
 def _described(parameter: inspect.Parameter, annotation: Any, text: str) -> Parameter:
@@ -178,8 +180,21 @@ def _callers_names() -> dict[str, Any]:
 
 
 def _is_context(annotation: Any) -> bool:
-    candidates: Iterable[Any] = (annotation, *get_args(annotation))
-    return any(ToolContext in getattr(candidate, "__mro__", ()) for candidate in candidates)
+    return any(ToolContext in getattr(get_origin(type_) or type_, "__mro__", ()) for type_ in _members(annotation))
+
+
+def _members(annotation: Any) -> Iterable[Any]:
+    """The type itself, or the members of a union (`ToolContext[Database] | None`)."""
+    return (annotation,) if get_origin(annotation) not in (Union, types.UnionType) else get_args(annotation)
+
+
+def _deps_of_context(annotation: Any) -> str:
+    """`Database` of `ToolContext[Database]`; empty where none is named or needed (`Any`, `object`, `X | None`)."""
+    for member in _members(annotation):
+        for deps in get_args(member) if get_origin(member) is ToolContext else ():
+            if not {Any, object, None, type(None)} & {deps, *_members(deps)}:
+                return getattr(deps, "__qualname__", None) or str(deps)
+    return ""
 
 
 def _is_extra(annotation: Any) -> bool:

@@ -190,6 +190,7 @@ class BaseTool:
         description = self.description or spec.description
         if spec.returns.description:
             description = f"{description}\nReturns: {spec.returns.description}".strip()
+        context_param, needs_deps = context_parameter(self)
         hidden = [param for param in spec.inputs if not param.llm]
         return Tool(
             name=name,
@@ -206,6 +207,7 @@ class BaseTool:
             retries=self.retries,
             retry_wait=self.retry_wait,
             required_extras=frozenset(param.name for param in hidden if param.needed),
-            context_param=context_parameter(self),
+            context_param=context_param,
+            needs_deps=needs_deps,
             convert=spec.described.convert,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, cast, get_args, get_origin, get_type_hints
 
 from treadle._tools.base import Approval, Effect, Tool
 from treadle._tools.function import tool as make_tool
@@ -12,7 +12,20 @@ from treadle._tools.validation import check_name, check_schema
 from treadle._types.errors import ConfigError, DuplicateToolError
 from treadle._types.request import ToolSchema
 
-_ACCEPTED = "a Tool, a BaseTool instance, a function, or an object with as_tool() such as an agent"
+_ACCEPTED = (
+    "a Tool, a BaseTool instance, a function, the name of a built-in tool, or an object with as_tool() such as an agent"
+)
+
+
+class MakesTool(Protocol):
+    """A `BaseTool`, an agent, or anything else that can be asked for a tool."""
+
+    def as_tool(self) -> Tool: ...
+
+
+ToolLike = Tool | MakesTool | Callable[..., Any] | str
+"""What a toolkit takes: a string is the name of a built-in tool."""
+NEEDS_TOOLS = "an agent needs tools: pass tools=[...]; for one that only talks, say so with tools=None"
 
 
 class Toolkit:
@@ -25,8 +38,11 @@ class Toolkit:
     def __init__(self, tools: Iterable[object] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         self._schemas: tuple[ToolSchema, ...] | None = None
+        self.needs_deps: dict[str, str] = {}
+        """Tools that need `deps` of their run, and of which type."""
         for item in tools:
-            self.register(item)
+            for each in builtin_tools(item) if isinstance(item, str) else (item,):
+                self.register(each)
 
     def register(self, item: object) -> Tool:
         """Add a tool, or anything that can be made one. Can be used as a decorator."""
@@ -38,6 +54,8 @@ class Toolkit:
             raise DuplicateToolError(f"two tools are named {tool.name!r}: rename one, or use toolkit.prefixed('...')")
         self._tools[tool.name] = tool
         self._schemas = None
+        if tool.needs_deps:
+            self.needs_deps[tool.name] = tool.needs_deps
         return tool
 
     def get(self, name: str) -> Tool | None:
@@ -100,6 +118,26 @@ class Toolkit:
         return f"Toolkit({', '.join(self._tools)})"
 
 
+def toolkit_of(tools: Iterable[ToolLike] | None) -> Toolkit:
+    """The toolkit an agent is given: None is one without tools, an empty list is a mistake."""
+    if isinstance(tools, Toolkit):
+        return tools
+    if isinstance(tools, str):
+        raise ConfigError(f"tools is a list: write tools=[{tools!r}]")
+    kit = Toolkit(tools or ())
+    if tools is not None and not len(kit):
+        raise ConfigError(NEEDS_TOOLS)
+    return kit
+
+
+def builtin_tools(name: str) -> list[Tool]:
+    """The built-in tool of this name, or the tools it stands for (`files`: the current folder, read-only)."""
+    from treadle._tools.builtin import DEFAULT_PARAMETERS, builtin
+
+    made = builtin(name, **DEFAULT_PARAMETERS.get(name, {}))
+    return made if isinstance(made, list) else [made]
+
+
 def makes_tools(value: object) -> bool:
     """Whether a function returns tools and is not one itself, by its annotation (`-> list[Tool]`, `-> Toolkit`)."""
     if isinstance(value, (Tool, type)) or not callable(value):
@@ -119,14 +157,14 @@ def makes_tools(value: object) -> bool:
 
 def _as_tool(item: object) -> Tool:
     if isinstance(item, Tool):
-        return item
+        return cast("Tool", item)
     if isinstance(item, type):
         raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an instance of it")
     convert: Any = getattr(item, "as_tool", None)
     tool: Any = convert() if callable(convert) else make_tool(item) if callable(item) else None
     if not isinstance(tool, Tool):
         raise TypeError(f"a tool must be {_ACCEPTED}, not {type(item).__name__}")
-    return tool
+    return cast("Tool", tool)
 
 
 def _check_policy(tool: Tool) -> None:

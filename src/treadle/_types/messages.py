@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from msgspec import Struct
 
@@ -14,18 +14,45 @@ class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     text: str
 
 
-class ImagePart(Struct, frozen=True, tag="image", omit_defaults=True, gc=False):
-    """An image, by address or as base64 data."""
+class MediaPart(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What the parts that are not text have in common. The content is given once: by address, as base64 data, or by the
+    id of a file that the provider has. `attach` makes parts from paths, bytes and addresses."""
 
     url: str = ""
     data: str = ""
+    mime: str = ""
+    name: str = ""
+    """What it is called, for the model and in messages: "report.pdf"."""
+    file_id: str = ""
+    """The id of a file that was uploaded to the provider of the model."""
+    text: str = ""
+    """What a model is given that cannot read the content: the text of a PDF, a transcript, a description."""
+    blob: str = ""
+    """SHA-256 of the content where a journal keeps it beside its rows. Empty in every part outside of a journal."""
+
+
+class ImagePart(MediaPart, frozen=True, tag="image", omit_defaults=True, gc=False):
+    """An image."""
+
     mime: str = "image/png"
 
 
-Part = TextPart | ImagePart
+class AudioPart(MediaPart, frozen=True, tag="audio", omit_defaults=True, gc=False):
+    """A recording of speech or other sound."""
+
+    mime: str = "audio/wav"
+
+
+class FilePart(MediaPart, frozen=True, tag="file", omit_defaults=True, gc=False):
+    """A PDF, a table, or any other file."""
+
+    mime: str = "application/pdf"
+
+
+Part = TextPart | ImagePart | AudioPart | FilePart
 """A piece of a message."""
-Content = str | tuple[TextPart | ImagePart, ...]
-"""What a message says: plain text, or text and images."""
+Content = str | tuple[TextPart | ImagePart | AudioPart | FilePart, ...]
+"""What a message says: plain text, or text, images, sound and files."""
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -54,6 +81,11 @@ class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_de
     rendered: bool = False
     """What a run put together itself, dialect and tools included: shown in its result, not part of a history."""
 
+    @property
+    def role(self) -> Literal["system"]:
+        """Who speaks, as providers call it."""
+        return "system"
+
 
 class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True, gc=False):
     """What a person wrote, or what the engine tells the model in the role of the user; `kind` says which."""
@@ -62,6 +94,11 @@ class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaul
     kind: str = "question"
     """question | history | interrupt | note | reformat | observation | summary: what put it there."""
     pinned: bool = False
+
+    @property
+    def role(self) -> Literal["user"]:
+        """Who speaks, as providers call it."""
+        return "user"
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", omit_defaults=True, gc=False):
@@ -77,6 +114,11 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
     source: str = ""
     """What had been read from outside when it was written, if anything: "example.org"."""
 
+    @property
+    def role(self) -> Literal["assistant"]:
+        """Who speaks, as providers call it."""
+        return "assistant"
+
 
 class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
     """The observation that answers one call."""
@@ -88,13 +130,18 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
     source: str = ""
     """Where it comes from, if from outside: "example.org"."""
 
+    @property
+    def role(self) -> Literal["tool"]:
+        """Who speaks, as providers call it."""
+        return "tool"
+
 
 Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time
 """Any message of a conversation."""
 
 
 def text_of(content: Content) -> str:
-    """The text of a content, images left out."""
+    """The text of a content, without images, sound and files."""
     if isinstance(content, str):
         return content
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
@@ -102,7 +149,7 @@ def text_of(content: Content) -> str:
 
 def join_content(contents: Iterable[Content]) -> Content:
     """Several contents as one, kept a plain string when nothing but text is in it."""
-    parts: list[TextPart | ImagePart] = []
+    parts: list[Part] = []
     for content in contents:
         parts.extend([TextPart(content)] if isinstance(content, str) else content)
     if all(isinstance(part, TextPart) for part in parts):

@@ -19,6 +19,8 @@ ABILITIES = (
     "streaming",
     "reasoning",
     "vision",
+    "documents",
+    "audio",
 )
 
 
@@ -26,6 +28,9 @@ SMALL_BELOW = 4.0
 """Billions of parameters. The guards of `_plugins/small_models` were measured with models of 0.5 and 1.5 billion; open
 models come in classes of up to 3 and from 7 billion, and from 7 on they find their way without such help."""
 
+
+TINY_BELOW = 1.0
+"""Billions of parameters."""
 
 ADAPTER_FORMAT = "101e98e2"
 """A check sum of what the dialect `compact` writes; an adapter names the one that it was trained on."""
@@ -57,11 +62,17 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """A tool choice can be forced (needed for level 1 of a structured call)."""
     json_mode: bool = False
     json_schema: bool = False
+    strict_schema: bool = False
+    """Decoding follows a schema token by token, lengths included: as good as a grammar."""
     grammar: bool = False
     streaming: bool = True
     reasoning: bool = False
-    vision: bool = False
-    """Reads images. For information: nothing is refused for it."""
+    vision: bool | None = None
+    """Reads images. When it is not known, they are sent, and the provider decides."""
+    documents: bool | None = None
+    """Reads PDF files itself. When it is not known, it is given their text."""
+    audio: bool | None = None
+    """Hears. When it is not known, it is given a transcript, if there is one."""
     window: int | None = None
     max_output: int | None = None
     prices: Prices | None = None
@@ -103,6 +114,11 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     def calls_natively(self) -> bool:
         """Whether native calls are known to work, from the table of models or by a probe; not only offered."""
         return self.calls_known or self.dialect == "native"
+
+    @property
+    def constrained(self) -> bool:
+        """Whether no reply can deviate from what it was constrained to."""
+        return self.grammar or self.strict_schema
 
     @property
     def small(self) -> bool:

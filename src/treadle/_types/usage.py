@@ -74,6 +74,8 @@ class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
     mime: str = "text/plain"
     base64: bool = False
     summary: str = ""
+    blob: str = ""
+    """SHA-256 of the content where a journal keeps it beside its rows. Empty outside of a journal."""
 
     def __post_init__(self) -> None:
         name = safe_artifact_name(self.name)
@@ -93,6 +95,17 @@ class Step(Struct, frozen=True, gc=False):
     call_id: str
     thought: str = ""
     artifacts: tuple[Artifact, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as events and messages call it."""
+        return self.tool
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What the tool raised, with its traceback, in the process that ran it; it is never stored. The model was told
+        what `observation` says."""
+        return None
 
 
 class Spent(Struct, gc=False):

@@ -55,7 +55,7 @@ def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         assert main(["doctor", url]) == 0
     out, err = capsys.readouterr()
     lines = {line.split("  ")[0]: line.split() for line in out.splitlines()}
-    assert lines["tool calls"][2:4] == ["no", "no"]
+    assert lines["tool calls"][2:4] == ["yes", "no"]
     assert lines["JSON schema"][2:4] == ["no", "yes"]
     assert "the call came as text" in out
     assert "context window: 4096 tokens (from the server)" in out

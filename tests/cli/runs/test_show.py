@@ -36,6 +36,29 @@ def test_list_and_show(home: Path, inside: Inside):
     assert "tool_started" in inside("runs", "show", run_id(inside, 1), "--records").out
 
 
+def test_the_list_in_pages_and_filtered(home: Path, inside: Inside):
+    for number in range(3):
+        inside("run", f"question {number}", "-m", script(home, "yes"))
+    first = inside("runs", "list", "-n", "2")
+    assert len(first.out.splitlines()) == 4
+    cursor = first.err.split("--after ")[1].strip()
+    second = inside("runs", "list", "-n", "2", "--after", cursor)
+    assert second.out.splitlines()[-1].endswith("question 0")
+    assert "--after" not in second.err
+    assert inside("runs", "list", "--search", "QUESTION 1").out.splitlines()[-1].endswith("question 1")
+    assert "no runs match" in inside("runs", "list", "--tag", "none").out
+    wrong = inside("runs", "list", "--after", "x")
+    assert wrong.code != 0
+    assert "is no place in a list of runs" in wrong.err
+
+
+def test_a_fork_that_nobody_drives_is_idle(home: Path, inside: Inside):
+    inside("run", "hello", "-m", script(home, "yes"))
+    inside("runs", "fork", "last", "--at", "1")
+    assert [line.split()[1] for line in inside("runs", "list").out.splitlines()[2:]].count("idle") == 1
+    assert "no running runs" in inside("runs", "list", "--status", "running").out
+
+
 def test_hostile_questions_do_not_reach_the_terminal(home: Path, inside: Inside):
     inside("run", "evil \x1b]0;title\x07 \u202equestion", "-m", script(home, "an \x1b[31manswer"))
     for command in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,24 @@ def test_delete_and_gc(home: Path, inside: Inside):
     assert inside("runs", "gc", "--older-than", "0s", "--keep", "1").out == "deleted 1 run\n"
     assert inside("runs", "gc", "--older-than", "0").out == "deleted 1 run\n"
     assert inside("runs", "gc", "--older-than", "soon").code == 2
+
+
+def test_good_runs_become_pairs_to_learn_from(home: Path, inside: Inside):
+    inside("run", "q", "-m", script(home, *TWO))
+    inside("run", "q", "-m", script(home, "", "", ""))
+    done = inside("runs", "export", "all", "--training", "-o", "pairs.jsonl")
+    pairs = [json.loads(line) for line in (home / "pairs.jsonl").read_text().splitlines()]
+    assert [json.loads(pair["reply"])["action"] for pair in pairs] == ["calculator", "calculator", "final_answer"]
+    assert "3 pairs from 1 run of 2" in done.err
+    failed = inside("runs", "export", "last", "--training")
+    assert (failed.code, "nothing to learn" in failed.err) == (2, True)
+
+
+def test_export_as_a_page(home: Path, inside: Inside):
+    inside("run", "the question", "-m", script(home, call("calculator", expression="2 + 2"), "four"))
+    assert inside("runs", "export", "last", "-o", "run.html").code == 0
+    page = (home / "run.html").read_text()
+    assert page.startswith("<!doctype html>")
+    for words in ("the question", "calculator", "four"):
+        assert words in page
+    assert inside("runs", "export", "last", "--html").out.startswith("<!doctype html>")

@@ -146,7 +146,7 @@ def test_a_quotation_that_is_not_closed_yields_nothing_certain(before: str, kind
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_text_of_a_model_that_calls_natively_is_never_read_for_calls(kind: str):
-    reader = reader_for(get_dialect("native"), True)
+    reader = reader_for(get_dialect("native"), Reply(), True)
     for text in (MARKUP[kind], f"So:\n{MARKUP[kind]}", JSON):
         decision = reader.decode(Reply(text=text), (WIPE,))
         assert decision.calls == ()
@@ -154,7 +154,7 @@ def test_the_text_of_a_model_that_calls_natively_is_never_read_for_calls(kind: s
         assert text.startswith(decision.answer)
     native = reader.decode(Reply(calls=(RawCall("a", "wipe", '{"path": "/"}'),)), (WIPE,))
     assert [call.name for call in native.calls] == ["wipe"]
-    assert reader_for(get_dialect("json"), True) is get_dialect("json")
+    assert reader_for(get_dialect("json"), Reply(), True) is get_dialect("json")
 
 
 RAN: list[str] = []

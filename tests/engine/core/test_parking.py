@@ -98,7 +98,7 @@ def test_a_run_that_kills_each_process_is_parked_after_three_attempts():
         poison = Poison()
         await poison.start()
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            assert await poison.status() == "running"
+            assert await poison.status() == "idle"
             run = await poison.resume(unattended=True)
             resumed = [r.event for r in run.records if isinstance(r.event, ev.Resumed)]
             assert resumed[-1] == ev.Resumed("restarted", attempt)

@@ -36,8 +36,8 @@ def test_a_server_that_can_do_everything():
     assert report.usage.input_tokens == 88
     assert all(not finding.note for finding in report.findings if finding.ability != "reasoning")
     assert (
-        next(finding for finding in report.findings if finding.ability == "tool_call").claimed is False
-    )  # the table of models does not have it
+        next(finding for finding in report.findings if finding.ability == "tool_call").claimed is True
+    )  # the table of models does not have it: native calls are tried first
     sent = [request.json for request in server.received if request.body]
     assert [body["tool_choice"] for body in sent if "tool_choice" in body] == [
         {"type": "function", "function": {"name": "get_weather"}}

@@ -155,3 +155,17 @@ def test_a_pause_until_a_timestamp_is_read():
         error = error_for_status(ORIGIN, 429, headers, b"")
         assert isinstance(error, TransientModelError)
         assert error.retry_after == pytest.approx(90, abs=10)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("tools param requires --jinja flag", True),
+        ("registry.ollama.ai/library/gemma:2b does not support tools", True),
+        ("the tool parser crashed", False),
+    ],
+)
+def test_a_server_that_has_no_tools_is_not_asked_again_whatever_its_status(text: str, refused: bool):
+    body = json.dumps({"error": {"code": 500, "message": text, "type": "server_error"}}).encode()
+    error = error_for_status(Origin("llamacpp", "http://localhost:8080/v1"), 500, {}, body)
+    assert isinstance(error, RequestRefusedError) is refused

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from treadle._server.api.views import artifacts_of, find_artifact, info_of, record_body, request_body, run_body
+from treadle._journal import RunInfo
+from treadle._server.api.views import artifacts_of, find_artifact, record_body, request_body, run_body
 from treadle._server.errors import ApiError
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall
@@ -21,16 +22,21 @@ def test_a_run_that_waits():
         ev.Paused("approval", calls),
         ev.Approved("c1", True),
     )
-    body = run_body("r", records, live=False, children=[])
+    body = run_body(RunInfo("r"), records, live=False, children=[])
     assert (body.status, body.stop_reason, body.answer, body.elapsed) == ("paused", "", "", 2.0)
     assert [waiting.call_id for waiting in body.waiting] == ["c2"], "what has been decided does not wait"
-    info = info_of("r", records)
-    assert (info.user, info.conversation, info.status, info.records) == ("ann", "talk", "paused", 3)
+
+
+def test_a_run_that_nobody_drives_is_idle():
+    records = log(ev.RunStarted("?"), ev.ThinkStarted("loop", 1))
+    assert run_body(RunInfo("r", status="idle"), records, live=False, children=[]).status == "idle"
+    assert run_body(RunInfo("r", status="running"), records, live=False, children=[]).status == "running"
+    assert run_body(RunInfo("r", status="idle"), records, live=True, children=[]).status == "running"
 
 
 def test_a_run_that_failed_has_an_error_and_no_answer():
     records = log(ev.RunStarted("?"), ev.RunFinished("error", "Sorry.", success=False, error="HTTP 400"))
-    body = run_body("r", records, live=False, children=[])
+    body = run_body(RunInfo("r"), records, live=False, children=[])
     assert (body.status, body.success, body.answer, body.error) == ("finished", False, "", "HTTP 400")
 
 

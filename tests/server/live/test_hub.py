@@ -152,7 +152,7 @@ def test_a_run_of_an_agent_that_is_gone_is_left(tmp_path: Path):
         run = client.start()
         gate.wait_reached()
     with serving({"new": Agent(ScriptedModel(["hi"]), tools=None)}, journal, settings=QUICK) as client:
-        assert client.get(f"/api/runs/{run}")["status"] == "running"
+        assert client.get(f"/api/runs/{run}")["status"] == "idle"
         refused = client.ask("POST", f"/api/runs/{run}/resume")
         assert (refused.status, "'old'" in refused.error) == (409, True)
         assert client.wait(client.start())["answer"] == "hi"

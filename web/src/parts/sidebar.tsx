@@ -26,6 +26,10 @@ export function Sidebar() {
       <button type="button" class="new" onClick={() => go("")} title="New conversation (Alt+N)">
         <Plus /> New conversation
       </button>
+      <p class="places">
+        <a href="#/runs">Runs</a>
+        <a href="#/agents">Agents</a>
+      </p>
       <label class="search">
         <Search size={16} />
         <span class="visually-hidden">Search conversations</span>
@@ -102,7 +106,7 @@ function Line({ line, chosen }: { line: ConversationLine; chosen: boolean }) {
   return (
     <li class="conversation">
       <button type="button" class="open" aria-current={chosen ? "page" : undefined} onClick={() => go(line.id)}>
-        {busy && <span class={`dot ${line.status}`} role="img" aria-label={{ paused: "waits for you", parked: "parked" }[line.status as string] ?? "working"} />}
+        {busy && <span class={`dot ${line.status}`} role="img" aria-label={{ paused: "waits for you", parked: "parked", idle: "left unfinished" }[line.status as string] ?? "working"} />}
         <span class="title">{line.title || "(no text)"}</span>
         <time>{when(line.updated)}</time>
       </button>

@@ -43,8 +43,13 @@ def _register_reading(actions: Any) -> None:
     action = _action(actions, "list", "show:list_runs", "list the newest runs")
     action.add_argument("-n", "--limit", type=count, default=20, metavar="N", help="how many (20)")
     action.add_argument(
-        "--status", choices=("running", "paused", "parked", "finished"), help="only runs with this status"
+        "--status", choices=("running", "idle", "paused", "parked", "finished"), help="only runs with this status"
     )
+    action.add_argument("--agent", default="", metavar="NAME", help="only runs of this agent")
+    action.add_argument("--model", default="", metavar="NAME", help="only runs that began with this model")
+    action.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag")
+    action.add_argument("--search", default="", metavar="TEXT", help="only runs with this in their question or note")
+    action.add_argument("--after", default="", metavar="CURSOR", help="the next page; the page before names it")
     action.add_argument("--all", action="store_true", help="also runs of sub-agents")
     action.add_argument("--ids", action="store_true", help="only their ids")
     action.add_argument("--json", action="store_true", help="as JSON lines")
@@ -72,6 +77,14 @@ def _register_reading(actions: Any) -> None:
     )
     action.add_argument("--text", action="store_true", help="print the complete text")
     action.add_argument("--json", action="store_true", help="as JSON lines")
+
+    action = _action(
+        actions, "compare", "compare:compare_runs", "show how two runs differ, such as a fork and its origin"
+    )
+    action.add_argument("first", metavar="A", help=RUN_HELP)
+    action.add_argument("second", metavar="B", help=RUN_HELP)
+    action.add_argument("--all", action="store_true", help="also what is the same")
+    action.add_argument("--json", action="store_true", help="as JSON")
 
 
 def _register_resuming(actions: Any) -> None:
@@ -150,7 +163,15 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: stdout, or test_run_ID.py)")
     action.add_argument(
+        "--html", action="store_true", help="write a page that needs nothing else (also: a FILE that ends with .html)"
+    )
+    action.add_argument(
         "--pytest", action="store_true", help="write a test that renders every request again and compares the bytes"
+    )
+    action.add_argument(
+        "--training",
+        action="store_true",
+        help="write what a small model can learn from it: pairs of request and reply (RUN 'all': every good run)",
     )
     action.add_argument("--salvage", action="store_true", help="export the intact part of a damaged run")
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal")
@@ -163,7 +184,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument(
         "--status",
         action="append",
-        choices=("finished", "paused", "parked", "running"),
+        choices=("finished", "paused", "parked", "idle", "running"),
         help="which runs (finished); may be repeated",
     )
 

@@ -9,7 +9,7 @@ import time
 import msgspec
 
 from treadle._cli.display.table import table
-from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent
+from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wrapped
 from treadle._cli.runs.lookup import find_run, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
@@ -30,7 +30,17 @@ from treadle._types.state import RunState, fold
 
 
 async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
-    infos = await journal.list(limit=args.limit, status=args.status or "", parent=None if args.all else "")
+    found = await journal.list(
+        limit=args.limit + 1,
+        after=args.after,
+        status=args.status or "",
+        parent=None if args.all else "",
+        agent=args.agent,
+        model=args.model,
+        tag=args.tag,
+        text=args.search,
+    )
+    infos = found[: args.limit]
     if args.json:
         for info in infos:
             sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
@@ -39,7 +49,9 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         print("".join(f"{info.run_id}\n" for info in infos), end="")
         return 0
     if not infos:
-        print(f"no {args.status} runs" if args.status else 'no runs yet: start one with treadle run "question"')
+        filtered = args.agent or args.model or args.tag or args.search or args.after
+        none = 'no runs yet: start one with treadle run "question"'
+        print(f"no {args.status} runs" if args.status else "no runs match" if filtered else none)
         return 0
     width = 8 if not args.all else max(len(info.run_id) for info in infos)
     rows = [
@@ -47,6 +59,8 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         for info in infos
     ]
     print(table(("RUN", "STATUS", "WHEN", "RECORDS", "MODEL", "QUESTION"), rows, right=(3,)))
+    if len(found) > len(infos):
+        print(f"older ones: --after {infos[-1].cursor}", file=sys.stderr)
     return 0
 
 
@@ -83,7 +97,7 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
     if children:
         facts["children"] = ", ".join(children)
     for name, value in facts.items():
-        print(f"{name:9}{clean(value)}")
+        print(wrapped(f"{name:9}{clean(value)}", rest=" " * 9))
     print(f"\nquestion\n{_indented(state.question)}")
     if state.steps:
         rows = [
@@ -99,8 +113,9 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         ]
         print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
     for call in result.pending:
-        print(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}")
-        print(f"  why: {clean(call.why)}; decide with: treadle runs approve {run_id[:8]} {clean(call.call_id)}")
+        print(wrapped(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}"))
+        decide = f"treadle runs approve {run_id[:8]} {clean(call.call_id)}"
+        print(wrapped(f"why: {clean(call.why)}; decide with: {decide}", "  "))
     if result.answer:
         print(f"\nanswer\n{_indented(result.answer)}")
 
@@ -114,7 +129,7 @@ def _status(state: RunState, result: RunResult) -> str:
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in clean(text).split("\n"))
+    return wrapped(clean(text), "  ")
 
 
 def _label(event: Event) -> str:

@@ -14,11 +14,49 @@ from treadle._types.errors import ConfigError
 
 
 async def export_to_file(args: argparse.Namespace, journal: Journal) -> int:
+    if args.training:
+        return await _write_pairs(args, journal)
     run_id = await find_run(journal, args.run)
+    if args.html or (args.output or "").lower().endswith((".html", ".htm")):
+        return await _write_page(args, journal, run_id)
     data = await export_run(journal, run_id, salvage=args.salvage)
     if args.pytest:
         return _write_test(Path(args.output or f"test_run_{run_id[:8]}.py"), run_id, data)
     _write(args.output or "-", data)
+    return 0
+
+
+async def _write_page(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
+    """The run, then those of its sub-agents."""
+    from treadle._journal.html import html_of
+
+    children = [info.run_id for info in await journal.list(parent=run_id, limit=1000)]
+    runs = [await journal.load(each, salvage=args.salvage) for each in (run_id, *reversed(children))]
+    _write(args.output or "-", html_of(runs).encode())
+    return 0
+
+
+async def _write_pairs(args: argparse.Namespace, journal: Journal) -> int:
+    """Pairs to learn from, a line each: of one run, or of all that ended well."""
+    import msgspec
+
+    from treadle._evals.training_pairs import is_good, training_pairs
+
+    everything = args.run == "all"
+    finished = await journal.list(status="finished", limit=1_000_000) if everything else []
+    runs = [info.run_id for info in finished] if everything else [await find_run(journal, args.run)]
+    lines: list[bytes] = []
+    used = 0
+    for run_id in runs:
+        records = await journal.load(run_id)
+        if not is_good(records):
+            continue
+        used += 1
+        lines += [msgspec.json.encode(pair) for pair in training_pairs(records)]
+    if not everything and not used:
+        raise ConfigError(f"run {runs[0]} did not end with an answer: there is nothing to learn from it")
+    _write(args.output or "-", b"".join(line + b"\n" for line in lines))
+    print(f"{plural(len(lines), 'pair')} from {plural(used, 'run')} of {len(runs)}", file=sys.stderr)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle._engine.core.execution import Execution
+from treadle._engine.core.execution import Execution, deps_of
 from treadle._types.events import ToolOutput
 
 
@@ -25,6 +25,11 @@ class CallContext:
     def run(self) -> Any:
         """The `RunContext`."""
         return self._execution.context
+
+    @property
+    def deps(self) -> Any:
+        """What the run was given as `deps=`."""
+        return deps_of(self._execution)
 
     @property
     def run_id(self) -> str:

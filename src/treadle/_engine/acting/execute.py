@@ -24,11 +24,12 @@ from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._engine.requests.media import prepared_result
 from treadle._engine.requests.spending import hold_answer
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.runner import run_call
-from treadle._types.errors import BudgetExhaustedError
+from treadle._types.errors import BudgetExhaustedError, ToolError
 from treadle._types.events import Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
@@ -176,6 +177,9 @@ async def execute_call(
         name = verdict.call.name
         execute = _run_within_budget if run.budget.bounded else _run
         outcome = await execute(run, verdict, iteration, extras)
+        if not isinstance(outcome.content, str):
+            content = await prepared_result(outcome.content, run.blueprint.models)
+            outcome = msgspec.structs.replace(outcome, content=content)
     # The record of a round's last result may wait for the request that follows it.
     last = call.id in run.state.open and (len(run.state.open) == 1 or len(run.state.pending_calls()) == 1)
     await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))
@@ -211,6 +215,8 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
     else:
         toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
         outcome = await run_call(tool, call, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
+    if outcome.exception is not None:
+        _report(run, call, outcome.exception)
     if context.answered and not outcome.final:  # it failed half-way
         run.answer.retract()
     if outcome.waiting:
@@ -231,6 +237,15 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
             report_failure(hook)
     # A plug-in may write the result anew; what it is made of still comes from there.
     return outcome if outcome.source or not source else msgspec.structs.replace(outcome, source=source)
+
+
+def _report(run: Execution, call: ToolCall, error: BaseException) -> None:
+    """The model is told the class of an exception; the developer gets all of it, in the log and in the result."""
+    run.exceptions[call.id] = error
+    if isinstance(error, ToolError):  # its text was meant for the model
+        logger.debug("tool %r of run %s refused: %s", call.name, run.id, error)
+    else:
+        log_handled(logger, "tool %r failed in run %s", call.name, run.id, error=error)
 
 
 def start_early(run: Execution, tool: Tool, call: ToolCall) -> tuple[asyncio.Task[ToolOutcome], CallContext]:

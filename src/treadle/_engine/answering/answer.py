@@ -10,7 +10,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted
@@ -147,9 +147,7 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
     except JournalError:
         raise
     except Exception:
-        logger.warning(
-            "the answer could not be written in a call of its own; the loop's own answer stands in", exc_info=True
-        )
+        log_handled(logger, "the answer could not be written in a call of its own; the loop's own answer stands in")
         text = ""
     if not text:
         source, text = "fallback", brief
@@ -162,7 +160,7 @@ async def polished(run: Execution, answer: str) -> str:
         try:
             answer = await hook(run.context, answer)
         except BudgetExhaustedError:
-            logger.warning("the budget does not cover what %s does with the answer", plugin_name(hook), exc_info=True)
+            log_handled(logger, "the budget does not cover what %s does with the answer", plugin_name(hook))
         except PASSED_ON:
             raise
         except Exception:

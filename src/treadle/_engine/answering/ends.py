@@ -12,7 +12,7 @@ from treadle._engine.answering.output import typed_answer
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
 from treadle._engine.result import metadata_of, result_of
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
@@ -35,7 +35,7 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
         try:
             verdict = await hook(run.context, answer)
         except BudgetExhaustedError:
-            logger.warning("the budget does not cover what %s does before the answer", plugin_name(hook), exc_info=True)
+            log_handled(logger, "the budget does not cover what %s does before the answer", plugin_name(hook))
             continue
         except PASSED_ON:
             raise
@@ -120,11 +120,14 @@ async def finish(
 
 async def end(run: Execution, finished: RunFinished) -> None:
     if run.hooks.on_end:
-        preview = result_of(run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished)
+        preview = result_of(
+            run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished,
+            typed=run.blueprint.output_type is not None, exceptions=run.exceptions,
+        )  # fmt: skip
         try:
             await run_hooks(run.hooks.on_end, run.context, preview)
         except LimitError:
-            logger.warning("a limit does not allow what plug-ins do at the end: the answer stands", exc_info=True)
+            log_handled(logger, "a limit does not allow what plug-ins do at the end: the answer stands")
     await run.close_inbox()
     if unread := tuple(text for _, text in run.inbox.drain()):
         finished = msgspec.structs.replace(finished, unread=unread)
@@ -198,5 +201,5 @@ async def _guarded(run: Execution, answering: Any) -> str:
     except JournalError:
         raise
     except Exception:
-        logger.warning("could not get a final answer", exc_info=True)
+        log_handled(logger, "could not get a final answer")
         return ""

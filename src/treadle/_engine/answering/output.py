@@ -46,6 +46,17 @@ def instruction(output_type: Any) -> str:
     return f"Your final answer must be one JSON object that fits this JSON Schema, and nothing else:\n{schema}"
 
 
+def recorded_output(run: Execution) -> Any:
+    """The typed answer of a run that ended in another process, from its last record; None when it has none."""
+    finished = run.state.finished
+    if finished is None or finished.output is None:
+        return None
+    try:
+        return shape_of(run.blueprint.output_type).read(finished.output)
+    except (ValueError, KeyError, TypeError):
+        return finished.output  # the type has changed since: what was recorded is better than nothing
+
+
 async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
     """The typed value and its plain form: usually the answer itself, otherwise what one structured call makes of it."""
     shape = shape_of(run.blueprint.output_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     settings: Settings
     plugins: tuple[Any, ...] = ()
     system: str = ""
+    system_of: Callable[[Any], Awaitable[str]] | None = None
+    """The same for a run whose instructions are functions of its `RunContext`; asked once, before its first record."""
     prompts: Mapping[str, str] = {}
     output_type: Any = None
     name: str = "agent"

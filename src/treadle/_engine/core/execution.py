@@ -28,13 +28,15 @@ from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
-from treadle._models.base import Model
-from treadle._types.errors import BudgetExhaustedError
+from treadle._models.base import Model, meet
+from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 
 _STRICTNESS = ("off", "ask", "deny")
+NO_DEPS: Any = msgspec.UNSET
+"""A run that was given no `deps` (None is a value like any other)."""
 MAX_EXTRA_ITERATIONS = 10
 """How many iterations interrupts may add to a run that was about to answer or at its limit."""
 
@@ -87,8 +89,13 @@ class Execution:
         journal: Journal | None = None,
         records: Sequence[Record] = (),
         parent: Execution | None = None,
+        deps: Any = NO_DEPS,
     ) -> None:
         self.blueprint, self.origin, self.id = blueprint, origin, origin.run_id
+        self.deps = deps
+        """What the program gave the run for its tools and plug-ins; it never reaches a model or the log."""
+        self.exceptions: dict[str, BaseException] = {}
+        """What tools raised, by the id of the call: for the developer, in the result."""
         self.parent = parent
         self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
@@ -159,10 +166,19 @@ class Execution:
     def has_fallback(self) -> bool:
         return self._model_index + 1 < len(self.blueprint.models)
 
+    async def meet_model(self) -> None:
+        """First contact with the model: what it is decides how it is spoken to."""
+        before = self.model.profile
+        await meet(self.model)
+        if self.model.profile is not before:
+            self._new_renderer()
+            self.counts_tokens = self.budget.bounded or self.token_limit is not None
+
     async def use_fallback(self, reason: str) -> None:
         """Take the next model of the agent's list."""
         self._model_index += 1
         self.model = self.blueprint.models[self._model_index]
+        await meet(self.model)
         await self.switch_model(reason)
 
     async def switch_model(self, reason: str) -> None:
@@ -245,6 +261,16 @@ class Execution:
         """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
         schemas = tuple(tool.schema for name in names if (tool := self.tools.get(name)) is not None)
         await self.emit(ToolsChanged(schemas, reason))
+
+
+def deps_of(run: Execution) -> Any:
+    """What tools and plug-ins get as `deps`; where there is none, the error says how to give it."""
+    if run.deps is NO_DEPS:
+        raise ConfigError(
+            "this run was given no deps: pass them with agent.run(question, deps=...), and, because they are never "
+            "stored, again with agent.resume(run_id, deps=...); Agent(..., deps=...) is the value for all runs"
+        )
+    return run.deps
 
 
 def _as_careful_as(parent: Execution | None, settings: Settings) -> Settings:

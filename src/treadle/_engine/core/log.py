@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from treadle._engine.core.redaction import EventRedactor, LiveRedaction
 from treadle._journal.base import Journal
+from treadle._journal.catalog.values import summary_of
 from treadle._safety.logs import get_logger
-from treadle._types.events import Event, Record
+from treadle._types.errors import JournalError
+from treadle._types.events import Event, Record, RunFinished
 from treadle._types.state import RunState
 
 logger = get_logger()
@@ -121,6 +124,9 @@ class Log:
                 for record in deferred:
                     self.forward(record)
             self._commit(records)
+            if self.state.finished is not None and isinstance(events[-1], RunFinished):
+                with suppress(JournalError):  # the run has ended: who asks for an overview makes up for it
+                    await journal.summarise(self.run_id, *summary_of(self.state))
 
     def show(self, event: Event) -> None:
         """Show a transient event: it gets an offset within the last record and is not stored."""

@@ -15,12 +15,14 @@ import msgspec
 from treadle._engine.acting.execute import close_calls
 from treadle._engine.acting.provenance import sources_before
 from treadle._engine.answering.ends import end, fail, out_of_budget
+from treadle._engine.answering.output import recorded_output
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, concerns_loop, run_hooks
 from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
 from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
+from treadle._engine.requests.media import prepared
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
@@ -72,7 +74,7 @@ class Loop:
         return {}
 
 
-async def drive(run: Execution, flow: Flow) -> RunResult:
+async def drive(run: Execution, flow: Flow) -> RunResult[Any]:
     """The whole life of a run. The only exceptions that leave it: bad input at the start, `raise` settings, a failing
     journal, and the cancellation of whoever waits for it."""
     run.partial_answer, run.findings = flow.partial_answer, flow.findings
@@ -114,12 +116,15 @@ async def _taint_parent(run: Execution) -> None:
             await parent.emit(Tainted(tuple(sources), run.id))
 
 
-def result_now(run: Execution) -> RunResult:
+def result_now(run: Execution) -> RunResult[Any]:
     """The result the run amounts to at this moment; what nobody read of its inbox is reported with it."""
     ending = run.ending
+    typed = run.blueprint.output_type is not None
+    if typed and ending.output is None and run.state.finished is not None:
+        ending.output = recorded_output(run)
     return result_of(
         run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
-        unread=run.inbox.unread(),
+        typed=typed, unread=run.inbox.unread(), exceptions=run.exceptions,
     )  # fmt: skip
 
 
@@ -162,12 +167,16 @@ async def _work(run: Execution, flow: Flow) -> None:
 
 async def _start(run: Execution) -> None:
     state = run.state
+    if state.finished is None and not run.life.stopping:
+        await run.meet_model()
     if state.started is None:
         run.budget.require_prices(run.model.profile, run.model.name)
         blueprint, origin = run.blueprint, run.origin
+        question = await prepared(origin.question, blueprint.models)
+        system = blueprint.system if blueprint.system_of is None else await blueprint.system_of(run.context)
         await run.emit(
             RunStarted(
-                origin.question, blueprint.name, run.model.name, run.dialect.name, blueprint.system,
+                question, blueprint.name, run.model.name, run.dialect.name, system,
                 tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
                 follows=origin.follows,

@@ -17,7 +17,7 @@ from treadle._engine.answering.ends import conclude, fail, finish, limit_reached
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.requests.model_calls import call_model
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
@@ -93,7 +93,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,
         calls=decision.calls,
         reasoning=reply.reasoning,
-        dialect=run.dialect.name,
+        # A native call has no text in which a text dialect could show it again.
+        dialect="native" if reply.calls else run.dialect.name,
         opaque=reply.opaque,
     )
     await run.defer(
@@ -104,6 +105,9 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     )  # fmt: skip
     if run.hooks.after_decision:
         await run_hooks(run.hooks.after_decision, run.context, decision)
+    if run.model.profile.constrained and decision.calls and all(call.from_text for call in decision.calls):
+        # Elsewhere they are read from its text for as long as they come: a free text would not be written better.
+        await demote(run, "the model writes its calls as text")
     if run.inbox.open and not (run.dialect.native and decision.calls):
         await run.drain()
 
@@ -111,7 +115,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
     known = run.state.native_calls or run.model.profile.calls_natively
-    decision = reader_for(run.dialect, known).decode(reply, run.state.tools)
+    decision = reader_for(run.dialect, reply, known).decode(reply, run.state.tools)
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
     if decision.calls and run.state.answer_only:
@@ -230,7 +234,7 @@ async def _shrink(run: Execution, error: ContextOverflowError) -> bool:
             if await hook(run.context, error):
                 return True
         except ModelError:
-            logger.warning("making the context smaller failed", exc_info=True)
+            log_handled(logger, "making the context smaller failed")
     return False
 
 
@@ -238,7 +242,7 @@ def _refuses_tools(error: ModelError) -> bool:
     text = str(error).lower()
     return (
         isinstance(error, RequestRefusedError)
-        and error.status in (400, 404, 422)
+        and error.status in (400, 404, 422, 500, 501)
         and ("tool" in text or "function" in text)
     )
 

@@ -12,11 +12,12 @@ import msgspec
 from treadle._dialects.watching.base import Everything, Piece, Watcher
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
+from treadle._engine.requests.media import shown
 from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
-from treadle._types.events import Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.events import ProviderToolsUsed, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
 from treadle._types.request import (
     CallDelta,
@@ -75,6 +76,8 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
         if reservation is not None:
             reservation.settle(usage)
         reply = reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
+        if reply.used or reply.citations:  # before the reply itself: what it asks for was written with this in mind
+            await run.emit(ProviderToolsUsed(request.component, iteration, reply.used, reply.citations))
         return reply, time.perf_counter() - began
 
 
@@ -102,8 +105,9 @@ async def ask(
         return Reply(
             text=done.message.text, calls=_raw_calls(done.message), reasoning=done.message.reasoning, usage=NO_USAGE
         )
+    profile = run.model.profile
     request = Request(
-        messages=messages,
+        messages=[shown(message, profile) for message in messages],
         tools=tools,
         tool_choice=tool_choice,
         format=format,

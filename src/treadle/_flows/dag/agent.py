@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from treadle._engine.answering.ends import end, finish
 from treadle._engine.core.execution import Execution
+from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.dag.advice import (
@@ -31,6 +32,11 @@ from treadle._safety.bounds import Count, Seconds, Share, bounded
 from treadle._types.errors import ModelError, StructuredCallError, TreadleError
 from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
 from treadle._types.messages import UserMessage, text_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from treadle._engine.options import RunOptions
 
 MAX_FREE_REPLANS = 3
 """How many re-plans the user's interrupts may cause without counting as rounds."""
@@ -69,13 +75,26 @@ class DagAgent(FlowAgent):
         self._plans: dict[str, Plan] = {}
         self._waiting: dict[str, Agent] = {}
 
-    def prepare(self, question: Any, *, plan: Plan | None = None, **options: Any) -> Run:
+    def prepare(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
+        self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
+    ) -> Run[Any]:
+        """With a `plan`, a run of it; otherwise the first step is to make one."""
         run = super().prepare(question, **options)
         if plan is not None:
             self._plans[run.id] = plan
         return run
 
-    def step_agent(self, step: DagStep, run: Execution | None = None) -> Agent:
+    def start(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
+        self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
+    ) -> Run[Any]:
+        return self.launch(self.prepare(question, plan=plan, **options))
+
+    async def run(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
+        self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[Any]:
+        return await self.start(question, plan=plan, **options)
+
+    def step_agent(self, step: DagStep, run: Execution | None = None) -> Agent[Any, Any]:
         """A fresh agent for one step: its model and its tools by hint, all else as the run has it."""
         model = self.registry.role(step.model_hint) if self.registry is not None and step.model_hint else self.model
         hinted = [name for name in step.tool_hint.replace(",", " ").split() if name in self.toolkit]

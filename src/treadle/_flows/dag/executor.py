@@ -14,7 +14,7 @@ from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
 from treadle._flows.flow import ChildOutcome, run_child
 from treadle._plugins.guards.compaction import condense
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import JournalError
 from treadle._types.events import StepDone, StepStarted
 
@@ -119,7 +119,7 @@ async def _step(runner: StepRunner, run: Execution, step: DagStep, inputs: dict[
     except (Pause, JournalError):
         raise
     except Exception as error:  # one step must not take the others with it
-        logger.warning("step %s of run %s could not be run", step.id, run.id, exc_info=True)
+        log_handled(logger, "step %s of run %s could not be run", step.id, run.id)
         done = replace(done, error=f"{type(error).__name__}: {error}")
     done = replace(done, elapsed=clock() - began)
     await run.emit(done)

@@ -8,17 +8,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from treadle._models.media import inline, source_of
+from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.messages import (
     AssistantMessage,
     Content,
     ImagePart,
+    MediaPart,
     Message,
     SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
     UserMessage,
+)
+from treadle._types.messages import (
+    Part as MessagePart,
 )
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
@@ -60,11 +66,17 @@ class Part(NamedTuple):
 
 class MessagesWriter:
     def __init__(
-        self, name: str, profile: Profile, extra: Mapping[str, Any], head: Mapping[str, str] | None = None
+        self,
+        name: str,
+        profile: Profile,
+        extra: Mapping[str, Any],
+        head: Mapping[str, str] | None = None,
+        provider_tools: Sequence[Any] = (),
     ) -> None:
         """`head` replaces the model's name at the beginning of the body, where the address has the name."""
         self._name = name
         self._head = {"model": name} if head is None else dict(head)
+        self._provider_tools = list(provider_tools)
         self._profile = profile
         self._extra = dict(extra)
         self._output_config = as_dict(self._extra.pop("output_config", None))
@@ -87,7 +99,9 @@ class MessagesWriter:
         turns = _turns(parts[count:], paused)
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
         head = encode({**self._head, "stream": streaming, **settings})[:-1]
-        tools = b',"tools":' + encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        listed = joined(listed, self._provider_tools) if wanted(request) else listed
+        tools = b',"tools":' + listed if listed else b""
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         if tools or len(turns) > 1:
             # Marks after what never changes and after the last two user turns: each request finds the one before it in
@@ -194,16 +208,25 @@ def _text(text: str) -> dict[str, Any]:
 def _content(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [_text(content)]
-    return [_text(part.text) if isinstance(part, TextPart) else _image(part) for part in content] or [_text("")]
+    return [_part(part) for part in content] or [_text("")]
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
-    if part.url and not part.url.startswith("data:"):
-        return {"type": "image", "source": {"type": "url", "url": part.url}}
-    mime, data = part.mime, part.data
-    if part.url:
-        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
-    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+def _part(part: MessagePart) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return _text(part.text)
+    block: dict[str, Any] = {"type": "image" if isinstance(part, ImagePart) else "document", "source": _source(part)}
+    return block | {"title": part.name[:200]} if part.name and not isinstance(part, ImagePart) else block
+
+
+def _source(part: MediaPart) -> dict[str, Any]:
+    match source_of(part):
+        case "id":
+            return {"type": "file", "file_id": part.file_id}
+        case "url":
+            return {"type": "url", "url": part.url}
+        case "data":
+            mime, data = inline(part)
+            return {"type": "base64", "media_type": mime, "data": data}
 
 
 def _use(call: ToolCall) -> dict[str, Any]:

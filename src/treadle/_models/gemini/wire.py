@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from treadle._models.gemini.schema import gemini_schema
-from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
+from treadle._models.media import inline, source_of
+from treadle._models.transport.provider_tools import joined, wanted
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
 from treadle._types.messages import (
     AssistantMessage,
     Content,
-    ImagePart,
+    MediaPart,
     Message,
     SystemMessage,
     TextPart,
@@ -35,8 +37,11 @@ class Part(NamedTuple):
 
 
 class GeminiWriter:
-    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, profile: Profile, extra: Mapping[str, Any], provider_tools: Sequence[Any] = ()
+    ) -> None:
         self._name = name
+        self._provider_tools = list(provider_tools)
         self._profile = profile
         self._extra = dict(extra)
         self._config = as_dict(self._extra.pop("generationConfig", None))
@@ -54,8 +59,9 @@ class GeminiWriter:
         if continuation:
             settings["continuationToken"] = continuation
         pieces = [encode(settings)[1:-1]] if settings else []
-        if request.tools:
-            pieces.append(b'"tools":[{"functionDeclarations":%b}]' % encoded.encode_tools(request.tools, _tool))
+        own = b'[{"functionDeclarations":%b}]' % encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        if listed := joined(own, self._provider_tools) if wanted(request) else own:
+            pieces.append(b'"tools":' + listed)
         if system:
             pieces.append(b'"systemInstruction":{"parts":[%b]}' % system)
         pieces.append(b'"contents":[%b]' % _contents([part for part in parts if part.role != "system"]))
@@ -103,7 +109,7 @@ class GeminiWriter:
             case ToolMessage():
                 answer = {("error" if message.error else "output"): text_of(message.content)}
                 result = {"functionResponse": {"id": message.call_id, "name": message.name, "response": answer}}
-                return Part("user", _parts([result, *_content(images_of_results(messages, index))]))
+                return Part("user", _parts([result, *_content(media_of_results(messages, index))]))
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
         kept = message.opaque or {}
@@ -139,15 +145,13 @@ def _parts(parts: Sequence[Any]) -> bytes:
 def _content(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"text": content or " "}]
-    return [{"text": part.text} if isinstance(part, TextPart) else _image(part) for part in content]
+    return [{"text": part.text} if isinstance(part, TextPart) else _media(part) for part in content]
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
-    if part.url and not part.url.startswith("data:"):
-        return {"fileData": {"mimeType": part.mime, "fileUri": part.url}}
-    mime, data = part.mime, part.data
-    if part.url:
-        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
+def _media(part: MediaPart) -> dict[str, Any]:
+    if source_of(part) != "data":
+        return {"fileData": {"mimeType": part.mime, "fileUri": part.file_id or part.url}}
+    mime, data = inline(part)
     return {"inlineData": {"mimeType": mime, "data": data}}
 
 

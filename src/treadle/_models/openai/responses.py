@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from treadle._models.http_model import HttpModel, Reader
+from treadle._models.media import RESPONSES
 from treadle._models.openai.responses_reader import ResponsesReader
 from treadle._models.openai.responses_wire import API, ResponsesWriter
 from treadle._models.transport.wire import encoded_messages
@@ -16,10 +17,16 @@ class ResponsesModel(HttpModel):
 
     path = "/responses"
     default_provider = "openai-responses"
+    media = RESPONSES
+    provider_tool_forms = {
+        "web_search": {"type": "web_search"},
+        "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+        "image_generation": {"type": "image_generation"},
+    }
 
     @cached_property
     def _writer(self) -> ResponsesWriter:
-        return ResponsesWriter(self._name, self._profile, self._extra)
+        return ResponsesWriter(self._name, self._profile, self._extra, self._provider_tools)
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         return self._writer.body(request, encoded_messages(request, self, API), streaming)

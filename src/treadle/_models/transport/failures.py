@@ -62,6 +62,10 @@ _REFUSED = "|".join(
         r"billing|insufficient_quota",
     )
 )
+_WITHOUT_TOOLS = (
+    r"\btools? (?:param\w* )?(?:requires?|(?:is|are) not (?:supported|enabled))|not support (?:\w+ )?tools?\b"
+)
+"""Some servers answer so with a status that otherwise means that another attempt may succeed."""
 _FILTERED = r"content.?filter|content.?policy|content management|data_inspection"
 _KEYS = "|".join(
     (
@@ -167,7 +171,7 @@ def _transient(message: str, code: str, status: int | None) -> bool:
         # An account without credit gets 429 for ever: no pause helps.
         return "insufficient_quota" not in code
     if status is not None:
-        return status in (408, 409) or status >= 500
+        return status in (408, 409) or (status >= 500 and not _matches(_WITHOUT_TOOLS, message))
     # Without a status, an error that is not clearly the request's fault is taken to be the server's.
     return not (_matches(_REFUSED, code or message) or _matches(_FILTERED, code or message))
 

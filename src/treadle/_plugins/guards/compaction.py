@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._engine.context import RunContext
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
@@ -68,7 +68,7 @@ async def summarise(run: RunContext, text: str, *, hint: str, tokens: int) -> st
         messages = [SystemMessage(instructions), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")]
         reply = await run.ask("compaction", messages, max_tokens=max_tokens)
     except (ModelError, BudgetExhaustedError):
-        logger.warning("could not get a summary: the messages are cut or omitted instead", exc_info=True)
+        log_handled(logger, "could not get a summary: the messages are cut or omitted instead")
         return ""
     return reply.text.strip()
 

@@ -92,7 +92,7 @@ class LoopGuard(Plugin):
             if tiny:
                 await self._require_answer(run)
             return
-        usual = _TINY if tiny else _SMALL if profile.small and profile.grammar else _USUAL
+        usual = _TINY if tiny else _SMALL if profile.small and profile.constrained else _USUAL
         nudge, withdraw, stop = (
             default if own is None else own for own, default in zip(self._limits, usual, strict=True)
         )

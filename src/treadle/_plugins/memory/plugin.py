@@ -69,7 +69,7 @@ class Memory(Plugin):
                 Noted(self.name, {"recalled": [memo.id for memo in memos]}), MessageAdded(message, self.name)
             )
 
-    async def on_end(self, run: RunContext, result: RunResult) -> None:
+    async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
         user = _user(run)
         if not user or result.stop_reason not in ("answer", "final_tool", "limit", "stuck"):
             return

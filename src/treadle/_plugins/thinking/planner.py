@@ -69,7 +69,7 @@ class Planner(Plugin):
         )
         return answer
 
-    async def on_end(self, run: RunContext, result: RunResult) -> None:
+    async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
         if result.stop_reason in ("answer", "final_tool"):
             await self._update(
                 run, f"The final answer was given:\n{result.answer[: self.observation_chars]}", final=True

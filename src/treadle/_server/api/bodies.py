@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
+from treadle._journal.catalog.values import RunSummary
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -23,12 +24,33 @@ class TextItem(_In, frozen=True, tag="text"):
     text: Text
 
 
-class ImageItem(_In, frozen=True, tag="image"):
+class _Media(_In, frozen=True):
+    """Content by address, as base64 data, or by the id of a file at the model's provider: one of the three."""
+
+    url: Annotated[str, Meta(max_length=8192)] = ""
+    data: str = ""
+    name: Annotated[str, Meta(max_length=255)] = ""
+    file_id: Annotated[str, Meta(max_length=500)] = ""
+    text: Annotated[str, Meta(max_length=400_000)] = ""
+    """For models that cannot read the content: a description, a transcript."""
+
+
+class ImageItem(_Media, frozen=True, tag="image"):
     """An image by address, or as base64 data."""
 
-    url: str = ""
-    data: str = ""
     mime: str = "image/png"
+
+
+class AudioItem(_Media, frozen=True, tag="audio"):
+    """Sound."""
+
+    mime: str = "audio/wav"
+
+
+class FileItem(_Media, frozen=True, tag="file"):
+    """A PDF, a table, a text."""
+
+    mime: str = "application/pdf"
 
 
 class PastMessage(_In, frozen=True):
@@ -49,7 +71,7 @@ class RunSettings(_In, frozen=True):
 
 
 class NewRun(_In, frozen=True):
-    question: Text | Annotated[list[TextItem | ImageItem], Meta(min_length=1, max_length=20)]
+    question: Text | Annotated[list[TextItem | ImageItem | AudioItem | FileItem], Meta(min_length=1, max_length=20)]
     agent: Annotated[str, Meta(max_length=200)] = ""
     """The server's first agent when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
@@ -96,13 +118,6 @@ class Fork(_In, frozen=True):
 
 class Login(_In, frozen=True):
     token: Annotated[str, Meta(min_length=1, max_length=1000)]
-
-
-class ListQuery(_In, frozen=True):
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
-    status: Literal["", "running", "paused", "parked", "finished"] = ""
-    conversation: Annotated[str, Meta(max_length=64)] = ""
-    parent: Annotated[str, Meta(max_length=200)] = ""
 
 
 class ConversationQuery(_In, frozen=True):
@@ -196,15 +211,27 @@ class RunLine(Struct, frozen=True):
     conversation: str
     user: str
     status: str
-    """running | paused | parked | finished"""
+    """running | idle (nobody drives it) | paused | parked | finished"""
     stop_reason: str
     created: float
     updated: float
     records: int
+    cursor: str
+    """Its place in the list: `after` continues behind it."""
+    summary: RunSummary | None
+    """What it took; null before it has ended."""
+    tags: tuple[str, ...]
+    note: str
+    thumb: str
+    """up, down, or empty"""
+
+
+def line(info: RunInfo) -> RunLine:
+    return RunLine(**msgspec.structs.asdict(info))
 
 
 def lines(infos: Iterable[RunInfo]) -> list[RunLine]:
-    return [RunLine(**msgspec.structs.asdict(info)) for info in infos]
+    return [line(info) for info in infos]
 
 
 class RunBody(Struct, frozen=True):
@@ -217,8 +244,9 @@ class RunBody(Struct, frozen=True):
     dialect: str
     conversation: str
     question: str
-    status: Literal["running", "paused", "parked", "finished"]
-    """parked: it was resumed several times without progress; `POST /api/runs/{run_id}/resume` continues it"""
+    status: Literal["running", "idle", "paused", "parked", "finished"]
+    """idle: not finished, and nobody drives it. parked: it was resumed several times without progress.
+    `POST /api/runs/{run_id}/resume` continues either."""
     live: bool
     """Whether this server drives it now."""
     stop_reason: str
@@ -238,10 +266,9 @@ class RunBody(Struct, frozen=True):
     artifacts: list[ArtifactBody]
     waiting: list[WaitingCall]
     children: list[RunLine]
-
-
-class RunList(Struct, frozen=True):
-    runs: list[RunLine]
+    tags: tuple[str, ...]
+    note: str
+    thumb: str
 
 
 class Conversation(Struct, frozen=True):
@@ -253,7 +280,7 @@ class Conversation(Struct, frozen=True):
     runs: int
     last_run: str
     status: str
-    """Of its newest run: running | paused | parked | finished"""
+    """Of its newest run: running | idle | paused | parked | finished"""
     created: float
     updated: float
 

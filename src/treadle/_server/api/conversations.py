@@ -12,7 +12,6 @@ from treadle._flows.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.api.views import info_of
 from treadle._server.errors import ApiError, bad_request, conflict, not_found
 from treadle._server.live.branches import parents
 from treadle._types.state import fold
@@ -53,7 +52,7 @@ async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[Ru
         except ApiError:
             return runs
         if not facts.conversation and not facts.parent:
-            runs.append(info_of(name, await call.hub.records(name)))
+            runs.append(await call.hub.journal.info(name))
     return runs
 
 

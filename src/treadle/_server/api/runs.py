@@ -18,10 +18,11 @@ from treadle._server.live.follower import Follower, follow
 from treadle._server.live.positions import START, Position, read_position
 from treadle._server.live.projection import Projection
 from treadle._server.live.sse import EventStream
+from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, ImagePart, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, Part, TextPart
 from treadle._types.state import fold
 
 
@@ -73,27 +74,28 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
 def _question(new: b.NewRun) -> Content:
     if isinstance(new.question, str):
         return new.question
-    parts: list[TextPart | ImagePart] = []
+    parts: list[Part] = []
     for item in new.question:
-        if isinstance(item, b.TextItem):
-            parts.append(TextPart(item.text))
-        elif item.url or item.data:
-            parts.append(ImagePart(item.url, item.data, item.mime))
-        else:
-            raise bad_request("an image needs a `url` or `data`")
+        match item:
+            case b.TextItem(text=text):
+                parts.append(TextPart(text))
+            case b.ImageItem():
+                parts.append(_media(ImagePart, item))
+            case b.AudioItem():
+                parts.append(_media(AudioPart, item))
+            case b.FileItem():
+                parts.append(_media(FilePart, item))
     return tuple(parts)
 
 
-async def list_runs(call: Call) -> Response:
-    query: b.ListQuery = call.query
-    if query.parent:
-        await call.hub.owned(query.parent, call.principal.user)
-    # A child run records no user: it belongs to its parent's.
-    user = "" if query.parent else call.principal.user
-    runs = await call.hub.journal.list(
-        limit=query.limit, status=query.status, conversation=query.conversation, parent=query.parent, user=user
-    )
-    return answer(b.RunList(b.lines(runs)))
+def _media(
+    kind: type[ImagePart] | type[AudioPart] | type[FilePart], item: b.ImageItem | b.AudioItem | b.FileItem
+) -> ImagePart | AudioPart | FilePart:
+    part = kind(item.url, item.data, item.mime, item.name, item.file_id, item.text)
+    try:
+        return checked(part)
+    except ConfigError as error:
+        raise bad_request(str(error)) from None
 
 
 async def get_run(call: Call) -> Response:
@@ -101,7 +103,8 @@ async def get_run(call: Call) -> Response:
     await call.hub.owned(run_id, call.principal.user)
     records = await call.hub.records(run_id)
     children = await call.hub.journal.list(parent=run_id, limit=200)
-    return answer(run_body(run_id, records, live=run_id in call.hub.runs, children=children[::-1]))
+    info = await call.hub.journal.info(run_id)
+    return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 
 
 async def delete_run(call: Call) -> Response:
@@ -239,16 +242,6 @@ OPERATIONS = (
         errors=(404, 409),
         summary="Start a run. It continues whether or not a client follows it.",
         answers={201: b.Created, 200: b.Created},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs",
-        handler=list_runs,
-        tag="runs",
-        query=b.ListQuery,
-        errors=(404,),
-        summary="Runs, newest first.",
-        answers={200: b.RunList},
     ),
     Operation(
         method="GET",

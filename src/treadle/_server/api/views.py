@@ -34,8 +34,8 @@ def usage_body(usage: Usage) -> UsageBody:
     return UsageBody(**usage_fields(usage))
 
 
-def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: list[RunInfo]) -> RunBody:
-    state = fold(records)
+def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: list[RunInfo]) -> RunBody:
+    state, run_id = fold(records), info.run_id
     started = state.started or RunStarted("")
     finished = state.finished
     counters: dict[str, int] = msgspec.to_builtins(state.counters)
@@ -47,7 +47,7 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         dialect=state.dialect,
         conversation=started.conversation,
         question=state.question,
-        status=_status(state),
+        status=_status(state, driven=live or info.status == "running"),
         live=live,
         stop_reason=finished.stop_reason if finished else "",
         success=finished.success if finished else False,
@@ -69,35 +69,18 @@ def run_body(run_id: str, records: Sequence[Record], *, live: bool, children: li
         artifacts=artifacts_of(records),
         waiting=waiting_bodies(run_id, state),
         children=lines(children),
+        tags=info.tags,
+        note=info.note,
+        thumb=info.thumb,
     )
 
 
-def _status(state: RunState) -> Literal["running", "paused", "parked", "finished"]:
+def _status(state: RunState, *, driven: bool) -> Literal["running", "idle", "paused", "parked", "finished"]:
     if state.finished is not None:
         return "finished"
     if state.paused is not None:
         return "parked" if state.paused.parked else "paused"
-    return "running"
-
-
-def info_of(run_id: str, records: Sequence[Record]) -> RunInfo:
-    """The line about a run in a list."""
-    body = run_body(run_id, records, live=False, children=[])
-    user = state.started.user if (state := fold(records[:1])).started else ""
-    return RunInfo(
-        run_id,
-        body.parent,
-        body.agent,
-        body.model,
-        body.question[:500],
-        body.conversation,
-        user,
-        body.status,
-        body.stop_reason,
-        body.created,
-        body.updated,
-        body.records,
-    )
+    return "running" if driven else "idle"
 
 
 def waiting_bodies(run_id: str, state: RunState) -> list[WaitingCall]:

@@ -242,7 +242,7 @@ class Hub:
     async def resume_unfinished(self) -> list[str]:
         """Resume the runs an earlier process left unfinished. Returns their ids."""
         resumed: list[str] = []
-        for info in await self.journal.list(status="running", parent="", limit=self.settings.max_runs):
+        for info in await self.journal.list(status="idle", parent="", limit=self.settings.max_runs):
             if info.agent not in self.agents:
                 logger.warning("run %s is unfinished, but this server has no agent %r", info.run_id, info.agent)
                 continue

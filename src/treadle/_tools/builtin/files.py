@@ -109,7 +109,7 @@ def files(
 ) -> list[Tool]:
     """Tools for the files in `folder`, which is created if missing; without `write` nothing can be changed."""
     access = _FileAccess(WorkFolder(folder), max_chars, max_bytes, max_entries, timeout * 0.8)
-    tools = [
+    tools: list[Tool] = [
         Tool(
             "list_files",
             "List the files and folders in the work folder.",

@@ -1,0 +1,148 @@
+"""The ways to ask an agent: for the result, for its events while they happen, for text, with or without `await`."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Generic
+
+from treadle._engine.context import DepsT
+from treadle._engine.core.decisions import Answer
+from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.run import Run
+from treadle._engine.settings import Settings
+from treadle._engine.surfaces.answer_pieces import AnswerPieces
+from treadle._engine.surfaces.bridge import bridge, drain_queue
+from treadle._engine.surfaces.text_view import TextView
+from treadle._types.events import AnswerDone, Event, Record, ThinkDone
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from treadle._engine.options import RunOptions, SettingOptions
+
+
+class Surfaces(Generic[OutputT_co, DepsT]):
+    """Everything an agent offers beyond starting and loading a run."""
+
+    settings: Settings
+
+    def start(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> Run[OutputT_co]:
+        """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
+        raise NotImplementedError
+
+    async def load(self, run: str | Run[Any], **options: Any) -> Run[OutputT_co]:
+        """A stored run, ready to be launched."""
+        raise NotImplementedError
+
+    def launch(self, run: Run[Any]) -> Run[OutputT_co]:
+        """Drive a prepared or loaded run in the background."""
+        raise NotImplementedError
+
+    async def run(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
+        """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run."""
+        return await self.start(question, **options)
+
+    def run_sync(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
+        """The same for scripts and notebooks; works inside a running event loop too."""
+        return bridge.run(self.run(question, **options))
+
+    async def stream(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[Event, None]:
+        """The events of a run as they happen. Leaving the loop early cancels the run.
+
+        What happens in runs inside it (agents as tools, steps of a plan) is left out: `stream_records` has it.
+        """
+        async with aclosing(self.stream_records(question, **options)) as records:
+            async for record in records:
+                if not record.depth:
+                    yield record.event
+
+    async def stream_records(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[Record, None]:
+        """Like `stream`, as records, those of runs inside the run too: each event with its run, that run's parent and
+        depth, and its number in the log."""
+        records: asyncio.Queue[Record | None] = asyncio.Queue()
+        run = self.start(question, **options)
+        run.subscribe(records.put_nowait)
+        run.task.add_done_callback(lambda _: records.put_nowait(None))
+        try:
+            while (record := await records.get()) is not None:
+                yield record
+            await run
+        finally:
+            if not run.done:
+                run.cancel()
+                await asyncio.wait([run.task])
+
+    async def deltas(
+        self, question: Any, *, provisional: bool = True, **options: Unpack[RunOptions[DepsT]]
+    ) -> AsyncGenerator[tuple[str, int], None]:
+        """The answer in pieces, each with the number of tokens the run has used so far.
+
+        Words that the model says before it calls a tool may come first, each time followed by an empty line. With
+        `provisional=False` nothing is given before it is known to be the answer.
+        """
+        tokens, pieces = 0, AnswerPieces(provisional=provisional)
+        async with aclosing(self.stream_records(question, **options)) as records:
+            async for record in records:
+                if isinstance(record.event, ThinkDone):
+                    tokens += record.event.usage.total_tokens
+                if record.depth:
+                    continue
+                for text in pieces.feed(record.event):
+                    yield text, tokens
+                if isinstance(record.event, AnswerDone):
+                    yield "", tokens
+
+    def text(
+        self, question: Any, *, skip_special_tokens: bool | None = None, **options: Unpack[RunOptions[DepsT]]
+    ) -> Generator[str, None, str]:
+        """A plain generator of text: thoughts, tool input and output, answer. Its return value is the answer."""
+        settings = self.settings.with_changes(
+            {name: value for name, value in options.items() if name in Settings.__struct_fields__}
+        )
+        view = TextView(markers=settings.markers if skip_special_tokens is None else not skip_special_tokens)
+        pieces: queue.Queue[str | None] = queue.Queue()
+
+        def show(record: Record) -> None:
+            for piece in view.feed(record):
+                pieces.put(piece)
+
+        async def work() -> RunResult[OutputT_co]:
+            try:
+                run = self.start(question, **options)
+                run.subscribe(show)
+                return await run
+            finally:
+                pieces.put(None)
+
+        future = bridge.submit(work())
+        yield from drain_queue(pieces, future)
+        return future.result().answer
+
+    async def resume(
+        self,
+        run: str | Run[Any],
+        *,
+        approve: bool | Mapping[str, Answer] | None = None,
+        deps: DepsT = NO_DEPS,
+        **overrides: Unpack[SettingOptions],
+    ) -> RunResult[OutputT_co]:
+        """Resume a run that was interrupted, killed or paused. A finished run gives its result again.
+
+        `deps` were not stored: they are given again.
+        """
+        return await self.launch(await self.load(run, approve=approve, deps=deps, **overrides))
+
+    def resume_sync(
+        self,
+        run: str | Run[Any],
+        *,
+        approve: bool | Mapping[str, Answer] | None = None,
+        deps: DepsT = NO_DEPS,
+        **overrides: Unpack[SettingOptions],
+    ) -> RunResult[OutputT_co]:
+        """The same for scripts and notebooks."""
+        return bridge.run(self.resume(run, approve=approve, deps=deps, **overrides))

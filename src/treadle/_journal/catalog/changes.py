@@ -1,0 +1,34 @@
+"""Changes to what is known of a run, the same in every journal: people's notes, and summaries of older runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from treadle._journal.base import Journal, RunInfo
+from treadle._journal.catalog.values import Annotations, Thumb, clean_annotations, summary_of
+from treadle._types.errors import CorruptLogError, RunNotFoundError
+from treadle._types.state import fold
+
+
+def changed_annotations(
+    info: RunInfo, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None
+) -> Annotations:
+    return clean_annotations(Annotations(info.tags, info.note, info.thumb), tags, note, thumb)
+
+
+def with_annotations(info: RunInfo, noted: Annotations) -> RunInfo:
+    return msgspec.structs.replace(info, tags=noted.tags, note=noted.note, thumb=noted.thumb)
+
+
+async def summarise_older(journal: Journal, runs: Sequence[str]) -> None:
+    """Summarise runs that ended before summaries were kept, or whose process died before it wrote one."""
+    for run_id in runs:
+        try:
+            records = await journal.load(run_id, salvage=True)
+        except RunNotFoundError:
+            continue  # deleted meanwhile
+        except CorruptLogError:
+            records = []  # counted as failed: it must not be tried again each time
+        await journal.summarise(run_id, *summary_of(fold(records)))

@@ -1,0 +1,120 @@
+"""Operations on many runs: a list in pages, sums over all of them, and what people note about one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._journal.catalog.values import MAX_NOTE, MAX_TAG, MAX_TAGS, Overview, RunFilter, Thumb
+from treadle._server.api.bodies import RunLine, line, lines
+from treadle._server.api.operations import Call, Operation, answer
+
+Moment = Annotated[float, Meta(ge=0, le=1e12)]
+Word = Annotated[str, Meta(max_length=200)]
+
+
+class FilterQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Only the runs that fit every field given."""
+
+    status: Literal["", "running", "idle", "paused", "parked", "finished"] = ""
+    conversation: Annotated[str, Meta(max_length=64)] = ""
+    agent: Word = ""
+    model: Word = ""
+    tag: Annotated[str, Meta(max_length=MAX_TAG)] = ""
+    thumb: Literal["", "up", "down"] = ""
+    stop_reason: Word = ""
+    text: Word = ""
+    """Part of the question, the note or the id."""
+    since: Moment = 0.0
+    """Started at this time (seconds since 1970) or later."""
+    until: Moment = 0.0
+    """Started before this time."""
+
+
+class ListQuery(FilterQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    after: Annotated[str, Meta(max_length=80)] = ""
+    """`next` of the page before."""
+    parent: Word = ""
+    """The runs inside this one, instead of those inside none."""
+
+
+class RunList(Struct, frozen=True):
+    runs: list[RunLine]
+    next: str
+    """Give it as `after` for the next page; empty on the last one."""
+
+
+class Noted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is not given stays as it is."""
+
+    tags: Annotated[list[Annotated[str, Meta(max_length=MAX_TAG)]], Meta(max_length=MAX_TAGS)] | None = None
+    note: Annotated[str, Meta(max_length=MAX_NOTE)] | None = None
+    thumb: Thumb | None = None
+
+
+def _only(query: FilterQuery, parent: str, user: str) -> RunFilter:
+    names = ("status", "conversation", "agent", "model", "tag", "thumb", "stop_reason", "text", "since", "until")
+    only: RunFilter = {"parent": parent, "user": user}
+    only.update({name: getattr(query, name) for name in names})  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return only
+
+
+async def list_runs(call: Call) -> Response:
+    query: ListQuery = call.query
+    if query.parent:
+        await call.hub.owned(query.parent, call.principal.user)
+    # A child run records no user: it belongs to its parent's.
+    user = "" if query.parent else call.principal.user
+    only = _only(query, query.parent, user)
+    found = await call.hub.journal.list(limit=query.limit + 1, after=query.after, **only)
+    page = found[: query.limit]
+    return answer(RunList(lines(page), page[-1].cursor if len(found) > len(page) else ""))
+
+
+async def overview(call: Call) -> Response:
+    only = _only(call.query, "", call.principal.user)
+    return answer(await call.hub.journal.overview(**only))
+
+
+async def annotate_run(call: Call) -> Response:
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    noted: Noted = call.body
+    info = await call.hub.journal.annotate(run_id, tags=noted.tags, note=noted.note, thumb=noted.thumb)
+    return answer(line(info))
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/api/runs",
+        handler=list_runs,
+        tag="runs",
+        query=ListQuery,
+        errors=(404,),
+        summary="Runs, newest first, in pages.",
+        answers={200: RunList},
+    ),
+    Operation(
+        method="GET",
+        path="/api/overview",
+        handler=overview,
+        tag="runs",
+        query=FilterQuery,
+        summary="Counts and sums over runs: how they ended, what they cost and took, by agent, model, tool and time.",
+        answers={200: Overview},
+    ),
+    Operation(
+        method="POST",
+        path="/api/runs/{run_id}/annotations",
+        handler=annotate_run,
+        tag="runs",
+        body=Noted,
+        errors=(404,),
+        summary="Set the tags, the note or the thumb (up, down) of a run.",
+        answers={200: RunLine},
+    ),
+)

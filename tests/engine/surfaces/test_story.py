@@ -1,0 +1,47 @@
+"""A result as a story: what happened, in order, and nothing in it that a terminal or a notebook would obey."""
+
+from __future__ import annotations
+
+from kit import call, echo, go
+from treadle import Agent, Prices, Profile, ScriptedModel, tool
+
+PRICED = Profile(tool_call=True, prices=Prices(input=1.0, output=2.0))
+
+
+@tool
+def fail(text: str) -> str:
+    """Fail."""
+    raise RuntimeError("the disk is full")
+
+
+def test_the_story_has_every_step_in_order():
+    model = ScriptedModel([[call("echo", text="one"), call("fail", text="two")], "Done: one."])
+    story = go(Agent(model, [echo, fail], name="teller").run("Say one", run_id="r1")).trace()
+    expected = ["Run r1: answer", "2 calls", "user: Say one", '-> echo(text="one")', '-> fail(text="two")', "<- one"]
+    expected += ["<- FAILED", "RuntimeError: the disk is full", "Done: one."]
+    positions = [story.find(part) for part in expected]
+    assert -1 not in positions, story
+    assert positions == sorted(positions)
+    assert story.count("Done: one.") == 1
+
+
+def test_the_story_says_what_waits_and_what_failed():
+    waiting = go(Agent(ScriptedModel([call("echo", text="x")]), [echo], ask=("all",)).run("q"))
+    assert 'waiting: echo(text="x")' in waiting.trace()
+    assert [pending.name for pending in waiting.pending] == ["echo"]
+    failed = go(Agent(ScriptedModel([ValueError("no")]), tools=None).run("q"))
+    assert "error: ModelError" in failed.trace()
+
+
+def test_long_texts_are_cut_and_control_characters_shown():
+    result = go(Agent(ScriptedModel([call("echo", text="\x1b[2J" + "x" * 5000), "ok"]), [echo]).run("q"))
+    assert "\x1b" not in result.trace()
+    assert "more characters" in result.trace()
+    assert len(result.trace()) < 2000
+
+
+def test_html_is_escaped():
+    attack = "<script>alert(1)</script>"
+    result = go(Agent(ScriptedModel([call("echo", text=attack), attack]), [echo]).run(attack, run_id=attack))
+    assert "<script" not in result._repr_html_()
+    assert "&lt;script&gt;" in result._repr_html_()

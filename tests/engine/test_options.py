@@ -1,0 +1,35 @@
+"""What type checkers are told may be passed by name is what there is at run time."""
+
+from __future__ import annotations
+
+import inspect
+from typing import get_type_hints
+
+import pytest
+
+from treadle import Agent, ConfigError, ScriptedModel, Settings
+from treadle._engine.options import AgentOptions, RunOptions, SettingOptions
+
+OWN = {"self", "model", "tools", "output_type", "settings"}
+
+
+def test_every_setting_is_there_with_its_type():
+    told, real = get_type_hints(SettingOptions), get_type_hints(Settings)
+    assert told.keys() == real.keys()
+    sequences = {"imports", "files", "ask"}  # a list does as well
+    assert {name for name in told if told[name] != real[name]} == sequences
+
+
+def test_every_parameter_is_there():
+    parameters = inspect.signature(Agent.__init__).parameters.keys() - OWN
+    assert AgentOptions.__annotations__.keys() >= parameters
+    assert get_type_hints(AgentOptions).keys() - get_type_hints(SettingOptions).keys() == parameters
+    given = inspect.signature(Agent.prepare).parameters.keys() - {"self", "question", "overrides", "follows"}
+    assert get_type_hints(RunOptions).keys() - get_type_hints(SettingOptions).keys() == given
+
+
+def test_a_misspelt_setting_names_the_nearest():
+    with pytest.raises(ConfigError, match="unknown setting 'temprature'; did you mean 'temperature'"):
+        Agent(ScriptedModel(["x"]), tools=None, temprature=0.1)
+    with pytest.raises(ConfigError, match="did you mean 'max_tokens'"):
+        Agent(ScriptedModel(["x"]), tools=None).prepare("q", max_token=5)

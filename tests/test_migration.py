@@ -1,0 +1,82 @@
+"""The migration pages: both programs of each page give the same answer.
+
+Ours always run. Those of the other engines run in `.venv/peers`, which `python3 tasks.py peers` makes: they are no
+dependencies of ours, and need more room than all of ours together.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(path for path in (ROOT / "docs" / "migrate").glob("*.md") if path.stem != "index")
+BLOCK = re.compile(r'^```python title="([^"]+)"\n(.*?)^```', re.DOTALL | re.MULTILINE)
+PEERS = ROOT / ".venv" / "peers" / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    spec = importlib.util.spec_from_file_location("openai_stub", ROOT / "benchmarks" / "openai_stub.py")
+    assert spec is not None
+    assert spec.loader is not None
+    stub = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stub)
+    server = stub.make_stub()
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield stub.address_of(server)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def programs(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text("utf-8"))
+
+
+def printed(python: str, program: str, address: str, folder: Path, sources: str = "") -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TREADLE_STATE": str(folder), "PYTHONPATH": sources}
+    env |= {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "sk-not-a-real-key-at-all"}
+    file = folder / "program.py"  # smolagents reads the source of a tool
+    file.write_text(program, "utf-8")
+    done = subprocess.run([python, str(file)], cwd=folder, capture_output=True, text=True, timeout=110, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def expected(page: Path) -> str:
+    return "Quote(item='lamp', dollars=40.0)" if page.stem == "pydantic_ai" else "The lamp costs 40 dollars."
+
+
+def shown(text: str) -> str:
+    """What a program printed; pydantic prints a value's fields and we its repr, which are the same thing."""
+    return "Quote(item='lamp', dollars=40.0)" if text == "item='lamp' dollars=40.0" else text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_ours(page: Path, address: str, tmp_path: Path):
+    (_, _), (name, program) = programs(page)
+    assert name == "Treadle"
+    output = printed(sys.executable, program, address, tmp_path, os.environ.get("PYTHONPATH", ""))
+    assert output == expected(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_other_engine_where_it_is_installed(page: Path, address: str, tmp_path: Path):
+    if not PEERS.exists():
+        pytest.skip("python3 tasks.py peers installs the other engines")
+    assert shown(printed(str(PEERS), programs(page)[0][1], address, tmp_path)) == expected(page)
+
+
+def test_each_of_the_four_has_a_page():
+    assert [page.stem for page in PAGES] == ["langgraph", "openai_agents", "pydantic_ai", "smolagents"]
