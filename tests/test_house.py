@@ -150,8 +150,8 @@ def test_one_version():
 
 
 PUBLIC = set(
-    """Agent AnthropicModel Approval Artifact BadReplyError BaseTool BedrockModel Budget BudgetExhaustedError
-    ConfigError
+    """Agent AnthropicModel Approval Artifact BadReplyError BaseTool BatchAnswer BatchState
+    BedrockModel Budget BudgetExhaustedError ConfigError
     ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError
     GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError
     McpConnection McpTools MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel
