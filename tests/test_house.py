@@ -150,21 +150,7 @@ def test_one_version():
 
 
 PUBLIC = set(
-<<<<<<< HEAD
-    """Agent AnthropicModel Approval Artifact BadReplyError BaseTool BatchAnswer BatchState
-    BedrockModel Budget BudgetExhaustedError ConfigError
-    ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError
-    GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError
-    McpConnection McpTools MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel
-    PendingCall Plugin Prices Profile RepairPolicy Reply RequestRefusedError ResponsesModel RetryPolicy Run
-    RunBusyError RunContext RunEndedError RunInfo RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings
-    Settings Step StructuredCallError StructuredResult TemporalSubmitter Tool ToolContext ToolError ToolParam
-    ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError Usage Variant
-    VertexModel
-    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
-    prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
-=======
-    """Agent AnswerDelta AnthropicModel Approval Artifact BadReplyError BaseTool BedrockModel Budget
+    """Agent AnswerDelta AnthropicModel Approval Artifact BadReplyError BaseTool BatchAnswer BatchState BedrockModel Budget
     BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
     DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
     LoopResult MaxIterationsError McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
@@ -175,7 +161,6 @@ PUBLIC = set(
     ToolSpec ToolStarted Toolkit TransientModelError TreadleError UnknownModelError Usage Variant VertexModel
     blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal
     plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
->>>>>>> main
     temporal_worker tool""".split()
 )
 

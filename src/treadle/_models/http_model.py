@@ -10,12 +10,8 @@ import msgspec
 from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
-<<<<<<< HEAD
 from treadle._models.catalog.providers import Connection, Provider, connect, provider_named
-=======
-from treadle._models.catalog.providers import Provider, connect, provider_named
 from treadle._models.media import NOTHING, MediaForms
->>>>>>> main
 from treadle._models.transport import http
 from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
