@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from treadle._engine.options import RunOptions, SettingOptions
-    from treadle._flows.batch import BatchAnswer, BatchState
+    from treadle._flows.batching.batch import BatchAnswer, BatchState
 
 
 class Surfaces(Generic[OutputT_co, DepsT]):
@@ -141,7 +141,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         `together` questions are worked on at a time. `path` is a file that keeps what is finished: the same call
         continues a batch that was interrupted; with a journal, its runs are resumed.
         """
-        from treadle._flows.batch import Batch
+        from treadle._flows.batching.batch import Batch
 
         batch = Batch(
             cast("Any", self),

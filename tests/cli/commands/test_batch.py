@@ -18,7 +18,7 @@ from models.loopback import Loopback
 from models.wires import ChatWire, Sample
 from treadle import ConfigError
 from treadle._cli.commands.batch import bar, read_tasks
-from treadle._flows.batch import BatchState
+from treadle._flows.batching.batch import BatchState
 from treadle._models.batching.apis import Progress
 
 Inside = Callable[..., Any]

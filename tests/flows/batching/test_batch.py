@@ -13,7 +13,7 @@ from models.batching.batch_servers import AnthropicServer, BatchServer, GeminiSe
 from models.loopback import Loopback
 from models.wires import AnthropicWire, ChatWire, GeminiWire, ResponsesWire, Sample, Wire
 from treadle import Agent, BatchAnswer, ConfigError, ScriptedModel, open_journal, tool
-from treadle._flows.batch import Batch, BatchState, tasks_of
+from treadle._flows.batching.batch import Batch, BatchState, tasks_of
 from treadle._models.http_model import HttpModel
 
 QUESTIONS = ["one?", "two?", "three?"]
