@@ -25,7 +25,8 @@ PLUGINS = set(
     Dialect Encoding TextDialect add_dialect""".split()
 )
 MESSAGES = set(
-    """AssistantMessage CallDelta Content Delta Finish ImagePart Message OutputFormat Part RawCall ReasoningDelta Reply
+    """AssistantMessage AudioPart CallDelta Content Delta FilePart Finish ImagePart MediaPart Message attach
+    OutputFormat Part RawCall ReasoningDelta Reply
     Request StreamPart SystemMessage TextDelta TextPart ToolCall ToolMessage ToolSchema UserMessage WireCache
     text_of""".split()
 )
@@ -33,6 +34,7 @@ TESTING = set(
     "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_export_replays assert_prefix_stable "
     "assert_replays load_traffic".split()
 )
+OLD_NAMES = {"McpConnection": "McpServer"}
 NOT_EVENTS = set(
     "Artifact Event PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event encode_event".split()
 )
@@ -61,7 +63,7 @@ def test_every_name_can_be_imported(module: str):
     for name in names_of(module):
         value = getattr(loaded, name)
         if inspect.isclass(value) or inspect.isfunction(value):
-            assert value.__name__ == name
+            assert value.__name__ == OLD_NAMES.get(name, name)
     with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'"):
         _ = loaded.nothing
 

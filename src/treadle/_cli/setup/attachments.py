@@ -13,6 +13,7 @@ from treadle._cli.display.notice import Waiting
 from treadle._types.errors import ConfigError
 from treadle._types.messages import Content, ImagePart, TextPart
 
+Part = TextPart | ImagePart
 MAX_TEXT_BYTES = 2_000_000
 MAX_IMAGE_BYTES = 20_000_000
 _IMAGES = {
@@ -36,7 +37,7 @@ def question_of(question: str | None, files: Iterable[str] = (), *, quiet: bool 
     return with_parts(question, parts)
 
 
-def with_parts(question: str, parts: Iterable[TextPart | ImagePart]) -> Content:
+def with_parts(question: str, parts: Iterable[Part]) -> Content:
     """One text where everything is text, so that every model and every list of runs can read it."""
     parts = [*parts]
     texts = [question, *(part.text for part in parts if isinstance(part, TextPart))]
@@ -59,7 +60,7 @@ def _read_pipe(quiet: bool) -> bytes:
         return sys.stdin.buffer.read(MAX_IMAGE_BYTES + 1)
 
 
-def part_of_file(name: str) -> TextPart | ImagePart:
+def part_of_file(name: str) -> Part:
     path = Path(name).expanduser()
     try:
         if path.is_dir():
@@ -73,7 +74,7 @@ def part_of_file(name: str) -> TextPart | ImagePart:
     return part_of(data, path.name)
 
 
-def part_of(data: bytes, name: str) -> TextPart | ImagePart:
+def part_of(data: bytes, name: str) -> Part:
     """An image as an image, anything else as text under its name."""
     mime = next((mime for magic, mime in _IMAGES.items() if data.startswith(magic)), "")
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":

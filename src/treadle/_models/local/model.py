@@ -88,6 +88,9 @@ class LocalModel(Closing):
             grammar=True,
             window=n_ctx,
             prices=FREE,
+            vision=False,
+            documents=False,
+            audio=False,
             tiny=tiny and trained is None,  # what a tiny model needs, it has learnt
             parameters=parameters,
             adapter=trained.name if trained is not None else "",
