@@ -25,7 +25,7 @@ class ToolTrial(FlowAgent):
     """
 
     def __init__(self, agent: Agent[Any, Any]) -> None:
-        self.__dict__.update(agent.__dict__)
+        vars(self).update(vars(agent))  # a copy of the agent, which works differently
         self.name = f"{agent.name}{TRIAL}"
         self.settings = agent.settings.with_changes({"answer": "direct"})
         self.output_type = None

@@ -6,7 +6,7 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, ConfigError, Plugin, ScriptedModel, tool
-from treadle._flows.tool_trial import ToolTrial, question_of, read_question
+from treadle._flows.direct.tool_trial import ToolTrial, question_of, read_question
 from treadle._journal.memory import MemoryJournal
 
 
