@@ -55,3 +55,5 @@ def test_rows_without_a_head():
         "/cost  what it costs",
     ]
     assert table((), []) == ""
+    help_lines = table((), [["/help", "show this list, which is longer than the window"]])
+    assert help_lines.splitlines() == ["/help", "  show this list, which is longer than", "  the window"]

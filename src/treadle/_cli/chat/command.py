@@ -78,12 +78,12 @@ async def _open(args: argparse.Namespace, journal: Journal) -> Chat:
 def talk(chat: Chat, runner: asyncio.Runner, interrupts: HoldBack) -> int:
     """Answer questions and run commands until the input ends or the user ends the chat."""
     from treadle._cli.chat.slash_commands import run_command
-    from treadle._cli.display.text import clean
+    from treadle._cli.display.text import clean, wrapped
     from treadle._cli.driving.interrupts import run_async
     from treadle._types.errors import TreadleError
 
     if chat.reader.terminal and not chat.quiet:
-        print("/help lists the commands, Ctrl-D ends the chat", file=sys.stderr)
+        print(wrapped("/help lists the commands, Ctrl-D ends the chat", to=sys.stderr), file=sys.stderr)
     interrupted = False
     while True:
         try:

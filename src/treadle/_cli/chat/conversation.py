@@ -16,14 +16,14 @@ from treadle._cli.display.text import clean, one_line, spent
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.resume import fork_of
-from treadle._cli.setup.attachments import Part, with_parts
+from treadle._cli.setup.attachments import with_parts
 from treadle._cli.setup.launch import Launch, build_agent
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._journal import Journal
 from treadle._models.base import Model
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, Message
+from treadle._types.messages import Content, Message, Part
 from treadle._types.usage import NO_USAGE
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._cli.setup.attachments import Part, part_of_file
+from treadle._cli.setup.attachments import part_of_file
+from treadle._types.messages import Part
 
 _MENTION = re.compile(r'(?<![\w@/.])@(?!@)(?:"([^"\n]+)"|([^\s"]+))')
 _AFTER = ".,;:!?)]}'\""

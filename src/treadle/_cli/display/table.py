@@ -26,7 +26,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, stretch: int = 
     stretch %= len(widths)
     room = shutil.get_terminal_size((120, 24)).columns
     left = room - (sum(widths) - widths[stretch] + 2 * (len(widths) - 1))
-    if left < min(widths[stretch], _LEAST):
+    if left < (min(widths[stretch], _LEAST) if head else widths[stretch]):  # without a head nothing is cut: it is help
         return _below_each_other(cells, stretch, max(20, room), bool(head))
     widths[stretch] = min(widths[stretch], left)
     lines: list[str] = []

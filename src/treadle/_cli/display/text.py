@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import time
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
@@ -47,12 +47,12 @@ def last_lines(text: str, lines: int, width: int) -> list[str]:
     return wrapped[-lines:]
 
 
-def wrapped(text: str, indent: str = "", rest: str = "") -> str:
-    """The text for stdout: on a terminal, lines are broken between words; a pipe gets them as they are.
+def wrapped(text: str, indent: str = "", rest: str = "", *, to: TextIO | None = None) -> str:
+    """The text for stdout (or `to`): on a terminal, lines are broken between words; a pipe gets them as they are.
 
     `indent` is before every line, `rest` before those that continue one.
     """
-    if not sys.stdout.isatty():
+    if not (to or sys.stdout).isatty():
         return "\n".join(f"{indent}{line}" for line in text.split("\n"))
     room = max(20, shutil.get_terminal_size((120, 24)).columns)
     lines: list[str] = []
