@@ -11,8 +11,8 @@ from typing import Any
 from treadle._engine.core.decisions import Answer
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._flows.replay import fork_at_record
 from treadle._flows.direct.tool_trial import ToolTrial
+from treadle._flows.replay import fork_at_record
 from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
 from treadle._safety.logs import get_logger
