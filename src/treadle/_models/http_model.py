@@ -11,6 +11,7 @@ from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import Provider, connect, provider_named
+from treadle._models.media import NOTHING, MediaForms
 from treadle._models.transport import http
 from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
@@ -57,6 +58,8 @@ class HttpModel(Closing):
 
     path = ""
     default_provider = ""
+    media: MediaForms = NOTHING
+    """What the format takes beside text."""
     provider_tool_forms: Mapping[str, Mapping[str, Any]] = {}
     """The tools that run at the provider and need no settings, in its own form."""
     encoded_path = False
@@ -89,7 +92,7 @@ class HttpModel(Closing):
             if facts.calls_known and self._connection.base_url.rstrip("/") != self._provider.base_url.rstrip("/"):
                 facts = msgspec.structs.replace(facts, calls_known=False)  # whoever serves it there
             profile = with_probed_facts(facts, self._provider.name, name, self.address)
-        self._profile = profile.with_abilities(dict(abilities or {}))
+        self._profile = self.media.of(profile).with_abilities(dict(abilities or {}))
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
         self._extra = dict(extra_body or {})
         self._provider_tools = declared(provider_tools, self.provider_tool_forms, self._provider.name)

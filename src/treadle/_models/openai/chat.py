@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from treadle._models.http_model import HttpModel, Reader
+from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages
@@ -17,6 +18,11 @@ class OpenAIModel(HttpModel):
 
     path = "/chat/completions"
     default_provider = "openai"
+
+    @property
+    def media(self) -> MediaForms:  # pyright: ignore[reportIncompatibleVariableOverride]
+        own = self._connection.base_url.rstrip("/") == self._provider.base_url.rstrip("/")
+        return OPENAI_CHAT if own and not self._connection.local else COMPATIBLE_CHAT
 
     @cached_property
     def _writer(self) -> ChatWriter:
