@@ -150,18 +150,17 @@ def test_one_version():
 
 
 PUBLIC = set(
-    """Agent AnthropicModel Approval Artifact BadReplyError BaseTool BedrockModel Budget BudgetExhaustedError
-    ConfigError
-    ContentFilteredError ContextOverflowError Conversation CorruptLogError DagAgent DuplicateToolError
-    GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel LoopResult MaxIterationsError
-    McpConnection McpTools MissingExtraError MissingKeyError Model ModelError ModelRegistry OpenAIModel
-    PendingCall Plugin Prices Profile RepairPolicy Reply RequestRefusedError ResponsesModel RetryPolicy Run
-    RunBusyError RunContext RunEndedError RunInfo RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings
-    Settings Step StructuredCallError StructuredResult TemporalSubmitter Tool ToolContext ToolError ToolParam
-    ToolResponse ToolReturn ToolSpec Toolkit TransientModelError TreadleError UnknownModelError Usage Variant
-    VertexModel
-    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal plan_diagram
-    prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
+    """Agent AnswerDelta AnthropicModel Approval Artifact BadReplyError BaseTool BedrockModel Budget
+    BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
+    DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
+    LoopResult MaxIterationsError McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
+    ModelError ModelRegistry OpenAIModel PendingCall Plugin Prices Profile RepairPolicy Reply
+    RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo
+    RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError
+    StructuredResult TemporalSubmitter Tool ToolContext ToolDone ToolError ToolParam ToolResponse ToolReturn
+    ToolSpec ToolStarted Toolkit TransientModelError TreadleError UnknownModelError Usage Variant VertexModel
+    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal
+    plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
     temporal_worker tool""".split()
 )
 
@@ -169,7 +168,7 @@ PUBLIC = set(
 def test_public_names():
     import treadle
 
-    assert set(dir(treadle)) - {"__version__"} == PUBLIC
+    assert set(dir(treadle)) - {"__version__", *PUBLIC_MODULES} == PUBLIC
     for name in PUBLIC:
         assert getattr(treadle, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -12,6 +12,10 @@ from treadle._lazy import lazy_getattr
 from treadle._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from treadle import events as events
+    from treadle import messages as messages
+    from treadle import plugins as plugins
+    from treadle import testing as testing
     from treadle._config import load_agent as load_agent
     from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
     from treadle._durable.temporal import temporal_worker as temporal_worker
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
+    from treadle._tools.mcp.client import McpServer as McpServer
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
@@ -98,7 +103,12 @@ if TYPE_CHECKING:
     from treadle._types.errors import TransientModelError as TransientModelError
     from treadle._types.errors import TreadleError as TreadleError
     from treadle._types.errors import UnknownModelError as UnknownModelError
+    from treadle._types.events import AnswerDelta as AnswerDelta
     from treadle._types.events import Artifact as Artifact
+    from treadle._types.events import Event as Event
+    from treadle._types.events import RunFinished as RunFinished
+    from treadle._types.events import ToolDone as ToolDone
+    from treadle._types.events import ToolStarted as ToolStarted
     from treadle._types.profile import Prices as Prices
     from treadle._types.profile import Profile as Profile
     from treadle._types.request import Reply as Reply
@@ -107,6 +117,7 @@ if TYPE_CHECKING:
 
 _LAZY_IMPORTS = {
     "Agent": "_flows.agent",
+    "AnswerDelta": "_types.events",
     "AnthropicModel": "_models.anthropic.model",
     "Approval": "_plugins.guards.approval",
     "Artifact": "_types.events",
@@ -122,6 +133,7 @@ _LAZY_IMPORTS = {
     "CorruptLogError": "_types.errors",
     "DagAgent": "_flows.dag.agent",
     "DuplicateToolError": "_types.errors",
+    "Event": "_types.events",
     "GeminiModel": "_models.gemini.model",
     "Journal": "_journal.base",
     "JournalError": "_types.errors",
@@ -131,6 +143,7 @@ _LAZY_IMPORTS = {
     "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
+    "McpServer": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
     "MissingExtraError": "_types.errors",
     "MissingKeyError": "_types.errors",
@@ -150,6 +163,7 @@ _LAZY_IMPORTS = {
     "RunBusyError": "_types.errors",
     "RunEndedError": "_types.errors",
     "RunContext": "_engine.context",
+    "RunFinished": "_types.events",
     "RunInfo": "_journal.base",
     "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",
@@ -163,11 +177,13 @@ _LAZY_IMPORTS = {
     "StructuredResult": "_engine.structured",
     "Tool": "_tools.base",
     "ToolContext": "_tools.base",
+    "ToolDone": "_types.events",
     "ToolError": "_types.errors",
     "ToolParam": "_tools.spec",
     "ToolResponse": "_tools.base",
     "ToolReturn": "_tools.spec",
     "ToolSpec": "_tools.spec",
+    "ToolStarted": "_types.events",
     "Toolkit": "_tools.toolkit",
     "TransientModelError": "_types.errors",
     "TreadleError": "_types.errors",
@@ -203,10 +219,13 @@ _NEEDS_EXTRA = {
 }
 """Not in `__all__`: `from treadle import *` works without the extras `server` and `temporal`."""
 
+_MODULES = {name: f"{name}:" for name in ("events", "messages", "plugins", "testing")}
+"""`import treadle` is enough for `treadle.events.ToolDone`."""
+
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
 if not TYPE_CHECKING:  # to a type checker, a module with `__getattr__` has every name
-    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA)
+    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS | _NEEDS_EXTRA | _MODULES)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_NEEDS_EXTRA, "__version__"]
+    return [*__all__, *_NEEDS_EXTRA, *_MODULES, "__version__"]

@@ -8,6 +8,10 @@ from treadle._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from treadle._dialects.base import Decision as Decision
+    from treadle._dialects.base import Dialect as Dialect
+    from treadle._dialects.base import Encoding as Encoding
+    from treadle._dialects.registry import add_dialect as add_dialect
+    from treadle._dialects.text import TextDialect as TextDialect
     from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Pause as Pause
     from treadle._engine.plugin import Plugin as Plugin
@@ -39,6 +43,10 @@ _LAZY_IMPORTS = {
     "CodeMode": "_plugins.code",
     "ContextGuard": "_plugins.guards.context_guard",
     "Decision": "_dialects.base",
+    "Dialect": "_dialects.base",
+    "Encoding": "_dialects.base",
+    "TextDialect": "_dialects.text",
+    "add_dialect": "_dialects.registry",
     "ExampleValueGuard": "_plugins.small_models.example_value_guard",
     "GiveUpGuard": "_plugins.small_models.give_up_guard",
     "HistoryTrim": "_plugins.guards.history_trim",

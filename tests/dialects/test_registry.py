@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import pytest
 
 from dialects.samples import CALL, NAMES, OWN_ANSWER, OWN_CALL, TEXT_NAMES, THOUGHTLESS, decode, executable
-from treadle._dialects.registry import choose_dialect, dialect_for, get_dialect, show_assistant
+from treadle import Agent, ScriptedModel
+from treadle._dialects import registry
+from treadle._dialects.base import Decision
+from treadle._dialects.registry import add_dialect, choose_dialect, dialect_for, get_dialect, show_assistant
+from treadle._dialects.text import TextDialect
 from treadle._types.errors import ConfigError
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.profile import Profile
+from treadle._types.request import Reply, ToolSchema
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,3 +109,39 @@ def test_text_messages_become_native_ones(source: str):
 def test_the_settings_of_a_run_name_the_completing_call():
     assert dialect_for("array", "done") == get_dialect("array", completion="done")
     assert dialect_for("json", "done") is get_dialect("json")
+
+
+class Shouting(TextDialect, frozen=True):
+    name: ClassVar[str] = "shouting"
+    prompt: ClassVar[str] = "{tools}"
+    reformat_prompt: ClassVar[str] = "{problem}"
+
+    def write(self, decision: Decision) -> str:
+        return (decision.answer or "").upper()
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        return Decision(answer=reply.text.lower())
+
+
+@pytest.fixture
+def no_dialects_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_instances", {})
+
+
+@pytest.mark.usefixtures("no_dialects_of_others")
+def test_a_dialect_of_ones_own_is_used_by_its_name():
+    with pytest.raises(ConfigError, match="unknown dialect 'shouting'"):
+        get_dialect("shouting")
+    add_dialect(Shouting())
+    add_dialect(Shouting())  # a module that is imported twice
+    assert isinstance(get_dialect("shouting"), Shouting)
+    result = Agent(ScriptedModel(["HELLO"]), tools=None, dialect="shouting").run_sync("?")
+    assert result.answer == "hello"
+
+
+@pytest.mark.usefixtures("no_dialects_of_others")
+@pytest.mark.parametrize("name", ["json", "auto", "two words", "auto:json", ""])
+def test_a_dialect_of_ones_own_has_a_name_of_its_own(name: str):
+    other = type("Other", (Shouting,), {"name": name}, frozen=True)
+    with pytest.raises(ConfigError, match="name"):
+        add_dialect(other())

@@ -8,7 +8,7 @@ import pytest
 from treadle._tools.base import Tool
 from treadle._tools.function import tool
 from treadle._tools.spec import BaseTool, ToolParam, ToolSpec
-from treadle._tools.toolkit import Toolkit, makes_tools
+from treadle._tools.toolkit import Toolkit, makes_tools, toolkit_of
 from treadle._types.errors import ConfigError, DuplicateToolError, SchemaError
 
 
@@ -88,7 +88,7 @@ class Liar:
         return "tool"
 
 
-@pytest.mark.parametrize("wrong", [None, 3, "read_file", {"name": "x"}, [read_file], Shout, Liar()])
+@pytest.mark.parametrize("wrong", [None, 3, {"name": "x"}, [read_file], Shout, Liar()])
 def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
     with pytest.raises(TypeError, match="a Tool, a BaseTool instance, a function"):
         Toolkit([wrong])
@@ -192,3 +192,16 @@ def test_a_function_that_returns_tools_is_known_by_its_annotation():
         [listed],
     ]
     assert not any(makes_tools(other) for other in others)
+
+
+def test_a_name_is_a_built_in_tool(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kit = Toolkit(["calculator", "files", "datetime"])
+    assert {"calculator", "read_file", "datetime"} <= set(kit.names)
+    assert "write_file" not in kit.names
+    with pytest.raises(ConfigError, match="there is no built-in tool 'calculater'; did you mean 'calculator'"):
+        Toolkit(["calculater"])
+    with pytest.raises(ConfigError, match=r"'url'.*In Python: builtin\('sql', url=...\)"):
+        Toolkit(["sql"])
+    with pytest.raises(ConfigError, match=r"tools is a list: write tools=\['calculator'\]"):
+        toolkit_of("calculator")

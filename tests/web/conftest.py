@@ -56,6 +56,20 @@ def node_modules(built_page: None) -> Path:
     return ROOT / "web" / "node_modules"
 
 
+@pytest.fixture(scope="session")
+def axe(node_modules: Path) -> Callable[..., list[str]]:
+    """What axe finds wrong with a page: the rule, and the first element that breaks it."""
+    source = (node_modules / "axe-core" / "axe.min.js").read_text("utf-8")
+
+    def look(page: Any, within: str = "body") -> list[str]:
+        page.evaluate(source)  # not as a script of the page: its content policy forbids that
+        run = "async (where) => (await axe.run(where)).violations.map((v) => [v.id, v.nodes[0].html])"
+        found = page.evaluate(run, within)
+        return [f"{rule}: {html[:200]}" for rule, html in found]
+
+    return look
+
+
 _BUNDLE = """import { rolldown } from "rolldown";
 const made = await rolldown({ input: process.argv[1] });
 process.stdout.write((await made.generate({ format: "iife", name: process.argv[2] })).output[0].code);"""

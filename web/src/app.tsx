@@ -3,10 +3,10 @@
 import { useEffect } from "preact/hooks";
 import { current, go, stop, store } from "./model";
 import { Composer } from "./parts/composer";
-import { Inspector } from "./parts/inspector";
 import { Login } from "./parts/login";
 import { Sidebar } from "./parts/sidebar";
 import { Talk } from "./parts/talk";
+import { useLater, usePlace, type Place } from "./places";
 import { useStore } from "./store";
 
 export function App() {
@@ -23,22 +23,41 @@ export function App() {
 function Frame() {
   const inspected = useStore(store, (now) => now.inspected);
   const sidebar = useStore(store, (now) => now.sidebar);
+  const place = usePlace();
   return (
-    <div class={`frame${sidebar ? " with-sidebar" : ""}${inspected ? " with-inspector" : ""}`}>
-      <a class="skip" href="#composer">
-        Skip to the message box
-      </a>
+    <div class={`frame${sidebar ? " with-sidebar" : ""}${inspected && !place ? " with-inspector" : ""}`}>
+      {!place && (
+        <a class="skip" href="#composer">
+          Skip to the message box
+        </a>
+      )}
       <Sidebar />
       {sidebar && <button type="button" class="scrim" aria-label="Close the list of conversations" onClick={() => store.set({ sidebar: false })} />}
-      <main class="main" aria-label="Conversation">
-        <Talk />
-        <Composer />
-      </main>
-      {inspected && <Inspector key={inspected} run={inspected} />}
+      {place ? (
+        <main class="main" aria-label={{ runs: "Runs", agents: "Agents", compare: "Two runs" }[place.name]} id="desk">
+          <Aside place={place} />
+        </main>
+      ) : (
+        <main class="main" aria-label="Conversation">
+          <Talk />
+          <Composer />
+        </main>
+      )}
+      {inspected && !place && <Inspected key={inspected} run={inspected} />}
       <Notice />
       <Announcer />
     </div>
   );
+}
+
+function Inspected({ run }: { run: string }) {
+  const part = useLater(() => import("./parts/inspector"));
+  return part && <part.Inspector run={run} />;
+}
+
+function Aside({ place }: { place: Place }) {
+  const part = useLater(() => import("./desk"));
+  return part && <part.Desk place={place} />;
 }
 
 function Notice() {

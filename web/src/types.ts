@@ -96,6 +96,9 @@ export interface Run extends RunLine {
   breaks: string[];
   waiting: WaitingCall[];
   children: RunLine[];
+  tags: string[];
+  note: string;
+  thumb: string;
 }
 
 export interface LogRecord {

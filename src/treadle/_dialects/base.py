@@ -60,6 +60,8 @@ class Prompts(Struct, frozen=True):
 
 
 class Dialect(Protocol):
+    """One way of writing actions: what the model is told, what is asked of the provider, how a reply is read."""
+
     @property
     def name(self) -> str: ...
 

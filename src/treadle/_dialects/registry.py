@@ -27,6 +27,19 @@ _LAZY_IMPORTS = {
 _instances: dict[str, Dialect] = {}
 
 
+def add_dialect(dialect: Dialect) -> None:
+    """Make a dialect of your own known by its name: `Agent(..., dialect="name")`, and whatever reads its runs later.
+
+    A name that Treadle or another dialect has already is refused; the same kind of dialect may be added again.
+    """
+    known = _instances.get(dialect.name)
+    if dialect.name in _LAZY_IMPORTS or (known is not None and type(known) is not type(dialect)):
+        raise ConfigError(f"there is a dialect {dialect.name!r} already: give yours another name")
+    if not dialect.name.isidentifier() or dialect.name == "auto":
+        raise ConfigError(f"the name of a dialect is one word, not {dialect.name!r}")
+    _instances[dialect.name] = dialect
+
+
 def get_dialect(name: str, **options: Any) -> Dialect:
     """The dialect of that name; `options` are its own fields (`get_dialect("array", completion="done")`)."""
     if options:
@@ -39,7 +52,7 @@ def get_dialect(name: str, **options: Any) -> Dialect:
 
 def _create(name: str, options: dict[str, Any]) -> Dialect:
     if name not in _LAZY_IMPORTS:
-        names = ", ".join(_LAZY_IMPORTS)
+        names = ", ".join(dict.fromkeys([*_LAZY_IMPORTS, *filter(str.isidentifier, _instances)]))
         raise ConfigError(f"unknown dialect {name!r}; expected one of: {names}; or 'auto' to choose one for the model")
     module, class_name = _LAZY_IMPORTS[name]
     try:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from treadle._dialects.base import Decision, Prompts
+from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.describe import describe, example_args
 from treadle._dialects.prompts import EXAMPLES, FINISH, FRAME, Example, ResultFrame
 from treadle._dialects.reading.extract import CUT_OFF
@@ -17,6 +17,7 @@ from treadle._dialects.reading.reply import Reading
 from treadle._dialects.reading.shapes import ParsedCall, thought_in
 from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
+from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
 _CUT_FINISHES = ("length", "error", "filter")
@@ -45,6 +46,12 @@ class TextDialect(Struct, frozen=True):
     def reformat(self, problem: str, prompts: Prompts) -> str:
         text = prompts.get(f"dialect.{self.name}.reformat", self.reformat_prompt)
         return self.fill(text).replace("{problem}", problem.rstrip("."))
+
+    def encode(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        """Nothing is asked of the provider: the words of the prompt are all there is."""
+        return Encoding()
 
     def fill(self, text: str) -> str:
         """The text with the placeholders of this dialect alone filled in."""

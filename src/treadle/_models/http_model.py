@@ -15,6 +15,7 @@ from treadle._models.transport import http
 from treadle._models.transport.failures import ONE_REQUEST, Origin
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
+from treadle._models.transport.provider_tools import ProviderTool, declared
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
@@ -49,11 +50,15 @@ class HttpModel(Closing):
 
     The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
     one is passed. `abilities` overrides the table of models; `timeout` limits a whole exchange, in seconds;
-    `extra_body` is added to every request unchanged; `max_concurrency` applies to every model that uses the same key.
+    `provider_tools` names tools that run at the provider (`web_search`, `code_execution`), or declares them in its own
+    form; `extra_body` is added to every request unchanged; `max_concurrency` applies to every model that uses the same
+    key.
     """
 
     path = ""
     default_provider = ""
+    provider_tool_forms: Mapping[str, Mapping[str, Any]] = {}
+    """The tools that run at the provider and need no settings, in its own form."""
     encoded_path = False
     """The path is sent as it is written, because a signature covers it."""
 
@@ -71,6 +76,7 @@ class HttpModel(Closing):
         extra_body: Mapping[str, Any] | None = None,
         provider: str | Provider = "",
         max_concurrency: Count | None = None,
+        provider_tools: Sequence[ProviderTool] = (),
     ) -> None:
         self._provider = (
             provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
@@ -86,6 +92,7 @@ class HttpModel(Closing):
         self._profile = profile.with_abilities(dict(abilities or {}))
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
         self._extra = dict(extra_body or {})
+        self._provider_tools = declared(provider_tools, self.provider_tool_forms, self._provider.name)
         self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
         self._endpoints: dict[bool, Endpoint] = {}
 

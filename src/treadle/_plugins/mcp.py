@@ -56,6 +56,10 @@ class McpTools(Plugin):
             raise ConfigError(f"MCP server {mcp_id!r}: {error}") from None
         return cls(connection, only)
 
+    async def aclose(self) -> None:
+        """Close the connection to the server; it is opened again when used."""
+        await self.connection.close()
+
     async def on_start(self, run: RunContext) -> None:
         await self._offer(run, BROUGHT)
 

@@ -20,7 +20,7 @@ from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
-from treadle._server.api import catalog, conversations, facade, inspection, meta, runs, search
+from treadle._server.api import catalog, comparison, conversations, facade, inspection, meta, runs, search
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -37,6 +37,7 @@ logger = get_logger("treadle.server")
 OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
     *catalog.OPERATIONS,
+    *comparison.OPERATIONS,
     *inspection.OPERATIONS,
     *conversations.OPERATIONS,
     *search.OPERATIONS,

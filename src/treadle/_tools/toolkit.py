@@ -12,7 +12,9 @@ from treadle._tools.validation import check_name, check_schema
 from treadle._types.errors import ConfigError, DuplicateToolError
 from treadle._types.request import ToolSchema
 
-_ACCEPTED = "a Tool, a BaseTool instance, a function, or an object with as_tool() such as an agent"
+_ACCEPTED = (
+    "a Tool, a BaseTool instance, a function, the name of a built-in tool, or an object with as_tool() such as an agent"
+)
 
 
 class MakesTool(Protocol):
@@ -39,7 +41,8 @@ class Toolkit:
         self.needs_deps: dict[str, str] = {}
         """Tools that need `deps` of their run, and of which type."""
         for item in tools:
-            self.register(item)
+            for each in builtin_tools(item) if isinstance(item, str) else (item,):
+                self.register(each)
 
     def register(self, item: object) -> Tool:
         """Add a tool, or anything that can be made one. Can be used as a decorator."""
@@ -125,6 +128,14 @@ def toolkit_of(tools: Iterable[ToolLike] | None) -> Toolkit:
     if tools is not None and not len(kit):
         raise ConfigError(NEEDS_TOOLS)
     return kit
+
+
+def builtin_tools(name: str) -> list[Tool]:
+    """The built-in tool of this name, or the tools it stands for (`files`: the current folder, read-only)."""
+    from treadle._tools.builtin import DEFAULT_PARAMETERS, builtin
+
+    made = builtin(name, **DEFAULT_PARAMETERS.get(name, {}))
+    return made if isinstance(made, list) else [made]
 
 
 def makes_tools(value: object) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from treadle._types.event_base import EventBase
 from treadle._types.messages import ToolCall
+from treadle._types.request import Citation, ProviderCall
 from treadle._types.usage import NO_USAGE, Usage
 
 
@@ -110,6 +112,35 @@ class Tainted(EventBase, frozen=True, tag="tainted"):
 
     sources: tuple[str, ...]
     run: str = ""
+
+
+class ProviderToolsUsed(EventBase, frozen=True, tag="provider_tools_used"):
+    """The provider ran tools of its own while it wrote the reply that follows: what they were asked, what came of it,
+    and what the reply cites. They are not counted as calls of this run, and none of them is executed here."""
+
+    component: str
+    iteration: int
+    calls: tuple[ProviderCall, ...] = ()
+    citations: tuple[Citation, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What the reply was read from: the hosts and files that are cited, else the tools that read the web or files.
+        Code that ran in the provider's sandbox brings nothing from outside."""
+        cited = [_place(one) for one in self.citations]
+        read = [f"{call.tool} (provider)" for call in self.calls if call.tool != "code_execution"]
+        return tuple(dict.fromkeys(cited or read))
+
+
+def _place(cited: Citation) -> str:
+    # Google cites the web through addresses of its own; the title is the site then.
+    if "grounding-api-redirect" in cited.url and cited.title:
+        return cited.title
+    try:
+        host = urlsplit(cited.url).hostname or ""
+    except ValueError:
+        host = ""
+    return host or cited.file or cited.title or cited.url
 
 
 class Forked(EventBase, frozen=True, tag="forked"):

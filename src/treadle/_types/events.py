@@ -19,6 +19,7 @@ from treadle._types.control_events import LoopStarted as LoopStarted
 from treadle._types.control_events import MessageRetracted as MessageRetracted
 from treadle._types.control_events import Paused as Paused
 from treadle._types.control_events import PhaseChanged as PhaseChanged
+from treadle._types.control_events import ProviderToolsUsed as ProviderToolsUsed
 from treadle._types.control_events import ReplyCapped as ReplyCapped
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
@@ -339,8 +340,8 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput, AnswerDelta,
-    AnswerRetracted, OutputPartial, Reset,
+    ProviderToolsUsed, StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput,
+    AnswerDelta, AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)

@@ -79,6 +79,29 @@ Finish = Literal["stop", "calls", "length", "filter", "refusal", "pause", "error
 """Why a reply ended."""
 
 
+class ProviderCall(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A call of a tool that runs at the provider. It has happened: nothing of it is ours to execute."""
+
+    tool: str
+    """`web_search`, `web_fetch`, `code_execution`, `file_search`, or the provider's name for another one."""
+    id: str = ""
+    input: str = ""
+    """The query, the code or the arguments, as text."""
+    output: str = ""
+    """The beginning of what came of it, where the provider shows it."""
+    error: str = ""
+
+
+class Citation(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What the provider names as the source of a passage of its reply."""
+
+    url: str = ""
+    title: str = ""
+    quote: str = ""
+    file: str = ""
+    """The id of a file at the provider, for what is not on the web."""
+
+
 class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
     """One whole assistant message. Every stream of parts ends in exactly one."""
 
@@ -90,6 +113,9 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
     model: str = ""
     id: str = ""
     opaque: dict[str, Any] | None = None
+    used: tuple[ProviderCall, ...] = ()
+    """Calls of the provider's own tools."""
+    citations: tuple[Citation, ...] = ()
     options: dict[str, float] = {}
     """Beginnings of what the model would have written at the point of decision, with their probabilities."""
 

@@ -305,8 +305,10 @@ class RunState:
             self.always_allowed.add(event.tool)
             self.provenance.allow_always(event.tool)
 
-    def on_tainted(self, event: ev.Tainted, record: ev.Record) -> None:
+    def on_tainted(self, event: ev.Tainted | ev.ProviderToolsUsed, record: ev.Record) -> None:
         self.provenance.read(event.sources)
+
+    on_provider_tools_used = on_tainted
 
     def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
         self.approvals.clear()
@@ -384,12 +386,10 @@ def _flat(parts: Iterable[Any]) -> str:
     return "\n".join(str(getattr(part, "text", "[image]")) for part in parts)
 
 
-def _handlers() -> dict[type, Callable[[RunState, Any, ev.Record], None]]:
-    stored = [event for event in get_args(ev.Event) if hasattr(RunState, f"on_{event.__struct_config__.tag}")]
-    return {event: getattr(RunState, f"on_{event.__struct_config__.tag}") for event in stored}
-
-
-_HANDLERS = _handlers()
+_NAMES = {event: f"on_{event.__struct_config__.tag}" for event in get_args(ev.Event)}
+_HANDLERS: dict[type, Callable[[RunState, Any, ev.Record], None]] = {
+    event: getattr(RunState, name) for event, name in _NAMES.items() if hasattr(RunState, name)
+}
 
 
 def fold(records: Iterable[ev.Record]) -> RunState:

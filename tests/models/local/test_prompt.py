@@ -210,12 +210,6 @@ def test_what_could_have_followed_the_decision_is_kept():
     """Only there: neither what came before, nor a later action inside the arguments."""
     tokens = [(text, {}) for text in ('{"', "action", '":', ' "')] + [("final", {"multiply": 0.8, "final": 0.1})]
     again = [(text, {"no": 1.0}) for text in ('", "', 'action": "', "no")]
-        ("action", {}),
-        ('":', {}),
-        (' "', {"y": 0.9}),
-        ("final", {"multiply": 0.8, "final": 0.1}),
-    ]
-    again = [('", "', {}), ('action": "', {}), ("no", {"no": 1.0})]
     assert said_with_options(*tokens, *again) == {"multiply": 0.8, "final": 0.1}
 
 

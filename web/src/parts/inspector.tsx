@@ -1,19 +1,28 @@
-// The run inspector: its log as a timeline, what each component cost, and the exact request of any step.
+// The run inspector: its log as a timeline and as bars, what each component cost, what the cache could use again, and
+// the exact request of any step, beside another one if wanted. A bundle of its own, loaded when it is first shown.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api } from "../api";
 import { say, store } from "../model";
 import { useStore } from "../store";
 import type { LogRecord, Run } from "../types";
+import "../desk/desk.css";
+import { Cache } from "../desk/cache";
+import { Notes } from "../desk/notes";
+import { Waterfall } from "../desk/waterfall";
 import { Cost } from "./cost";
 import { Close } from "./icons";
 import { RequestView } from "./request";
 import { Timeline } from "./timeline";
 
 const SETTLE = 250;
+const TABS = ["Timeline", "Tokens and cost", "Waterfall", "Cache"] as const;
+type Name = (typeof TABS)[number];
 
 export function Inspector({ run }: { run: string }) {
-  const [tab, setTab] = useState<"timeline" | "cost">("timeline");
+  const [tab, setTab] = useState<Name>("Timeline");
+  const [jumped, setJumped] = useState(-1);
+  const [beside, setBeside] = useState(-1);
   const [body, setBody] = useState<Run | null>(null);
   const [records, setRecords] = useState<LogRecord[]>([]);
   const [request, setRequest] = useState<number | null>(null);
@@ -41,6 +50,15 @@ export function Inspector({ run }: { run: string }) {
     }
   }
 
+  const asked = records.filter((record) => record.type === "think_started");
+  const show = (seq: number, other = -1) => {
+    setBeside(other);
+    setRequest(seq);
+  };
+  const jump = (seq: number) => {
+    setJumped(seq);
+    setTab("Timeline");
+  };
   return (
     <aside class="inspector" aria-label="Run inspector" ref={panel} tabIndex={-1}>
       <header class="inspector-head">
@@ -54,18 +72,23 @@ export function Inspector({ run }: { run: string }) {
           <Close />
         </button>
       </header>
+      {body && <Notes run={run} kept={body} />}
       {request === null ? (
         <>
           <div class="tabs" role="tablist" aria-label="Views">
-            <Tab name="Timeline" chosen={tab === "timeline"} choose={() => setTab("timeline")} />
-            <Tab name="Tokens and cost" chosen={tab === "cost"} choose={() => setTab("cost")} />
+            {TABS.map((name) => (
+              <Tab key={name} name={name} chosen={tab === name} choose={() => setTab(name)} />
+            ))}
           </div>
-          <div class="inspector-body" role="tabpanel" aria-label={tab === "cost" ? "Tokens and cost" : "Timeline"}>
-            {tab === "timeline" ? <Timeline run={run} records={records} showRequest={setRequest} /> : body && <Cost run={body} />}
+          <div class="inspector-body" role="tabpanel" aria-label={tab}>
+            {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} />}
+            {tab === "Tokens and cost" && body && <Cost run={body} />}
+            {tab === "Waterfall" && <Waterfall records={records} jump={jump} />}
+            {tab === "Cache" && <Cache run={run} upTo={records.length} showRequest={show} />}
           </div>
         </>
       ) : (
-        <RequestView run={run} seq={request} back={() => setRequest(null)} />
+        <RequestView run={run} seq={request} beside={beside} requests={asked} choose={setBeside} back={() => setRequest(null)} />
       )}
     </aside>
   );
@@ -80,10 +103,14 @@ function Tab({ name, chosen, choose }: { name: string; chosen: boolean; choose: 
       tabIndex={chosen ? 0 : -1}
       onClick={choose}
       onKeyDown={(event) => {
-        if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
-        const next = (event.currentTarget.nextElementSibling ?? event.currentTarget.previousElementSibling) as HTMLElement | null;
-        next?.focus();
-        next?.click();
+        const here = event.currentTarget;
+        const row = here.parentElement;
+        let next: Element | null | undefined;
+        if (event.key === "ArrowRight") next = here.nextElementSibling ?? row?.firstElementChild;
+        else if (event.key === "ArrowLeft") next = here.previousElementSibling ?? row?.lastElementChild;
+        if (!(next instanceof HTMLElement)) return;
+        next.focus();
+        next.click();
       }}
     >
       {name}

@@ -2,25 +2,77 @@ import { useEffect, useState } from "preact/hooks";
 import { api } from "../api";
 import { plural, pretty } from "../format";
 import { say } from "../model";
-import type { Json, SentRequest } from "../types";
+import { Difference } from "../desk/difference";
+import type { Json, LogRecord, SentRequest } from "../types";
 import { Check, Chevron, Cross } from "./icons";
 
-export function RequestView({ run, seq, back }: { run: string; seq: number; back: () => void }) {
-  const [request, setRequest] = useState<SentRequest | null>(null);
-  useEffect(() => {
-    api.request(run, seq).then(setRequest, (error: Error) => {
-      say(error.message);
-      back();
-    });
-  }, [run, seq]);
+interface Props {
+  run: string;
+  seq: number;
+  /** The record of the request to put beside it; -1 for none. */
+  beside: number;
+  requests: LogRecord[];
+  choose: (seq: number) => void;
+  back: () => void;
+}
+
+export function RequestView({ run, seq, beside, requests, choose, back }: Props) {
+  const request = useRequest(run, seq, back);
+  const other = useRequest(run, beside, back);
   return (
     <div class="inspector-body request">
       <button type="button" class="link back" onClick={back}>
         <Chevron size={15} /> Timeline
       </button>
-      {request && <Sent request={request} />}
+      {requests.length > 1 && (
+        <label class="beside">
+          Compare with{" "}
+          <select value={beside} onChange={(event) => choose(Number(event.currentTarget.value))}>
+            <option value={-1}>no other request</option>
+            {requests
+              .filter((one) => one.seq !== seq)
+              .map((one) => (
+                <option key={one.seq} value={one.seq}>
+                  {`record ${one.seq}: ${pretty(one.event.component)}, iteration ${pretty(one.event.iteration)}`}
+                </option>
+              ))}
+          </select>
+        </label>
+      )}
+      {request && (beside < 0 ? <Sent request={request} /> : other && <Both before={other} after={request} />)}
     </div>
   );
+}
+
+function useRequest(run: string, seq: number, back: () => void): SentRequest | null {
+  const [request, setRequest] = useState<SentRequest | null>(null);
+  useEffect(() => {
+    setRequest(null);
+    if (seq < 0) return;
+    api.request(run, seq).then(setRequest, (error: Error) => {
+      say(error.message);
+      back();
+    });
+  }, [run, seq]);
+  return request;
+}
+
+function Both({ before, after }: { before: SentRequest; after: SentRequest }) {
+  return (
+    <>
+      <h3>
+        From record {before.seq} to record {after.seq}
+      </h3>
+      <Difference before={asText(before)} after={asText(after)} />
+    </>
+  );
+}
+
+function asText(request: SentRequest): string {
+  const messages = request.messages.map((message) => `--- ${pretty(message.role)} ---\n${words(message)}`);
+  const tools = request.tools.map((tool) => `--- tool ${tool.name} ---\n${tool.description}\n${pretty(tool.parameters)}`);
+  const options = Object.entries(request.options).map(([name, value]) => `${name}: ${pretty(value)}`);
+  return [...messages, ...tools, "--- options ---", ...options].join("\n");
 }
 
 function Sent({ request }: { request: SentRequest }) {

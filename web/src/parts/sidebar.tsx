@@ -23,6 +23,10 @@ export function Sidebar() {
       <button type="button" class="new" onClick={() => go("")} title="New conversation (Alt+N)">
         <Plus /> New conversation
       </button>
+      <p class="places">
+        <a href="#/runs">Runs</a>
+        <a href="#/agents">Agents</a>
+      </p>
       <label class="search">
         <Search size={16} />
         <span class="visually-hidden">Search conversations</span>

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { brief, pretty, seconds } from "../format";
 import { fork } from "../model";
 import type { Json, LogRecord } from "../types";
@@ -8,16 +8,43 @@ interface Props {
   run: string;
   records: LogRecord[];
   showRequest: (seq: number) => void;
+  /** The record to show first, -1 for none. */
+  jumped: number;
 }
 
-export function Timeline({ run, records, showRequest }: Props) {
-  const [open, setOpen] = useState(-1);
+export function Timeline({ run, records, showRequest, jumped }: Props) {
+  const [open, setOpen] = useState(jumped);
+  const [wanted, setWanted] = useState("");
+  const list = useRef<HTMLOListElement>(null);
   const [forking, setForking] = useState(-1);
   const began = records[0]?.time ?? 0;
+  const number = /^#?(\d+)$/.exec(wanted.trim())?.[1];
+  const words = number === undefined ? wanted.trim().toLowerCase() : "";
+  const shown = words ? records.filter((record) => `${label(record)} ${record.type} ${summary(record)}`.toLowerCase().includes(words)) : records;
+  const goTo = (seq: number) => {
+    setOpen(seq);
+    requestAnimationFrame(() => list.current?.querySelector(`[data-seq="${seq}"] button`)?.scrollIntoView({ block: "center" }));
+  };
+  useEffect(() => void (jumped >= 0 && goTo(jumped)), [jumped]);
+  const origin = records.find((record) => record.type === "forked")?.event;
   return (
-    <ol class="timeline">
-      {records.map((record) => (
-        <li key={record.seq} class={`record ${family(record.type)}`}>
+    <>
+    <form
+      class="find"
+      role="search"
+      aria-label="Records"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (number !== undefined) goTo(Number(number));
+      }}
+    >
+      <input type="search" aria-label="Filter records, or go to one by its number" placeholder="Filter, or a number and Enter" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+      {origin && <a href={`#/compare/${encodeURIComponent(String(origin.origin ?? ""))}/${encodeURIComponent(run)}`}>Compare with its origin</a>}
+    </form>
+    {words && <p class="quiet" role="status">{shown.length} of {records.length} records</p>}
+    <ol class="timeline" ref={list}>
+      {shown.map((record) => (
+        <li key={record.seq} data-seq={record.seq} class={`record ${family(record.type)}`}>
           <div class="record-line">
             <button type="button" class="record-open" aria-expanded={open === record.seq} onClick={() => setOpen(open === record.seq ? -1 : record.seq)}>
               <span class="seq">{record.seq}</span>
@@ -41,6 +68,7 @@ export function Timeline({ run, records, showRequest }: Props) {
         </li>
       ))}
     </ol>
+    </>
   );
 }
 

@@ -14,14 +14,12 @@ from typing import Any, cast
 
 from treadle._safety.data import DataError, decode_json
 from treadle._tools.base import Tool
-from treadle._tools.builtin import builtin
+from treadle._tools.builtin import DEFAULT_PARAMETERS, builtin
 from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError, TreadleError
 
 DEFAULT_TOOLS = ("calculator", "datetime")
 """The tools of an agent at the terminal when none are named: they are quick, need no network and change nothing."""
-DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
-"""Parameters of built-in tools when none are given: files are those of the current folder, read-only."""
 
 
 def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool = True) -> list[Any]:

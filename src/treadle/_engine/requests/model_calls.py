@@ -16,7 +16,7 @@ from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
-from treadle._types.events import Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.events import ProviderToolsUsed, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
 from treadle._types.messages import AssistantMessage, Message, ToolCall
 from treadle._types.request import (
     CallDelta,
@@ -75,6 +75,8 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
         if reservation is not None:
             reservation.settle(usage)
         reply = reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
+        if reply.used or reply.citations:  # before the reply itself: what it asks for was written with this in mind
+            await run.emit(ProviderToolsUsed(request.component, iteration, reply.used, reply.citations))
         return reply, time.perf_counter() - began
 
 

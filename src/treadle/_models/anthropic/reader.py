@@ -10,6 +10,7 @@ import msgspec
 from treadle._models.anthropic.wire import API
 from treadle._models.transport.decoding import decode_payload
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.provider_tools import of_anthropic
 from treadle._models.transport.wire import UNREADABLE, CallList, as_count, as_dict, as_list, as_text, encode, with_cost
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
@@ -190,14 +191,16 @@ class MessagesReader:
             finish = "stop"
         if finish == "refusal" and not text:
             text = self._explanation
-        usage = self.spent()
-        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(content))
+        usage, (used, cited) = self.spent(), of_anthropic(content)
+        opaque = self._opaque(content, used=bool(used))
+        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, opaque, used, cited)
 
     def spent(self) -> Usage:
         return self._spent + self._usage_of_response()
 
-    def _opaque(self, content: list[dict[str, Any]]) -> dict[str, Any] | None:
-        if not self._profile.replay_reasoning or all(block.get("type") in ("text", "tool_use") for block in content):
+    def _opaque(self, content: list[dict[str, Any]], *, used: bool) -> dict[str, Any] | None:
+        plain = all(block.get("type") in ("text", "tool_use") for block in content)
+        if plain or not (used or self._profile.replay_reasoning):
             return None
         return {"api": API, "model": self._name, "content": content}
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.messages import (
     AssistantMessage,
@@ -60,11 +61,17 @@ class Part(NamedTuple):
 
 class MessagesWriter:
     def __init__(
-        self, name: str, profile: Profile, extra: Mapping[str, Any], head: Mapping[str, str] | None = None
+        self,
+        name: str,
+        profile: Profile,
+        extra: Mapping[str, Any],
+        head: Mapping[str, str] | None = None,
+        provider_tools: Sequence[Any] = (),
     ) -> None:
         """`head` replaces the model's name at the beginning of the body, where the address has the name."""
         self._name = name
         self._head = {"model": name} if head is None else dict(head)
+        self._provider_tools = list(provider_tools)
         self._profile = profile
         self._extra = dict(extra)
         self._output_config = as_dict(self._extra.pop("output_config", None))
@@ -87,7 +94,9 @@ class MessagesWriter:
         turns = _turns(parts[count:], paused)
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
         head = encode({**self._head, "stream": streaming, **settings})[:-1]
-        tools = b',"tools":' + encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        listed = joined(listed, self._provider_tools) if wanted(request) else listed
+        tools = b',"tools":' + listed if listed else b""
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         if tools or len(turns) > 1:
             # Marks after what never changes and after the last two user turns: each request finds the one before it in

@@ -20,10 +20,15 @@ class GeminiModel(HttpModel):
     `extra_body`."""
 
     default_provider = "gemini"
+    provider_tool_forms = {
+        "web_search": {"googleSearch": {}},
+        "code_execution": {"codeExecution": {}},
+        "web_fetch": {"urlContext": {}},
+    }
 
     @cached_property
     def _writer(self) -> GeminiWriter:
-        return GeminiWriter(self._name, self._profile, self._extra)
+        return GeminiWriter(self._name, self._profile, self._extra, self._provider_tools)
 
     def _path(self, streaming: bool) -> str:
         method = "streamGenerateContent?alt=sse" if streaming else "generateContent"

@@ -8,6 +8,7 @@ from typing import Any
 from treadle._models.gemini.wire import API
 from treadle._models.transport.decoding import decode_payload
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.provider_tools import of_gemini
 from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, encode, with_cost
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
@@ -51,6 +52,7 @@ class GeminiReader:
         self._finish = ""
         self._blocked = ""
         self._seen = False
+        self._grounding: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._spent = NO_USAGE
         self._model = ""
@@ -78,6 +80,7 @@ class GeminiReader:
         candidate = as_dict(candidates[0])
         for part in as_list(as_dict(candidate.get("content")).get("parts")):
             self._part(as_dict(part), out)
+        self._grounding |= as_dict(candidate.get("groundingMetadata"))
         if reason := as_text(candidate.get("finishReason")):
             self._finish = reason
             self.continuation_token = as_text(candidate.get("continuationToken"))
@@ -137,13 +140,17 @@ class GeminiReader:
             finish = "error"
         if len(self._calls) and finish == "stop":
             finish = "calls"
-        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque())
+        used, cited = of_gemini(self._parts, self._grounding)
+        opaque = self._opaque()
+        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, opaque, used, cited)
 
     def spent(self) -> Usage:
         return self._spent + self._usage_of_response()
 
     def _opaque(self) -> dict[str, Any] | None:
-        if not self._profile.replay_reasoning or not any("thoughtSignature" in part for part in self._parts):
+        ran = any("executableCode" in part or "codeExecutionResult" in part for part in self._parts)
+        signed = self._profile.replay_reasoning and any("thoughtSignature" in part for part in self._parts)
+        if not ran and not signed:
             return None
         return {"api": API, "model": self._name, "parts": self._parts}
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from treadle._models.gemini.schema import gemini_schema
+from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
 from treadle._types.messages import (
     AssistantMessage,
@@ -35,8 +36,11 @@ class Part(NamedTuple):
 
 
 class GeminiWriter:
-    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, profile: Profile, extra: Mapping[str, Any], provider_tools: Sequence[Any] = ()
+    ) -> None:
         self._name = name
+        self._provider_tools = list(provider_tools)
         self._profile = profile
         self._extra = dict(extra)
         self._config = as_dict(self._extra.pop("generationConfig", None))
@@ -54,8 +58,9 @@ class GeminiWriter:
         if continuation:
             settings["continuationToken"] = continuation
         pieces = [encode(settings)[1:-1]] if settings else []
-        if request.tools:
-            pieces.append(b'"tools":[{"functionDeclarations":%b}]' % encoded.encode_tools(request.tools, _tool))
+        own = b'[{"functionDeclarations":%b}]' % encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        if listed := joined(own, self._provider_tools) if wanted(request) else own:
+            pieces.append(b'"tools":' + listed)
         if system:
             pieces.append(b'"systemInstruction":{"parts":[%b]}' % system)
         pieces.append(b'"contents":[%b]' % _contents([part for part in parts if part.role != "system"]))

@@ -16,10 +16,15 @@ class ResponsesModel(HttpModel):
 
     path = "/responses"
     default_provider = "openai-responses"
+    provider_tool_forms = {
+        "web_search": {"type": "web_search"},
+        "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+        "image_generation": {"type": "image_generation"},
+    }
 
     @cached_property
     def _writer(self) -> ResponsesWriter:
-        return ResponsesWriter(self._name, self._profile, self._extra)
+        return ResponsesWriter(self._name, self._profile, self._extra, self._provider_tools)
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         return self._writer.body(request, encoded_messages(request, self, API), streaming)

@@ -8,6 +8,7 @@ from typing import Any
 from treadle._models.openai.responses_wire import API
 from treadle._models.transport.decoding import decode_payload
 from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.provider_tools import of_responses
 from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, with_cost
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
@@ -155,7 +156,9 @@ class ResponsesReader:
             message = self._origin.message("the provider's content filter withheld the reply")
             raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
         name, reply_id = as_text(response.get("model")), as_text(response.get("id"))
-        return Reply(text, self._calls.raw(), "".join(self._reasoning), finish, usage, name, reply_id, self._opaque())
+        used, cited = of_responses(self._items[index] for index in sorted(self._items))
+        reasoning, opaque = "".join(self._reasoning), self._opaque()
+        return Reply(text, self._calls.raw(), reasoning, finish, usage, name, reply_id, opaque, used, cited)
 
     def _finish(self, status: str) -> Finish:
         if status == "incomplete":

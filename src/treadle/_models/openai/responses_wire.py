@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle._models.openai.chat_wire import image_url, is_strict
+from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.messages import (
     AssistantMessage,
@@ -25,15 +26,20 @@ MIN_OUTPUT_TOKENS = 16
 
 
 class ResponsesWriter:
-    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, profile: Profile, extra: Mapping[str, Any], provider_tools: Sequence[Any] = ()
+    ) -> None:
         self._name = name
+        self._provider_tools = list(provider_tools)
         self._profile = profile
         self._extra = dict(extra)
         self._text = as_dict(self._extra.pop("text", None))
 
     def body(self, request: Request, encoded: EncodedMessages[bytes], streaming: bool) -> bytes:
         head = encode({"model": self._name, "stream": streaming, **self._settings(request)})[:-1]
-        tools = b',"tools":' + encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
+        listed = joined(listed, self._provider_tools) if wanted(request) else listed
+        tools = b',"tools":' + listed if listed else b""
         items = b",".join(encoded.update(request.messages, self._message))
         return b'%b%b,"input":[%b]}' % (head, tools, items)
 

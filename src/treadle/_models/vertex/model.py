@@ -93,7 +93,8 @@ class VertexClaude(VertexModel, AnthropicModel):
 
     @cached_property
     def _writer(self) -> MessagesWriter:
-        return MessagesWriter(self._name, self._profile, self._extra, {"anthropic_version": ANTHROPIC_VERSION})
+        head = {"anthropic_version": ANTHROPIC_VERSION}
+        return MessagesWriter(self._name, self._profile, self._extra, head, self._provider_tools)
 
     def _method(self, streaming: bool) -> str:
         method = "streamRawPredict" if streaming else "rawPredict"

@@ -52,6 +52,10 @@ _MODULES = {
 """The module, below this package, with the factory of each built-in."""
 
 
+DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
+"""Parameters of built-in tools that are only named: files are those of the current folder, read-only."""
+
+
 def builtin_factory(name: str) -> Callable[..., Tool | list[Tool]]:
     """The function that makes the built-in tool `name`."""
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
@@ -68,5 +72,8 @@ def builtin(name: str, **params: Any) -> Tool | list[Tool]:
         inspect.signature(factory).bind(**params)
     except TypeError as error:
         expected = ", ".join(inspect.signature(factory).parameters)
-        raise ConfigError(f"built-in tool {name!r}: {error}; it takes: {expected}") from None
+        first = expected.partition(",")[0]
+        raise ConfigError(
+            f"built-in tool {name!r}: {error}; it takes: {expected}. In Python: builtin({name!r}, {first}=...)"
+        ) from None
     return factory(**params)

@@ -1,6 +1,6 @@
 """Tools of MCP servers, through the official SDK, which is imported when a connection is first used.
 
-server = McpConnection("files", command="npx", args=["-y", "@modelcontextprotocol/server-filesystem", "."])
+server = McpServer("files", command="npx", args=["-y", "@modelcontextprotocol/server-filesystem", "."])
 agent = Agent(model, plugins=[McpTools(server)])        # or: Agent(model, await server.tools())
 """
 
@@ -51,7 +51,7 @@ class _LoopState:
         self.listed: tuple[RemoteTool, ...] = ()
 
 
-class McpConnection:
+class McpServer:
     """One MCP server. It is connected when first used, and again when used after the connection was lost."""
 
     @bounded
@@ -230,6 +230,10 @@ class McpConnection:
             raise ToolError(f"the MCP server {self.name!r} cannot be reached: {reason}")
 
 
+McpConnection = McpServer
+"""The old name."""
+
+
 def _masked(words: str) -> str:
     """What a server wrote to its standard error, short and without secrets: it goes to the log and to the model."""
     return process_redactor.text(" ".join(words.split())[-600:])
@@ -241,7 +245,7 @@ class RemoteCall:
     __signature__ = inspect.Signature()
     """Without parameters, so that no extras are passed on: the server gets only what the model wrote."""
 
-    def __init__(self, connection: McpConnection, original: str, effect: Effect) -> None:
+    def __init__(self, connection: McpServer, original: str, effect: Effect) -> None:
         self.connection, self.original = connection, original
         self.effect: Effect = effect
 

@@ -1,0 +1,3 @@
+export function Agents() {
+  return <div class="desk" />;
+}

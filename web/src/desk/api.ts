@@ -1,0 +1,133 @@
+// The parts of the server's API that only these views use.
+
+import { call } from "../api";
+import type { Json, RunLine } from "../types";
+
+export interface Summary {
+  success?: boolean;
+  iterations?: number;
+  requests?: number;
+  tool_calls?: number;
+  failed_calls?: number;
+  input_tokens?: number;
+  output_tokens?: number;
+  cached_tokens?: number;
+  cost?: number | null;
+  elapsed?: number;
+}
+
+export interface ListedRun extends RunLine {
+  model: string;
+  cursor: string;
+  summary: Summary | null;
+  tags: string[];
+  note: string;
+  thumb: "" | "up" | "down";
+}
+
+export interface Group {
+  name: string;
+  runs: number;
+  succeeded: number;
+  tokens: number;
+  cost: number | null;
+  elapsed: number;
+}
+
+export interface Overview {
+  runs: number;
+  statuses: Record<string, number>;
+  stop_reasons: Record<string, number>;
+  ended: number;
+  succeeded: number;
+  requests: number;
+  tool_calls: number;
+  failed_calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  cost: number | null;
+  elapsed: number;
+  median_elapsed: number;
+  slow_elapsed: number;
+  thumbs: Record<string, number>;
+  tags: Record<string, number>;
+  agents: Group[];
+  models: Group[];
+  tools: { name: string; runs: number; calls: number; failed: number; elapsed: number }[];
+  span: number;
+  spans: { start: number; runs: number; succeeded: number; tokens: number; cost: number | null }[];
+  pending: number;
+}
+
+export interface Step {
+  seq: number;
+  kind: "reply" | "call";
+  name: string;
+  input: string;
+  output: string;
+  error: string;
+  elapsed: number;
+  tokens: number;
+}
+
+export interface Comparison {
+  first: string;
+  second: string;
+  common: number;
+  facts: { name: string; first: string; second: string }[];
+  steps: { change: "same" | "changed" | "removed" | "added"; first: Step | null; second: Step | null }[];
+}
+
+export interface PrefixUse {
+  seq: number;
+  component: string;
+  iteration: number;
+  messages: number;
+  bytes: number;
+  kept_messages: number;
+  kept_bytes: number;
+  broke_at: number;
+  why: string;
+  tools_changed: boolean;
+  input_tokens: number;
+  cached_tokens: number;
+}
+
+export interface AgentFacts {
+  name: string;
+  description: string;
+  model: string;
+  kind: string;
+  max_iterations: number;
+  tools: { name: string; description: string; approval: string; parameters: Record<string, Json> }[];
+  knowledge: string[];
+  mcp: string[];
+}
+
+export interface McpHealth {
+  name: string;
+  ok: boolean;
+  tools: string[];
+  problem: string;
+}
+
+export type Filter = Record<string, string>;
+
+const query = (values: Filter) => {
+  const given = Object.entries(values).filter(([, value]) => value);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+};
+
+export const desk = {
+  runs: (filter: Filter, after: string) => call<{ runs: ListedRun[]; next: string }>("GET", `/api/runs${query({ ...filter, after, limit: "50" })}`),
+  overview: (filter: Filter) => call<Overview>("GET", `/api/overview${query(filter)}`),
+  annotate: (run: string, change: { tags?: string[]; note?: string; thumb?: string }) =>
+    call<ListedRun>("POST", `/api/runs/${encodeURIComponent(run)}/annotations`, change),
+  compare: (first: string, second: string) => call<Comparison>("GET", `/api/compare${query({ first, second })}`),
+  prefixes: (run: string) => call<{ requests: PrefixUse[] }>("GET", `/api/runs/${encodeURIComponent(run)}/prefixes`).then((found) => found.requests),
+  agents: () => call<{ agents: AgentFacts[] }>("GET", "/api/agents").then((found) => found.agents),
+  health: (agent: string) => call<{ servers: McpHealth[] }>("GET", `/api/agents/${encodeURIComponent(agent)}/mcp`).then((found) => found.servers),
+  tryTool: (agent: string, tool: string, args: Record<string, Json>) =>
+    call<{ run_id: string; conversation: string }>("POST", `/api/agents/${encodeURIComponent(agent)}/tools/${encodeURIComponent(tool)}`, { args }),
+};

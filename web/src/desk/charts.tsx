@@ -1,0 +1,50 @@
+// Small charts, drawn as SVG.
+
+import { count, money, plural } from "../format";
+import type { Overview } from "./api";
+
+const HEIGHT = 120;
+const WIDTH = 720;
+
+export function Bars({ spans, span }: { spans: Overview["spans"]; span: number }) {
+  const first = spans[0]?.start ?? 0;
+  const last = spans.at(-1)?.start ?? first;
+  const places = Math.max(1, Math.round((last - first) / span) + 1);
+  const most = Math.max(1, ...spans.map((one) => one.runs));
+  const wide = WIDTH / places;
+  const day = (time: number) => new Date(time * 1000).toLocaleString("en", span < 86_400 ? { day: "numeric", month: "short", hour: "2-digit" } : { day: "numeric", month: "short", year: "2-digit" });
+  const total = spans.reduce((sum, one) => sum + one.runs, 0);
+  return (
+    <figure class="chart">
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${plural(total, "run")} from ${day(first)} to ${day(last)}, at most ${count(most)} at a time`} preserveAspectRatio="none">
+        {spans.map((one) => {
+          const x = Math.round((one.start - first) / span) * wide;
+          const high = (HEIGHT * one.runs) / most;
+          const good = (HEIGHT * one.succeeded) / most;
+          return (
+            <g key={one.start}>
+              <title>{`${day(one.start)}: ${plural(one.runs, "run")}, ${count(one.succeeded)} good${one.cost === null ? "" : `, ${money(one.cost)}`}`}</title>
+              <rect class="all" x={x} y={HEIGHT - high} width={Math.max(1, wide * 0.84)} height={high} />
+              <rect class="good" x={x} y={HEIGHT - good} width={Math.max(1, wide * 0.84)} height={good} />
+            </g>
+          );
+        })}
+      </svg>
+      <figcaption class="quiet">
+        <span>{day(first)}</span>
+        <span>
+          <i class="key good" /> succeeded <i class="key all" /> others
+        </span>
+        <span>{day(last)}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+export function Meter({ part, whole }: { part: number; whole: number }) {
+  return (
+    <svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="good" width={(100 * part) / Math.max(1, whole)} height="4" />
+    </svg>
+  );
+}

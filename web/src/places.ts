@@ -1,0 +1,39 @@
+// Views beside the conversations (`#/runs`, `#/agents`, `#/compare/A/B`), and parts of the page that are loaded when first shown.
+
+import { useEffect, useState } from "preact/hooks";
+
+const PLACE = /^#\/(runs|agents|compare)(?:\/(.*))?$/;
+
+export interface Place {
+  name: "runs" | "agents" | "compare";
+  rest: string[];
+}
+
+export function placeOf(hash: string): Place | null {
+  const found = PLACE.exec(hash);
+  return found ? { name: found[1] as Place["name"], rest: (found[2] ?? "").split("/").filter(Boolean).map(decodeURIComponent) } : null;
+}
+
+/** The place that the address names; null where that is a conversation. */
+export function usePlace(): Place | null {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const look = () => setHash(location.hash);
+    window.addEventListener("hashchange", look);
+    return () => window.removeEventListener("hashchange", look);
+  }, []);
+  return placeOf(hash);
+}
+
+/** What `load` brings, once it is there. */
+export function useLater<T>(load: () => Promise<T>): T | null {
+  const [part, setPart] = useState<T | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    void load().then((loaded) => wanted && setPart(() => loaded));
+    return () => {
+      wanted = false;
+    };
+  }, []);
+  return part;
+}
