@@ -4,8 +4,8 @@
     python3 tasks.py test             installs what the tests need and passes them all
 
 Each makes its own virtual environment under `.venv/` first. Other tasks: page (build the web page), docs (build the
-documentation), bench (measure the overhead), prove (the proofs of the README: crash, plan, size), peers (other engines
-beside ours), wheel (build the package), lock (write the lock files again).
+documentation), pictures (make its pictures again), bench (measure the overhead), prove (the proofs of the README:
+crash, plan, size), peers (other engines beside ours), wheel (build the package), lock (write the lock files again).
 """
 
 from __future__ import annotations
@@ -117,6 +117,14 @@ def docs(arguments: list[str]) -> int:
     return call(environment("test"), "-m", "mkdocs", "build", "--strict", *arguments)
 
 
+def pictures(arguments: list[str]) -> int:
+    """Make the pictures of the documentation again: terminal (needs tmux), page (needs chromium), drawings."""
+    python = environment("test")
+    scripts = ("scripts/gen_reference.py", "scripts/terminal_pictures.py")
+    tests = ["-m", "pytest", "-q", "-n", "0", "tests/web"]
+    return sum(call(python, script) for script in scripts) or call(python, *tests, TREADLE_SCREENSHOTS="1")
+
+
 def bench(arguments: list[str]) -> int:
     """Measure what Treadle adds to a model's time."""
     return call(environment("test"), "benchmarks/overhead.py", *arguments)
@@ -174,6 +182,7 @@ TASKS = {
     "test": test,
     "page": page,
     "docs": docs,
+    "pictures": pictures,
     "bench": bench,
     "prove": prove,
     "peers": peers,

@@ -25,8 +25,8 @@ def picture() -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" role="img" '
         'aria-label="Layers of Treadle" font-family="system-ui, sans-serif" font-size="14">',
-        "<style>rect{fill:#e8eaf6;stroke:#3f51b5}text{fill:#1a237e}.n{font-weight:700}.w{font-size:12px}"
-        "path{stroke:#3f51b5}</style>",
+        "<style>rect{fill:#e4eeee;stroke:#2f5d62}text{fill:#24221f}.n{font-weight:700}.w{font-size:12px}"
+        "path{stroke:#2f5d62}</style>",
     ]
     for row, folders in enumerate(reversed(LAYERS)):
         top = EDGE + row * (HEIGHT + GAP)

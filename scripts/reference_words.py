@@ -20,6 +20,7 @@ VARIABLES = {
     "LOCALAPPDATA": "on Windows, the folder that has the state and cache folders",
     "APPDATA": "on Windows, the folder that has the configuration folder",
     "HF_ENDPOINT": "a mirror of the hub from which local models are downloaded",
+    "HF_TOKEN": "your token of that hub, for models with a licence to accept; sent to that host alone",
     "AWS_REGION": "provider `bedrock`: the region; its keys: [Amazon Bedrock](../howto/bedrock.md)",
     "AWS_DEFAULT_REGION": "the same, where `AWS_REGION` is not set",
     "GOOGLE_CLOUD_LOCATION": "provider `vertex`: the location; its credentials: [Google Vertex](../howto/vertex.md)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -102,12 +103,61 @@ def test_names_in_backticks_that_look_like_ours_exist():
                 assert hasattr(importlib.import_module(".".join(parts[:-1])), parts[-1]), f"{page.name}: {dotted}"
 
 
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning(tmp_path: Path):
-    pytest.importorskip("mkdocs")
-    pytest.importorskip("material")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+def test_the_site_has_the_look_of_the_page():
+    assert (DOCS / "assets" / "logo.svg").read_bytes() == (ROOT / "web" / "public" / "favicon.svg").read_bytes()
+    page = (ROOT / "web" / "src" / "styles" / "base.css").read_text("utf-8")
+    look = (DOCS / "assets" / "look.css").read_text("utf-8")
+    for name in ("paper", "ink", "quiet", "accent"):
+        light, dark = re.findall(rf"--{name}: light-dark\((#\w+), (#\w+)\)", page)[0]
+        assert light in look
+        assert dark in look
+
+
+def test_names_of_ours_are_links_to_the_reference(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    linked = importlib.import_module("site_hooks").linked
+    code = "```python\n`Conversation`\n```\n"
+    text = f"# `Conversation`\n\nA `Conversation`, a `ToolDone`, a [`Run`](x.md), a `Lamp`.\n\n{code}"
+    assert linked(text, "howto/a.md") == (
+        "# `Conversation`\n\nA [`Conversation`](../reference/api.md#conversation), a "
+        f"[`ToolDone`](../reference/events.md#tooldone), a [`Run`](x.md), a `Lamp`.\n\n{code}"
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "index.html").exists()
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(site: Path):
+    assert (site / "index.html").exists()
+    assert (site / "concepts" / "durability.html").read_text("utf-8").count("events.html#tool") >= 2
+
+
+@pytest.mark.slow
+def test_the_site_works_without_a_server_and_fetches_nothing(site: Path):
+    """Opened as a file, in a browser: the search finds pages, and no request leaves the folder."""
+    api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed")
+    requested: list[str] = []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: requested.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.focus(".md-search__input")
+        page.get_by_text("Type to start searching").wait_for(state="attached")
+        page.keyboard.type("idempotent")
+        page.locator(".md-search-result__item").first.wait_for()
+        found = page.locator(".md-search-result__item").count()
+        browser.close()
+    assert found >= 3
+    assert [url for url in requested if not url.startswith("file:")] == []

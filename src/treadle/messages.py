@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from treadle._tools.media.attach import attach
 from treadle._types.messages import (
     AssistantMessage,
+    AudioPart,
     Content,
+    FilePart,
     ImagePart,
+    MediaPart,
     Message,
     Part,
     SystemMessage,
@@ -32,11 +36,14 @@ from treadle._types.request import (
 
 __all__ = [
     "AssistantMessage",
+    "AudioPart",
     "CallDelta",
     "Content",
     "Delta",
+    "FilePart",
     "Finish",
     "ImagePart",
+    "MediaPart",
     "Message",
     "OutputFormat",
     "Part",
@@ -53,5 +60,6 @@ __all__ = [
     "ToolSchema",
     "UserMessage",
     "WireCache",
+    "attach",
     "text_of",
 ]

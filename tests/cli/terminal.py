@@ -148,6 +148,7 @@ class Terminal:
         home: Path,
         *arguments: str,
         signals: Callable[[], AbstractContextManager[None]] = interruptible,
+        columns: int = 100,
         **env: str,
     ) -> None:
         import fcntl
@@ -156,7 +157,7 @@ class Terminal:
         import termios
 
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         with signals():
             self.process = subprocess.Popen(
                 [*PROGRAM, *arguments],

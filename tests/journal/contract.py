@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,11 +13,44 @@ import pytest
 from treadle._journal import InboxItem, Journal
 from treadle._journal.export import export_run, import_run
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
-from treadle._types.events import AnswerDelta, Approved, Injected, Noted, Paused, Record, Resumed, ToolsChanged
-from treadle._types.messages import ImagePart, TextPart
+from treadle._types.events import (
+    AnswerDelta,
+    Approved,
+    Artifact,
+    Injected,
+    MessageAdded,
+    Noted,
+    Paused,
+    Record,
+    Resumed,
+    ToolDone,
+    ToolsChanged,
+)
+from treadle._types.messages import FilePart, ImagePart, TextPart, UserMessage
 from treadle._types.request import ToolSchema
 
 from .logs import done, ended, log, message, record, started
+
+PICTURE = b64encode(bytes(range(256)) * 40).decode()
+
+
+def with_files(run: str) -> list[Record]:
+    """A run with the same picture in a question, in a result, as an artifact; with base64 that is not canonical, and
+    with text that looks like a reference."""
+    loose = PICTURE[:4000] + "\n" + PICTURE[4000:]
+    call = ToolDone("c1", "draw", 1, (TextPart("drawn"), ImagePart(data=PICTURE)), artifacts=(picture(),))
+    reference = '{"blob":"' + "0" * 64 + '"}'
+    return [
+        started(run, question=(TextPart("see"), ImagePart(data=PICTURE, name="p.png"), ImagePart(data=loose))),
+        record(run, 1, call),
+        message(run, 2, reference + "x" * 3000),
+        record(run, 3, MessageAdded(UserMessage((FilePart(data=PICTURE[:400], text=reference),)))),
+    ]
+
+
+def picture() -> Artifact:
+    return Artifact("p.png", PICTURE, "image/png", base64=True)
+
 
 Make = Callable[[], Journal]
 Body = Callable[..., Awaitable[None]]
@@ -54,6 +88,30 @@ class JournalContract:
             assert await journal.load("a") == records
             assert await journal.load("a", after=2) == records[3:]
             assert await journal.load("a", after=3) == []
+
+        play(make, body)
+
+    def test_the_contents_of_files_are_given_back_as_they_were(self, make: Make):
+        records = with_files("a")
+
+        async def body(writer: Journal, reader: Journal) -> None:
+            await writer.append(records)
+            assert await writer.load("a") == records
+            if writer is not reader:
+                assert await reader.load("a") == records
+
+        play(make, body, 2)
+
+    def test_a_content_goes_with_the_last_run_that_has_it(self, make: Make):
+        async def body(journal: Journal) -> None:
+            first, second = with_files("a"), with_files("b")
+            await journal.append(first)
+            await journal.append(second)
+            await journal.delete("a")
+            assert await journal.load("b") == second
+            await journal.delete("b")
+            await journal.append(with_files("c"))
+            assert len(await journal.load("c")) == 4
 
         play(make, body)
 

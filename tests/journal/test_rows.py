@@ -28,8 +28,8 @@ def stored(records: list[Record]) -> list[Any]:
 
 def test_records_survive_being_stored():
     records = log("a", parent="boss")
-    assert from_rows("a", stored(records), -1, False) == records
-    assert from_rows("a", stored(records)[3:], 2, False) == records[3:]
+    assert from_rows("a", stored(records), -1, False, {}.get) == records
+    assert from_rows("a", stored(records)[3:], 2, False, {}.get) == records[3:]
 
 
 def test_a_row_carries_version_and_checksum():
@@ -79,8 +79,8 @@ def test_a_driver_without_the_claim_is_fenced_out():
 def test_the_first_damaged_record_is_named(change: Any, message: str, intact: int):
     rows = change(stored(log("a")))
     with pytest.raises(CorruptLogError, match=message):
-        from_rows("a", rows, -1, False)
-    assert len(from_rows("a", rows, -1, True)) == intact
+        from_rows("a", rows, -1, False, {}.get)
+    assert len(from_rows("a", rows, -1, True, {}.get)) == intact
 
 
 def test_the_information_about_a_run():

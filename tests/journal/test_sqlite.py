@@ -15,9 +15,9 @@ import pytest
 
 from treadle._journal import sqlite_store
 from treadle._journal.sqlite import SqliteJournal
-from treadle._types.errors import JournalError
+from treadle._types.errors import CorruptLogError, JournalError
 
-from .contract import JournalContract, Make
+from .contract import PICTURE, JournalContract, Make, with_files
 from .logs import done, log, started
 
 
@@ -30,6 +30,47 @@ class TestContract(JournalContract):
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "journal.db"
+
+
+def test_a_content_is_stored_once_and_outside_of_the_rows(path: Path):
+    async def main() -> None:
+        journal = SqliteJournal(path)
+        await journal.append(with_files("a"))
+        await journal.append(with_files("b"))
+        assert counts(path) == (1, 2)
+        await journal.delete("a")
+        assert counts(path) == (1, 1)
+        await journal.delete("b")
+        assert counts(path) == (0, 0)
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+def counts(path: Path) -> tuple[int, int]:
+    con = sqlite3.connect(path)
+    rows = [data for (data,) in con.execute("SELECT data FROM records")]
+    assert not any(PICTURE in data for data in rows)
+    (contents,) = con.execute("SELECT count(*) FROM contents").fetchone()
+    (uses,) = con.execute("SELECT count(*) FROM uses").fetchone()
+    con.close()
+    return contents, uses
+
+
+def test_a_damaged_content_is_a_damaged_record(path: Path):
+    async def main() -> None:
+        journal = SqliteJournal(path)
+        await journal.append(with_files("a"))
+        con = sqlite3.connect(path)
+        con.execute("UPDATE contents SET data = x'00'")
+        con.commit()
+        con.close()
+        with pytest.raises(CorruptLogError, match=r"record a#0 cannot be read: the content \w+ of p.png is missing"):
+            await journal.load("a")
+        assert await journal.load("a", salvage=True) == []
+        await journal.aclose()
+
+    asyncio.run(main())
 
 
 async def closed(path: Path) -> None:

@@ -25,7 +25,8 @@ PLUGINS = set(
     Dialect Encoding TextDialect add_dialect""".split()
 )
 MESSAGES = set(
-    """AssistantMessage CallDelta Content Delta Finish ImagePart Message OutputFormat Part RawCall ReasoningDelta Reply
+    """AssistantMessage AudioPart CallDelta Content Delta FilePart Finish ImagePart MediaPart Message attach
+    OutputFormat Part RawCall ReasoningDelta Reply
     Request StreamPart SystemMessage TextDelta TextPart ToolCall ToolMessage ToolSchema UserMessage WireCache
     text_of""".split()
 )

@@ -10,8 +10,8 @@ import pytest
 
 from treadle._safety.redact import Redactor
 from treadle._types.errors import ConfigError
-from treadle._types.events import ToolDone, ToolStarted
-from treadle._types.messages import TextPart, ToolCall
+from treadle._types.events import Artifact, ToolDone, ToolStarted
+from treadle._types.messages import FilePart, ImagePart, TextPart, ToolCall
 
 ENV = {
     "OPENAI_API_KEY": "abcd1234efgh5678",
@@ -126,3 +126,21 @@ def test_the_time_for_hostile_text_is_linear_in_its_length(piece: str):
         return min(timeit.repeat(lambda: redactor.text(text), number=1, repeat=5, timer=time.process_time))
 
     assert cpu_seconds(800_000) < 24 * cpu_seconds(100_000)
+
+
+def test_a_picture_keeps_its_bytes_although_they_look_like_a_key():
+    """Base64 of ten megabytes contains the shape of a key more often than not."""
+    key = "AIza" + "Sy" * 16 + "abc"
+    event = ToolDone(
+        "c", "draw", 1, (ImagePart(data=key, name=key), FilePart(data=key, text=key)),
+        artifacts=(Artifact("a", key, "image/png", base64=True), Artifact("b", key)),
+    )  # fmt: skip
+    redactor = Redactor(env={})
+    assert redactor.text(key) != key
+    clean = redactor.tree(event)
+    image, file = clean.content
+    assert isinstance(image, ImagePart)
+    assert isinstance(file, FilePart)
+    assert image.data == file.data == key
+    assert image.name == file.text == redactor.text(key)
+    assert [artifact.content for artifact in clean.artifacts] == [key, redactor.text(key)]

@@ -37,6 +37,8 @@ def _dispatch(arguments: list[str]) -> int:
         parser, modules = build_parser([command] if command in COMMANDS else [])
         args = parser.parse_args(arguments)
         if not args.command:
+            if sys.stdin.isatty() and sys.stdout.isatty():
+                return _dispatch(["chat"])
             parser.print_help()
             return exit_codes.USAGE
         return run_command(modules[args.command], args)

@@ -16,7 +16,7 @@ from treadle._dialects.reading.extract import CUT_OFF
 from treadle._dialects.reading.reply import Reading
 from treadle._dialects.reading.shapes import ParsedCall, thought_in
 from treadle._dialects.watching.base import Watcher
-from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
+from treadle._types.messages import AssistantMessage, Message, Part, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -99,14 +99,14 @@ class TextDialect(Struct, frozen=True):
         return observation(*before, *shown, *after, TextPart(ending))
 
 
-def observation(*parts: TextPart | ImagePart) -> Sequence[Message]:
-    """One user message that shows results; its content is plain text unless there are images."""
-    if any(isinstance(part, ImagePart) for part in parts):
+def observation(*parts: Part) -> Sequence[Message]:
+    """One user message that shows results; its content is plain text unless there is more than text."""
+    if not all(isinstance(part, TextPart) for part in parts):
         return (UserMessage(parts, kind="observation"),)
     return (UserMessage("\n".join(part.text for part in parts if isinstance(part, TextPart)), kind="observation"),)
 
 
-def content_parts(result: ToolMessage) -> tuple[TextPart | ImagePart, ...]:
+def content_parts(result: ToolMessage) -> tuple[Part, ...]:
     return (TextPart(result.content),) if isinstance(result.content, str) else result.content
 
 
@@ -115,15 +115,15 @@ def safe_name(result: ToolMessage) -> str:
     return re.sub(r"[^\w.:/-]", "_", result.name)[:128]
 
 
-def labelled(result: ToolMessage) -> list[TextPart | ImagePart]:
+def labelled(result: ToolMessage) -> list[Part]:
     """A result after the name of its tool, indented so that no line of it looks like one of the engine's own."""
     parts = content_parts(result)
     lines = "\n".join(part.text for part in parts if isinstance(part, TextPart)).splitlines()
     head = f"{safe_name(result)} {'failed' if result.error else 'says'}: "
-    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if isinstance(part, ImagePart))]
+    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if not isinstance(part, TextPart))]
 
 
-def _tagged(result: ToolMessage) -> list[TextPart | ImagePart]:
+def _tagged(result: ToolMessage) -> list[Part]:
     """A result between tags that its content cannot close."""
     opening = TextPart(f'<result tool="{safe_name(result)}"{" error" if result.error else ""}>')
     inner = [

@@ -12,7 +12,7 @@ from treadle._tools.base import ToolOutcome
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import MissingExtraError
 from treadle._types.events import Artifact
-from treadle._types.messages import ImagePart
+from treadle._types.messages import AudioPart, ImagePart, MediaPart
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -106,16 +106,17 @@ async def serve_http(
 
 
 def _blocks(outcome: ToolOutcome) -> list[ContentBlock]:
-    from mcp_types import ImageContent, TextContent
+    from mcp_types import AudioContent, ImageContent, TextContent
 
     parts = [outcome.content] if isinstance(outcome.content, str) else outcome.content
     blocks: list[ContentBlock] = []
     for part in parts:
-        if isinstance(part, ImagePart):
-            if part.data:
-                blocks.append(ImageContent(data=part.data, mime_type=part.mime))
-            else:
-                blocks.append(TextContent(text=part.url))
+        if isinstance(part, ImagePart) and part.data:
+            blocks.append(ImageContent(data=part.data, mime_type=part.mime))
+        elif isinstance(part, AudioPart) and part.data:
+            blocks.append(AudioContent(data=part.data, mime_type=part.mime))
+        elif isinstance(part, MediaPart):
+            blocks.append(TextContent(text=part.text or part.url or f"[{part.name or 'file'}: {part.mime}]"))
         else:
             blocks.append(TextContent(text=part if isinstance(part, str) else part.text))
     return blocks + [_resource(artifact) for artifact in outcome.artifacts]

@@ -9,10 +9,11 @@ from typing import Unpack
 import msgspec
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.blobs import attached, detached
 from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
 from treadle._journal.catalog.memory import fitting, overview_of, page
 from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
-from treadle._journal.rows import initial_info, not_found, refuse_unless_next, status_after, to_rows
+from treadle._journal.rows import Row, initial_info, not_found, refuse_unless_next, status_after, to_rows
 from treadle._journal.taken import TakenItems
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Record
@@ -29,19 +30,25 @@ class MemoryJournal:
         self._tools: dict[str, Mapping[str, ToolUse]] = {}
         self._begun = 0
         self._claims: dict[str, tuple[int, str]] = {}
+        self._contents: dict[str, bytes] = {}
+        """Of files, by SHA-256."""
+        self._uses: dict[str, set[str]] = {}
+        """Which contents each run has."""
         self._inbox: list[InboxItem] = []
         self._taken = TakenItems()
 
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
             return
-        to_rows(records)  # refuses what other journals could not store
+        rows = to_rows(records)  # refuses what other journals could not store
         run, first = records[0].run, records[0].seq
         refuse_unless_next(run, first, len(self._logs.get(run, ())) - 1)
         if first == 0:
             self._begun += 1
             self._infos[run] = initial_info(records[0], self._begun)
-        self._logs.setdefault(run, []).extend(records)
+        self._logs.setdefault(run, []).extend(
+            self._kept(record, row) for record, row in zip(records, rows, strict=True)
+        )
         info = msgspec.structs.replace(self._infos[run], updated=records[-1].time, records=len(self._logs[run]))
         for record in records:
             if status := status_after(record.event):
@@ -52,7 +59,18 @@ class MemoryJournal:
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         if run_id not in self._logs:
             raise not_found(run_id)
-        return self._logs[run_id][after + 1 :]
+        records = self._logs[run_id][after + 1 :]
+        if run_id not in self._uses:
+            return records
+        return [msgspec.structs.replace(it, event=attached(it.event, self._contents.get)) for it in records]
+
+    def _kept(self, record: Record, row: Row) -> Record:
+        """The record as it is kept: without contents, which are kept once for all runs."""
+        if not row.contents:
+            return record
+        self._contents |= row.contents
+        self._uses.setdefault(record.run, set()).update(row.contents)
+        return msgspec.structs.replace(record, event=detached(record.event)[0])
 
     async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
         return page(self._matching(only), limit, after)
@@ -105,6 +123,9 @@ class MemoryJournal:
             self._tools.pop(run, None)
             self._claims.pop(run, None)
             self._taken.remove_all(run)
+            self._uses.pop(run, None)
+        used = {key for keys in self._uses.values() for key in keys}
+        self._contents = {key: content for key, content in self._contents.items() if key in used}
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
 
     async def gc(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
+from treadle._journal.blobs import references
 from treadle._journal.catalog import postgres as postgres_catalog
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
@@ -56,6 +57,11 @@ MIGRATIONS: tuple[str, ...] = (
         started text NOT NULL, until timestamptz NOT NULL);
     """,
     postgres_catalog.MIGRATION,
+    """
+    CREATE TABLE {s}.contents(hash text PRIMARY KEY, data bytea NOT NULL);
+    CREATE TABLE {s}.uses(run text NOT NULL, hash text NOT NULL, PRIMARY KEY(run, hash));
+    CREATE INDEX uses_hash ON {s}.uses(hash);
+    """,
 )
 
 _UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"
@@ -97,10 +103,13 @@ class Store:
         self, con: Connection, records: Sequence[Record], rows: Sequence[Row], epoch: int, recorded: Sequence[str]
     ) -> None:
         statuses = [status for record in records if (status := status_after(record.event))]
-        if rows[0].seq > 0 and not statuses and not recorded:
+        contents = {key: content for row in rows for key, content in row.contents.items()}
+        if rows[0].seq > 0 and not statuses and not recorded and not contents:
             return await self._insert(con, rows, epoch)  # the usual case: one statement, one round trip
         async with con.transaction():
             await self._insert(con, rows, epoch)
+            if contents:
+                await self._insert_contents(con, rows[0].run, contents)
             if rows[0].seq == 0:
                 await self._insert_info(con, initial_info(records[0]))
             for status in statuses:
@@ -134,6 +143,18 @@ class Store:
         )
         if done == "INSERT 0 0":
             await self._raise_refusal(con, run, first, epoch)
+
+    async def _insert_contents(self, con: Connection, run: str, contents: Mapping[str, bytes]) -> None:
+        await self._lock_contents(con)
+        known = self._sql("INSERT INTO {s}.contents VALUES($1, $2) ON CONFLICT DO NOTHING")
+        used = self._sql("INSERT INTO {s}.uses VALUES($1, $2) ON CONFLICT DO NOTHING")
+        for key, content in contents.items():
+            await con.execute(known, key, content)
+            await con.execute(used, run, key)
+
+    async def _lock_contents(self, con: Connection) -> None:
+        """Until the transaction ends: a content that one driver finds must not be deleted with another one's run."""
+        await con.execute("SELECT pg_advisory_xact_lock(hashtext($1))", f"treadle contents {self._schema}")
 
     async def _raise_refusal(self, con: Connection, run: str, first: int, epoch: int) -> None:
         claim = await con.fetchrow(self._sql("SELECT epoch, owner FROM {s}.claims WHERE run = $1"), run)
@@ -177,7 +198,11 @@ class Store:
         rows = await con.fetch(sql, run_id, after)
         if not rows and not await con.fetchval(self._sql("SELECT 1 FROM {s}.records WHERE run = $1 LIMIT 1"), run_id):
             raise not_found(run_id)
-        return from_rows(run_id, ((*row[:4], row[4].encode(), row[5]) for row in map(tuple, rows)), after, salvage)
+        stored = [(*row[:4], row[4].encode(), row[5]) for row in map(tuple, rows)]
+        keys = list({key for row in stored for key in references(row[4])})
+        sql = self._sql("SELECT hash, data FROM {s}.contents WHERE hash = ANY($1::text[])")
+        contents = {row[0]: row[1] for row in await con.fetch(sql, keys)} if keys else {}
+        return from_rows(run_id, stored, after, salvage, contents.get)
 
     async def expired(self, con: Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
         inner = f"""SELECT run, {_UPDATED} AS updated FROM {{s}}.runs WHERE parent = '' AND status = ANY($1::text[])
@@ -202,6 +227,17 @@ class Store:
                 raise not_found(run_id)
             for table in ("records", "inbox", "claims", *postgres_catalog.TABLES):
                 await con.execute(self._sql(f"DELETE FROM {{s}}.{table} WHERE run = ANY($1::text[])"), tree)
+            await self._forget_contents(con, tree)
+
+    async def _forget_contents(self, con: Connection, runs: Sequence[str]) -> None:
+        """Delete the contents that only these runs have."""
+        await self._lock_contents(con)
+        gone = await con.fetch(self._sql("DELETE FROM {s}.uses WHERE run = ANY($1::text[]) RETURNING hash"), runs)
+        await con.execute(
+            self._sql("""DELETE FROM {s}.contents WHERE hash = ANY($1::text[])
+                AND NOT EXISTS (SELECT 1 FROM {s}.uses WHERE uses.hash = contents.hash)"""),
+            [row[0] for row in gone],
+        )
 
     # Claims
 

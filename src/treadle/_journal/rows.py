@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 from zlib import crc32
@@ -10,6 +10,7 @@ from zlib import crc32
 import msgspec
 
 from treadle._journal.base import RunInfo
+from treadle._journal.blobs import Lookup, attached, detached, may_hold_content, references
 from treadle._journal.catalog.values import cursor_of
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import CorruptLogError, JournalError, RunBusyError, RunNotFoundError
@@ -17,6 +18,7 @@ from treadle._types.events import SCHEMA, Event, Paused, Record, Resumed, RunFin
 from treadle._types.messages import text_of
 
 QUESTION_CHARS = 500
+_NOTHING: Mapping[str, bytes] = {}
 
 
 class Row(NamedTuple):
@@ -30,6 +32,8 @@ class Row(NamedTuple):
     schema: int
     data: bytes
     sum: int
+    contents: Mapping[str, bytes] = {}
+    """What is kept beside the row, by SHA-256."""
 
 
 def to_rows(records: Sequence[Record]) -> list[Row]:
@@ -42,12 +46,17 @@ def to_rows(records: Sequence[Record]) -> list[Row]:
                 f"an append takes records of one run in order: {record.run}#{record.id} cannot follow {run}#{seq - 1}"
             )
         try:
-            data = encode_event(record.event)
+            event, contents = record.event, _NOTHING
+            data = encode_event(event)
+            if may_hold_content(data):
+                event, contents = detached(event)
+                data = encode_event(event) if contents else data
         except (TypeError, ValueError) as error:
             raise JournalError(
                 f"record {run}#{seq} ({tag(type(record.event))}) cannot be written as JSON: {error}"
             ) from error
-        rows.append(Row(run, seq, record.time, record.parent, tag(type(record.event)), SCHEMA, data, crc32(data)))
+        kind = tag(type(record.event))
+        rows.append(Row(run, seq, record.time, record.parent, kind, SCHEMA, data, crc32(data), contents))
         seq += 1
     return rows
 
@@ -76,11 +85,12 @@ def refuse_if_fenced(run: str, mine: int, epoch: int, owner: str) -> None:
 
 
 def from_rows(
-    run_id: str, rows: Iterable[tuple[int, float, str, int, bytes, int]], after: int, salvage: bool
+    run_id: str, rows: Iterable[tuple[int, float, str, int, bytes, int]], after: int, salvage: bool, contents: Lookup
 ) -> list[Record]:
     """Records from rows `(seq, time, parent, schema, data, sum)` in order.
 
-    The first damaged or missing one is an error; with `salvage` those before it are returned.
+    The first damaged or missing one is an error; with `salvage` those before it are returned. `contents` finds what is
+    kept beside the rows.
     """
     records: list[Record] = []
     expected, depth = after + 1, -1
@@ -92,7 +102,9 @@ def from_rows(
                 raise CorruptLogError(f"record {run_id}#{seq} is damaged: its checksum does not match")
             try:
                 event = decode_stored(data, schema)
-            except (msgspec.DecodeError, KeyError, UnicodeDecodeError) as error:
+                if references(data):
+                    event = attached(event, contents)
+            except (msgspec.DecodeError, KeyError, UnicodeDecodeError, CorruptLogError) as error:
                 raise CorruptLogError(f"record {run_id}#{seq} cannot be read: {error}") from error
             if isinstance(event, RunStarted):
                 depth = event.depth

@@ -82,7 +82,10 @@ class SqliteJournal:
         rows = to_rows(records)
         run = rows[0].run
         number, epoch, recorded = self._numbers.get(run), self._epochs.get(run, 0), self._taken.recorded_by(records)
-        self._numbers[run] = await self._write(lambda con: store.append(con, records, rows, number, epoch, recorded))
+        self._numbers[run] = await self._write(
+            lambda con: store.append(con, records, rows, number, epoch, recorded),
+            quick=not any(row.contents for row in rows),
+        )
         if recorded:
             self._taken.forget(run, recorded)
         if isinstance(records[-1].event, RunFinished):

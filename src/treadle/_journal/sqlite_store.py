@@ -63,6 +63,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             json_extract(data, '$.type') AS type, data FROM records JOIN runs ON n = key >> {SEQ_BITS}""",
     ),
     sqlite_catalog.MIGRATION,
+    (
+        # Contents of files, each once, and which runs have it.
+        "CREATE TABLE contents(hash TEXT PRIMARY KEY, data BLOB NOT NULL)",
+        "CREATE TABLE uses(n INTEGER NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(n, hash)) WITHOUT ROWID",
+        "CREATE INDEX uses_hash ON uses(hash)",
+    ),
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
@@ -182,6 +188,10 @@ def append(
     except sqlite3.IntegrityError:
         refuse_unless_next(run, first, _last(con, number))
         raise
+    for row in rows:
+        for key, content in row.contents.items():
+            con.execute("INSERT OR IGNORE INTO contents VALUES(?, ?)", (key, content))
+            con.execute("INSERT OR IGNORE INTO uses VALUES(?, ?)", (number, key))
     for record in records:
         if status := status_after(record.event):
             con.execute("UPDATE runs SET status = ?, stop_reason = ? WHERE n = ?", (*status, number))
@@ -225,7 +235,12 @@ def load(con: sqlite3.Connection, run_id: str, after: int, salvage: bool, path: 
     if row is None:
         raise not_found(run_id)
     with closing(_rows(con, row[0], row[1], after, path)) as rows:  # an open query would keep old pages in the WAL file
-        return from_rows(run_id, rows, after, salvage)
+        return from_rows(run_id, rows, after, salvage, lambda key: _content(con, key))
+
+
+def _content(con: sqlite3.Connection, key: str) -> bytes | None:
+    row = con.execute("SELECT data FROM contents WHERE hash = ?", (key,)).fetchone()
+    return row and row[0]
 
 
 def _rows(
@@ -257,10 +272,21 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
     if _number(con, run_id) is None:
         raise not_found(run_id)
     for run in tree:
-        base = (_number(con, run) or 0) << SEQ_BITS
+        number = _number(con, run) or 0
+        base = number << SEQ_BITS
         con.execute("DELETE FROM records WHERE key BETWEEN ? AND ?", (base, base + MAX_SEQ))
+        _forget_contents(con, number)
         for table in ("runs", "inbox", "claims", *sqlite_catalog.TABLES):
             con.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+
+
+def _forget_contents(con: sqlite3.Connection, number: int) -> None:
+    """Delete the contents that only this run has."""
+    used = con.execute("SELECT hash FROM uses WHERE n = ?", (number,)).fetchall()
+    con.execute("DELETE FROM uses WHERE n = ?", (number,))
+    con.executemany(
+        "DELETE FROM contents WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = ?1)", used
+    )
 
 
 def shrink(con: sqlite3.Connection, pages: int = 2000) -> bool:

@@ -18,6 +18,8 @@ from msgspec import Struct
 from treadle._safety.key_shapes import SHAPES, begins_at, keys_in, may_hold_key
 from treadle._safety.secrets import environment_secrets
 from treadle._types.errors import ConfigError
+from treadle._types.messages import MediaPart
+from treadle._types.usage import Artifact
 
 T = TypeVar("T")
 
@@ -207,11 +209,21 @@ class Redactor:
     def _walk_struct(self, value: Struct) -> Struct:
         changed: dict[str, Any] = {}
         for name in value.__struct_fields__:
+            if name == _binary_field(value):
+                continue
             old = getattr(value, name)
             new = self._walk(old)
             if new is not old:
                 changed[name] = new
         return msgspec.structs.replace(value, **changed) if changed else value
+
+
+def _binary_field(value: Struct) -> str:
+    """The field that holds a file as base64. Keys are no words of it: what looks like one there is a part of a picture,
+    and a picture with a hole is none."""
+    if isinstance(value, MediaPart):
+        return "data"
+    return "content" if isinstance(value, Artifact) and value.base64 else ""
 
 
 def _without_keys(text: str) -> str:

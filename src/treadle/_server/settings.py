@@ -14,8 +14,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
     on_restart: Literal["resume", "leave"] = "resume"
     """What happens to unfinished runs when the server starts: resumed, or left until a client resumes them."""
-    max_body: Count = 2_000_000
-    """The most bytes a request body may have."""
+    max_body: Count = 20_000_000
+    """The most bytes a request body may have; a file in a question takes a third more than its size."""
     header_timeout: Seconds = 10.0
     """Seconds a client has to send the head of a request."""
     body_timeout: Seconds = 15.0

@@ -1,4 +1,4 @@
-"""A tool's result as the model sees it: text and images, cut to size, never an artifact's content."""
+"""A tool's result as the model sees it: text, images and files, cut to size, never an artifact's content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from treadle._types.errors import ToolError
 from treadle._types.events import Artifact
-from treadle._types.messages import Content, ImagePart, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, MediaPart, Part, TextPart
 
 NO_OUTPUT = "(no output)"
 SO_FAR = " Output so far:\n"
@@ -32,12 +32,12 @@ def render(
         text = clean(to_text(observation))
         return cut(text, max_chars), text if len(text) > max_chars else None, ()
     collected = [_clean_artifact(artifact) for artifact in artifacts]
-    parts: list[TextPart | ImagePart] = []
+    parts: list[Part] = []
     for piece in _pieces(observation):
         if isinstance(piece, Artifact):
             piece = _clean_artifact(piece)
             collected.append(piece)
-        elif isinstance(piece, ImagePart):
+        elif isinstance(piece, MediaPart):
             parts.append(piece)
         else:
             parts.append(TextPart(clean(piece)))
@@ -46,7 +46,7 @@ def render(
         shown = [
             TextPart(_without_contents(part.text, collected)) if isinstance(part, TextPart) else part for part in parts
         ]
-        parts = [part for part in shown if isinstance(part, ImagePart) or part.text]
+        parts = [part for part in shown if not isinstance(part, TextPart) or part.text]
         parts.append(TextPart("\n".join(labels)))
     return *_cut_parts(parts, max_chars), tuple(collected)
 
@@ -105,13 +105,13 @@ def _repr(value: Any) -> str:
         return f"({type(value).__name__} that cannot be shown)"
 
 
-def _pieces(observation: Any) -> Iterator[str | ImagePart | Artifact]:
-    if isinstance(observation, (Artifact, ImagePart)):
+def _pieces(observation: Any) -> Iterator[str | ImagePart | AudioPart | FilePart | Artifact]:
+    if isinstance(observation, (Artifact, ImagePart, AudioPart, FilePart)):
         yield observation
     elif isinstance(observation, TextPart):
         yield observation.text
     elif isinstance(observation, (list, tuple)) and any(
-        isinstance(item, (Artifact, ImagePart, TextPart)) for item in cast("list[Any]", observation)
+        isinstance(item, (Artifact, MediaPart, TextPart)) for item in cast("list[Any]", observation)
     ):
         for item in cast("list[Any]", observation):
             yield from _pieces(item)
@@ -150,15 +150,15 @@ def _without_contents(text: str, artifacts: list[Artifact]) -> str:
     return text
 
 
-def _cut_parts(parts: list[TextPart | ImagePart], limit: int) -> tuple[Content, str | None]:
+def _cut_parts(parts: list[Part], limit: int) -> tuple[Content, str | None]:
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     text = texts[0] if len(texts) == 1 else "\n".join(texts)
-    images = [part for part in parts if isinstance(part, ImagePart)]
+    media = [part for part in parts if not isinstance(part, TextPart)]
     full = text if len(text) > limit else None
-    if not images:
+    if not media:
         return cut(text, limit), full
     if full is not None:
-        return (TextPart(cut(text, limit)), *images), full
+        return (TextPart(cut(text, limit)), *media), full
     return tuple(parts), None
 
 

@@ -14,18 +14,45 @@ class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     text: str
 
 
-class ImagePart(Struct, frozen=True, tag="image", omit_defaults=True, gc=False):
-    """An image, by address or as base64 data."""
+class MediaPart(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What the parts that are not text have in common. The content is given once: by address, as base64 data, or by the
+    id of a file that the provider has. `attach` makes parts from paths, bytes and addresses."""
 
     url: str = ""
     data: str = ""
+    mime: str = ""
+    name: str = ""
+    """What it is called, for the model and in messages: "report.pdf"."""
+    file_id: str = ""
+    """The id of a file that was uploaded to the provider of the model."""
+    text: str = ""
+    """What a model is given that cannot read the content: the text of a PDF, a transcript, a description."""
+    blob: str = ""
+    """SHA-256 of the content where a journal keeps it beside its rows. Empty in every part outside of a journal."""
+
+
+class ImagePart(MediaPart, frozen=True, tag="image", omit_defaults=True, gc=False):
+    """An image."""
+
     mime: str = "image/png"
 
 
-Part = TextPart | ImagePart
+class AudioPart(MediaPart, frozen=True, tag="audio", omit_defaults=True, gc=False):
+    """A recording of speech or other sound."""
+
+    mime: str = "audio/wav"
+
+
+class FilePart(MediaPart, frozen=True, tag="file", omit_defaults=True, gc=False):
+    """A PDF, a table, or any other file."""
+
+    mime: str = "application/pdf"
+
+
+Part = TextPart | ImagePart | AudioPart | FilePart
 """A piece of a message."""
-Content = str | tuple[TextPart | ImagePart, ...]
-"""What a message says: plain text, or text and images."""
+Content = str | tuple[TextPart | ImagePart | AudioPart | FilePart, ...]
+"""What a message says: plain text, or text, images, sound and files."""
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -114,7 +141,7 @@ Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # no
 
 
 def text_of(content: Content) -> str:
-    """The text of a content, images left out."""
+    """The text of a content, without images, sound and files."""
     if isinstance(content, str):
         return content
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
@@ -122,7 +149,7 @@ def text_of(content: Content) -> str:
 
 def join_content(contents: Iterable[Content]) -> Content:
     """Several contents as one, kept a plain string when nothing but text is in it."""
-    parts: list[TextPart | ImagePart] = []
+    parts: list[Part] = []
     for content in contents:
         parts.extend([TextPart(content)] if isinstance(content, str) else content)
     if all(isinstance(part, TextPart) for part in parts):

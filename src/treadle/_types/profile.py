@@ -19,6 +19,8 @@ ABILITIES = (
     "streaming",
     "reasoning",
     "vision",
+    "documents",
+    "audio",
 )
 
 
@@ -74,8 +76,12 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     grammar: bool = False
     streaming: bool = True
     reasoning: bool = False
-    vision: bool = False
-    """Reads images. For information: nothing is refused for it."""
+    vision: bool | None = None
+    """Reads images. When it is not known, they are sent, and the provider decides."""
+    documents: bool | None = None
+    """Reads PDF files itself. When it is not known, it is given their text."""
+    audio: bool | None = None
+    """Hears. When it is not known, it is given a transcript, if there is one."""
     window: int | None = None
     max_output: int | None = None
     prices: Prices | None = None

@@ -383,7 +383,7 @@ class RunState:
 
 
 def _flat(parts: Iterable[Any]) -> str:
-    return "\n".join(str(getattr(part, "text", "[image]")) for part in parts)
+    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
 
 
 _NAMES = {event: f"on_{event.__struct_config__.tag}" for event in get_args(ev.Event)}

@@ -74,6 +74,8 @@ class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
     mime: str = "text/plain"
     base64: bool = False
     summary: str = ""
+    blob: str = ""
+    """SHA-256 of the content where a journal keeps it beside its rows. Empty outside of a journal."""
 
     def __post_init__(self) -> None:
         name = safe_artifact_name(self.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,113 @@ def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
     ids = treadle(home, "runs", "list", "--ids").out.split()
     questions = [treadle(home, "runs", "show", run, "--json").records[0]["event"]["question"] for run in ids]
     assert questions == ["pasted 1\npasted 2", "first \nsecond"]
+
+
+def test_the_program_alone_is_a_chat_on_a_terminal_and_help_elsewhere(home: Path):
+    with Terminal(home, TREADLE_MODEL=script(home, "here")) as screen:
+        screen.wait_for_prompt()
+        screen.type("anybody?\n")
+        screen.wait_for("here")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    assert "TREADLE_MODEL is set" in screen.text
+    done = treadle(home)
+    assert (done.code, "usage: treadle" in done.out) == (2, True)
+
+
+def test_a_status_line_has_model_tokens_and_cost(home: Path):
+    with Terminal(home, "chat", "-m", script(home, "one", name="oracle")) as screen:
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        assert re.search(r"scripted:oracle · \d+ tokens\r\n> $", screen.text)
+        screen.type("\x04")
+        assert screen.end() == 0
+
+
+def test_tab_completes_commands_and_files(home: Path):
+    (home / "numbers.csv").write_text("1;2")
+    with Terminal(home, "chat", "-m", script(home, "three")) as screen:
+        screen.wait_for_prompt()
+        screen.type("/und\t")
+        screen.wait_for_prompt("/undo")
+        screen.type("\n")
+        screen.wait_for("nothing to undo")
+        screen.wait_for_prompt()
+        screen.type("add @numb\t")
+        screen.wait_for_prompt("add @numbers.csv")
+        screen.type(" up\n")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    question = treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+    assert question == "add @numbers.csv up\n\n[numbers.csv]\n1;2"
+
+
+def test_a_bracketed_paste_is_one_message(home: Path):
+    with Terminal(home, "chat", "-m", script(home, "one")) as screen:
+        screen.wait_for_prompt()
+        screen.type("\x1b[200~line 1\nline 2\n/quit\n\x1b[201~")
+        screen.wait_for("/quit")
+        assert treadle(home, "runs", "list", "--ids").out == "", "nothing is sent before Enter"
+        screen.type("\n")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    question = treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+    assert question.split("\n") == ["line 1", "line 2", "/quit"]
+
+
+def test_history_is_kept_across_sessions_without_secrets(home: Path):
+    key = "sk-proj-" + "a1B2c3D4" * 6
+    with Terminal(home, "chat", "-m", script(home, "ok", repeat_last=True)) as screen:
+        for line in ("remember me", f"is {key} a key?", "my word is hunter2hunter2"):
+            screen.wait_for_prompt()
+            screen.forget()
+            screen.type(f"{line}\n")
+            screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    history = home / "state" / "chat_history"
+    assert history.stat().st_mode & 0o777 == 0o600
+    assert "remember me" in history.read_text()
+    assert key not in history.read_text()
+    with Terminal(home, "chat", "-m", script(home, "ok")) as screen:
+        screen.wait_for_prompt()
+        screen.type("\x1b[A\x1b[A")
+        screen.wait_for("remember me")
+        assert screen.ctrl_c_until_end() == 130
+
+
+@pytest.mark.parametrize("columns", [44, 80, 140])
+def test_nothing_is_wider_than_the_terminal(home: Path, columns: int):
+    long = "A **long** answer with words, and a table:\n\n| name | what it is |\n|---|---|\n"
+    long += "| librarian | a person who knows where every single book of the house stands |\n"
+    model = script(home, call("gate", name="g"), long, name="a-model-with-quite-a-long-name", pace=0.001)
+    size = {"columns": columns, "COLUMNS": str(columns)}
+    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate", **size) as screen:  # type: ignore[arg-type]
+        screen.wait_for_prompt()
+        screen.type("/help\n")
+        screen.wait_for("/quit")
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.wait_for("waiting at g")
+        open_gate(home, "g")
+        screen.wait_for("librarian")
+        screen.wait_for("✓")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    for command in (("runs", "list"), ("runs", "show", "last"), ("runs", "show", "last", "--records"), ("tools",)):
+        with Terminal(home, *command, **size) as table:  # type: ignore[arg-type]
+            assert table.end() == 0
+        lines = table.text.replace("\r", "\n").splitlines()
+        assert max(map(len, lines)) <= columns, (command, max(lines, key=len))
 
 
 def test_a_chat_continues_after_an_error(home: Path):

@@ -3,8 +3,82 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from cli.terminal import call, script, treadle
+import pytest
+
+from cli.terminal import Done, call, script, treadle
+
+
+def said(
+    home: Path, *lines: str, replies: tuple[Any, ...] = ("one", "two", "three"), tools: str = "calculator"
+) -> Done:
+    return treadle(home, "chat", "-m", script(home, *replies), "-t", tools, stdin="\n".join(lines) + "\n")
+
+
+def histories(home: Path) -> list[list[str]]:
+    """What each question of the chat was sent with, oldest first."""
+    ids = treadle(home, "runs", "list", "--ids").out.split()[::-1]
+    events = [treadle(home, "runs", "show", run, "--json").records[0]["event"] for run in ids]
+    return [[message.get("content") or message.get("text") for message in event.get("history", [])] for event in events]
+
+
+def test_undo_forgets_the_last_question(home: Path):
+    done = said(home, "/undo", "first", "second", "/undo", "third")
+    assert "there is nothing to undo" in done.out
+    assert "are forgotten" in done.out
+    assert histories(home) == [[], ["first", "one"], ["first", "one"]]
+
+
+def test_files_for_the_next_question_only(home: Path):
+    (home / "a.txt").write_text("alpha")
+    (home / "b.txt").write_text("beta")
+    done = said(
+        home, "/file", "/file a.txt", "/file none.txt", "look, with @b.txt", "again", "/file b.txt", "/file off"
+    )
+    assert "with the next question: a.txt\n" in done.out
+    assert "none.txt cannot be read" in done.err
+    assert done.out.count("no file goes with the next question") == 2
+    questions = [
+        treadle(home, "runs", "show", run, "--json").records[0]["event"]["question"]
+        for run in treadle(home, "runs", "list", "--ids").out.split()[::-1]
+    ]
+    assert questions == ["look, with @b.txt\n\n[b.txt]\nbeta\n\n[a.txt]\nalpha", "again"]
+
+
+def test_a_conversation_is_saved(home: Path):
+    done = said(home, "/save", "first", "/save talk.md", "/save talk.md")
+    assert "nothing to save" in done.out
+    assert "saved as talk.md" in done.out
+    assert "talk.md exists" in done.err
+    assert (home / "talk.md").read_text() == "## You\n\nfirst\n\n## Answer\n\none\n"
+
+
+ERASE = (call("erase", path="a"), "erased", call("erase", path="b"), "erased again", call("erase", path="c"), "waits")
+
+
+def test_tools_that_need_not_be_asked_about(home: Path):
+    lines = ("/approve", "/approve eras", "/approve erase", "/tools", "go", "/approve off", "/approve", "go on")
+    done = said(home, *lines, replies=ERASE, tools="mytools:erase")
+    assert done.out.count("asked about: erase") == 2
+    assert "there is no tool 'eras'" in done.err
+    assert "(asks first)" not in done.out
+    assert (home / "erased.txt").read_text() == "a\n", "after /approve off the next call waits"
+    records = treadle(home, "runs", "show", treadle(home, "runs", "list", "--ids").out.split()[-1], "--json").records
+    assert [r["event"]["by"] for r in records if r["event"]["type"] == "approved"] == ["/approve"]
+
+
+@pytest.mark.parametrize(("allowed", "paid"), [("pay", False), ("all", True)])
+def test_a_tool_allowed_by_name_is_asked_about_after_something_was_read(home: Path, allowed: str, paid: bool):
+    replies = (call("visit", url="http://evil.org/"), call("pay", to="eve@evil.org"), "done")
+    said(home, f"/approve {allowed}", "go", replies=replies, tools="mytools:visit,mytools:pay")
+    assert (home / "paid.txt").exists() is paid
+
+
+def test_a_pasted_text_that_begins_with_a_slash_is_no_command(home: Path):
+    done = said(home, "/quit \\", "is what I typed", "/csot")
+    assert done.out.splitlines()[0] == "one"
+    assert "did you mean /cost?" in done.out
 
 
 def test_chat_from_a_pipe(home: Path):

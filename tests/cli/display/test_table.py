@@ -30,3 +30,30 @@ def test_wide_characters_take_two_columns():
 
 def test_a_cell_cannot_break_the_table():
     assert "a b" in table(("X",), [["a\nb\x1b[2J"]])
+
+
+def test_without_room_for_columns_a_row_is_a_few_lines():
+    head = ("RUN", "STATUS", "WHEN", "MODEL", "QUESTION")
+    question = "Where is the nearest library, and when does it open tomorrow morning, please?"
+    lines = table(head, [["8134f931", "answer", "just now", "openai:gpt-5", question], ["x", "", "y", "z", "why?"]])
+    assert lines.splitlines() == [
+        "RUN · STATUS · WHEN · MODEL",
+        "  QUESTION",
+        "-" * 40,
+        "8134f931 · answer · just now ·",
+        "  openai:gpt-5",
+        "  Where is the nearest library, and when",
+        "  does it open tomorrow morning, please?",
+        "x · y · z",
+        "  why?",
+    ]
+
+
+def test_rows_without_a_head():
+    assert table((), [["/help", "show this list"], ["/cost", "what it costs"]]).splitlines() == [
+        "/help  show this list",
+        "/cost  what it costs",
+    ]
+    assert table((), []) == ""
+    help_lines = table((), [["/help", "show this list, which is longer than the window"]])
+    assert help_lines.splitlines() == ["/help", "  show this list, which is longer than", "  the window"]

@@ -56,3 +56,13 @@ def test_good_runs_become_pairs_to_learn_from(home: Path, inside: Inside):
     assert "3 pairs from 1 run of 2" in done.err
     failed = inside("runs", "export", "last", "--training")
     assert (failed.code, "nothing to learn" in failed.err) == (2, True)
+
+
+def test_export_as_a_page(home: Path, inside: Inside):
+    inside("run", "the question", "-m", script(home, call("calculator", expression="2 + 2"), "four"))
+    assert inside("runs", "export", "last", "-o", "run.html").code == 0
+    page = (home / "run.html").read_text()
+    assert page.startswith("<!doctype html>")
+    for words in ("the question", "calculator", "four"):
+        assert words in page
+    assert inside("runs", "export", "last", "--html").out.startswith("<!doctype html>")

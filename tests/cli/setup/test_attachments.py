@@ -14,8 +14,9 @@ import pytest
 from cli.terminal import PROGRAM, environment, script, treadle
 from treadle._cli.setup import attachments
 from treadle._cli.setup.attachments import part_of, part_of_file, with_parts
+from treadle._tools.media import attach
 from treadle._types.errors import ConfigError
-from treadle._types.messages import ImagePart, TextPart
+from treadle._types.messages import AudioPart, FilePart, ImagePart, TextPart
 from waiting import GUARD_SECONDS
 
 Inside = Callable[..., Any]
@@ -95,7 +96,11 @@ def test_a_document_among_the_files_describes_the_agent(home: Path, inside: Insi
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("missing.txt", "cannot be read: No such file"), ("folder", "-t files,folder=folder"), ("x.bin", "neither text")],
+    [
+        ("missing.txt", "cannot be read: No such file"),
+        ("folder", "-t files,folder=folder"),
+        ("x.bin", "no text, image, PDF or sound"),
+    ],
 )
 def test_files_that_cannot_be_used(home: Path, inside: Inside, name: str, says: str):
     (home / "folder").mkdir()
@@ -106,12 +111,12 @@ def test_files_that_cannot_be_used(home: Path, inside: Inside, name: str, says: 
 
 def test_sizes_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(attachments, "MAX_TEXT_BYTES", 10)
-    monkeypatch.setattr(attachments, "MAX_IMAGE_BYTES", 40)
+    monkeypatch.setattr(attach, "MAX_BYTES", 40)
     (tmp_path / "a.txt").write_text("12345678901")
     with pytest.raises(ConfigError, match="MB of text: cut it"):
         part_of_file(str(tmp_path / "a.txt"))
     (tmp_path / "a.png").write_bytes(PNG * 3)
-    with pytest.raises(ConfigError, match="make the image smaller"):
+    with pytest.raises(ConfigError, match="make it smaller"):
         part_of_file(str(tmp_path / "a.png"))
 
 
@@ -134,3 +139,16 @@ def test_only_images_make_a_question_of_parts():
     assert with_parts("q", [TextPart("[a]\n1"), TextPart("[b]\n2")]) == "q\n\n[a]\n1\n\n[b]\n2"
     image = ImagePart(data="x")
     assert with_parts("q", [image, TextPart("[a]\n1")]) == (TextPart("q\n\n[a]\n1"), image)
+
+
+def test_other_files_stay_what_they_are(tmp_path: Path):
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4\n\x00")
+    (tmp_path / "a.wav").write_bytes(b"RIFF\x00\x00\x00\x00WAVEfmt ")
+    pdf, sound = part_of_file(str(tmp_path / "a.pdf")), part_of_file(str(tmp_path / "a.wav"))
+    assert isinstance(pdf, FilePart)
+    assert (pdf.mime, pdf.name) == ("application/pdf", "a.pdf")
+    assert isinstance(sound, AudioPart)
+    picture = part_of_file("https://example.org/a.png")
+    assert isinstance(picture, ImagePart)
+    assert picture.url == "https://example.org/a.png"
+    assert with_parts("q", [pdf, TextPart("[a]\n1")]) == (TextPart("q\n\n[a]\n1"), pdf)

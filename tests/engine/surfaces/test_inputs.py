@@ -13,6 +13,8 @@ from treadle._engine.surfaces.inputs import as_history, clean, to_content, to_me
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
     AssistantMessage,
+    AudioPart,
+    FilePart,
     ImagePart,
     Message,
     SystemMessage,
@@ -21,6 +23,10 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
+
+GIF = ImagePart(data="aGk=", mime="image/gif")
+SOUND = AudioPart(data="aGk=", mime="audio/mpeg")
+PDF = FilePart(data="aGk=", name="a.pdf")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +39,12 @@ from treadle._types.messages import (
         ([{"type": "image_url", "image_url": "http://x"}], (ImagePart(url="http://x"),)),
         ([{"type": "image", "data": "aGk=", "mime": "image/gif"}], (ImagePart(data="aGk=", mime="image/gif"),)),
         (({"type": "image", "url": "http://x"},), (ImagePart(url="http://x"),)),
-        ((ImagePart(url="u"),), (ImagePart(url="u"),)),
+        ((ImagePart(url="http://u"),), (ImagePart(url="http://u"),)),
+        ([{"type": "image_url", "image_url": {"url": "data:image/gif;base64,aGk="}}], (GIF,)),
+        ([{"type": "input_audio", "input_audio": {"data": "aGk=", "format": "mp3"}}], (SOUND,)),
+        ([{"type": "file", "file": {"file_data": "data:application/pdf;base64,aGk=", "filename": "a.pdf"}}], (PDF,)),
+        ([{"type": "file", "file": {"file_id": "file-1"}}], (FilePart(file_id="file-1"),)),
+        ([{"type": "file", "data": "aGk=", "name": "a.pdf"}], (PDF,)),
     ],
 )
 def test_every_accepted_form_of_a_question(given_parts: Any, content: Any):
@@ -50,7 +61,7 @@ def test_every_accepted_form_of_a_question(given_parts: Any, content: Any):
     ids=repr,
 )  # fmt: skip
 def test_anything_else_is_refused_with_what_would_be_accepted(wrong: Any):
-    with pytest.raises(ConfigError, match=r"give text, or content parts"):
+    with pytest.raises(ConfigError, match=r"give text, or content parts|has no content: give it"):
         to_content(wrong)
 
 
@@ -161,3 +172,9 @@ def test_a_history_has_nothing_pinned_no_question_and_no_system_prompt(said: lis
             assert message.kind in ("history", "summary", "note")
             assert not message.pinned
     assert as_history(history) == history
+
+
+def test_a_dictionary_never_names_a_file_of_this_machine():
+    for part in ({"type": "file", "path": "/etc/passwd"}, {"type": "image", "url": "file:///etc/passwd"}):
+        with pytest.raises(ConfigError):
+            to_content([part])

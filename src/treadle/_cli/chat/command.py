@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from treadle._cli.chat.conversation import Chat
     from treadle._cli.driving.interrupts import HoldBack
+    from treadle._journal import Journal
 
 
 def register(commands: Any) -> None:
@@ -24,6 +25,9 @@ def register(commands: Any) -> None:
         epilog=exit_codes.HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    earlier = parser.add_mutually_exclusive_group()
+    earlier.add_argument("-c", "--continue", dest="go_on", action="store_true", help="continue the newest conversation")
+    earlier.add_argument("--resume", metavar="ID", help="continue this conversation, or the one after this run")
     add_agent_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show only the answers")
     add_journal_option(parser)
@@ -32,30 +36,54 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
-    from treadle._cli.chat.conversation import Chat
     from treadle._cli.driving.interrupts import HoldBack, run_async
-    from treadle._cli.setup.launch import launch_from, print_choice
+    from treadle._cli.setup.launch import journal_from
+    from treadle._journal import open_journal
 
-    launch, choice = launch_from(args)
-    chat = Chat(args, launch)
-    print_choice(choice, quiet=args.quiet)
+    journal = journal_from(args) or open_journal("memory:")
     # One event loop for the whole conversation: connections and the loaded model stay open between questions.
     with HoldBack() as interrupts, asyncio.Runner() as runner:
+        try:
+            chat = run_async(_open(args, journal), runner)
+        except BaseException:
+            run_async(journal.aclose(), runner)
+            raise
         try:
             return talk(chat, runner, interrupts)
         finally:
             run_async(chat.close(), runner)
 
 
+async def _open(args: argparse.Namespace, journal: Journal) -> Chat:
+    from treadle._cli.chat.conversation import Chat
+    from treadle._cli.chat.earlier import earlier_chat
+    from treadle._cli.display.text import one_line
+    from treadle._cli.runs.resume import relaunch
+    from treadle._cli.setup.launch import launch_from, launch_of, print_choice
+    from treadle._models.catalog.default import Choice
+
+    earlier = await earlier_chat(journal, args.resume or "") if args.go_on or args.resume else None
+    if earlier is not None and launch_of(earlier.records) is not None:
+        launch = relaunch(args, earlier.records)
+        choice = Choice(launch.model, "named with --model" if args.model else "as before") if launch.model else None
+    else:
+        launch, choice = launch_from(args)
+    chat = Chat(args, launch, journal, earlier)
+    print_choice(choice, quiet=args.quiet)
+    if earlier is not None and not args.quiet:
+        print(f"> {one_line(earlier.question, 70)}\n{one_line(earlier.answer, 70)}", file=sys.stderr)
+    return chat
+
+
 def talk(chat: Chat, runner: asyncio.Runner, interrupts: HoldBack) -> int:
     """Answer questions and run commands until the input ends or the user ends the chat."""
     from treadle._cli.chat.slash_commands import run_command
-    from treadle._cli.display.text import clean
+    from treadle._cli.display.text import clean, wrapped
     from treadle._cli.driving.interrupts import run_async
     from treadle._types.errors import TreadleError
 
     if chat.reader.terminal and not chat.quiet:
-        print("/help lists the commands, Ctrl-D ends the chat", file=sys.stderr)
+        print(wrapped("/help lists the commands, Ctrl-D ends the chat", to=sys.stderr), file=sys.stderr)
     interrupted = False
     while True:
         try:
@@ -64,7 +92,7 @@ def talk(chat: Chat, runner: asyncio.Runner, interrupts: HoldBack) -> int:
             interrupted = False
             if text is None:
                 return exit_codes.OK
-            if text.strip().startswith("/"):
+            if text.strip().startswith("/") and "\n" not in text.strip():
                 if not run_async(run_command(chat, text.strip()), runner):
                     return exit_codes.OK
             elif text.strip():

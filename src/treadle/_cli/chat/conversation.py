@@ -4,52 +4,88 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
+from treadle._cli.chat.completion import completions
+from treadle._cli.chat.earlier import Earlier
 from treadle._cli.chat.input import Reader
+from treadle._cli.chat.mentions import mentions_in
+from treadle._cli.display.ansi import styled
 from treadle._cli.display.factory import open_display
+from treadle._cli.display.text import clean, one_line, spent
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.resume import fork_of
-from treadle._cli.setup.launch import Launch, build_agent, journal_from
+from treadle._cli.setup.attachments import with_parts
+from treadle._cli.setup.launch import Launch, build_agent
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._journal import Journal, open_journal
+from treadle._journal import Journal
 from treadle._models.base import Model
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Message
+from treadle._types.messages import Content, Message, Part
 from treadle._types.usage import NO_USAGE
 
 
 class Chat:
-    def __init__(self, args: argparse.Namespace, launch: Launch) -> None:
-        self.reader = Reader()
+    def __init__(
+        self, args: argparse.Namespace, launch: Launch, journal: Journal, earlier: Earlier | None = None
+    ) -> None:
+        self.reader = Reader(lambda line, word: completions(line, word, self.agent))
         self.quiet: bool = args.quiet
         self.yes: bool = args.yes
         self.conductor = Conductor(talk=self.reader.terminal)
-        self.journal: Journal = journal_from(args) or open_journal("memory:")
+        self.journal = journal
         self.launch = launch
         self.agent: Agent = self._agent(launch)
-        self.conversation = fresh_id()
-        self.history: list[Message] = []
-        self.last_run = ""
+        self.conversation = (earlier.conversation if earlier else "") or fresh_id()
+        self.history: list[Message] = list(earlier.history) if earlier else []
+        self.last_run = earlier.last_run if earlier else ""
         self.turns = 0
         self.usage = NO_USAGE
+        self.attached: list[tuple[str, Part]] = []
+        """Files that go with the next question."""
+        self._before: list[tuple[list[Message], str]] = []
+        """The history and the last run before each question."""
 
     def next_input(self) -> str | None:
         """The next question or command: one that was typed while a run worked, else what is typed now."""
         if self.conductor.commands:
             return self.conductor.commands.pop(0)
         typed, self.conductor.left_over = self.conductor.left_over, ""
+        if self.turns and self.reader.terminal and not self.quiet:
+            print(styled(self.status(), "2", sys.stderr), file=sys.stderr)
         return self.reader.read(typed)
+
+    def status(self) -> str:
+        """The model, and what this chat has cost so far."""
+        parts = [one_line(self.agent.model.name, 40), spent(self.usage)]
+        parts += [f"with {clean(name)}" for name, _ in self.attached]
+        return " · ".join(parts)
 
     async def ask(self, text: str) -> None:
         """Answer a question, then messages that came too late for the run to read."""
-        waiting = [text]
-        while waiting:
-            question = "\n".join(waiting)
+        question: Content = self._with_files(text)
+        self._before.append((self.history, self.last_run))
+        while question:
             waiting = await self._drive(
                 self.agent.prepare(question, history=self.history, conversation=self.conversation)
             )
+            question = "\n".join(waiting)
+
+    def _with_files(self, text: str) -> Content:
+        mentions = mentions_in(text)
+        for name in mentions.missing:
+            print(f"(there is no file {clean(name)} here: it is sent as it is written)", file=sys.stderr)
+        attached, self.attached = self.attached, []
+        return with_parts(text, [*mentions.parts, *(part for _, part in attached)])
+
+    def undo(self) -> bool:
+        """Forget the last question and its answer; the run stays recorded. Whether there was one."""
+        if not self._before:
+            return False
+        self.history, self.last_run = self._before.pop()
+        return True
 
     async def fork(self, at: int, message: str) -> None:
         """Run the last question again from before step `at`; the new answer replaces the old one."""
@@ -78,12 +114,12 @@ class Chat:
 
     def start_over(self) -> None:
         self.conversation, self.history, self.last_run = fresh_id(), [], ""
+        self._before.clear()
 
     def _agent(self, launch: Launch, model: Model | None = None) -> Agent:
         streaming, approval = sys.stdout.isatty(), self.conductor.approval()
-        return build_agent(
-            launch, journal=self.journal, approval=approval, yes=self.yes, streaming=streaming, model=model
-        )
+        options: dict[str, Any] = {"journal": self.journal, "approval": approval, "yes": self.yes}
+        return build_agent(launch, streaming=streaming, model=model, **options)
 
     async def close(self) -> None:
         self.reader.close()

@@ -1,4 +1,4 @@
-"""Messages as the user types them: with history and editing on a terminal, line by line from a pipe."""
+"""Messages as the user types them: with history, editing and completion on a terminal, line by line from a pipe."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import importlib.util
 import os
 import select
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from treadle._cli.display.ansi import colours
+from treadle._engine.core.redaction import event_redactor
 from treadle._types.paths import state_folder
 
 _HISTORY_LENGTH = 1000
 _PASTE_SECONDS = 0.03
 """Another line within this time was pasted, not typed."""
 
+Complete = Callable[[str, str], list[str]]
+"""What can stand in place of the last word of a line: given the line up to the cursor, and that word."""
+
 
 class Reader:
     """A message ends with its line, unless the line ends with a backslash or more lines were pasted with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, complete: Complete | None = None) -> None:
         self.terminal = sys.stdin.isatty()
         self._history = state_folder() / "chat_history"
         self._readline: Any = _readline() if self.terminal else None
@@ -27,6 +33,8 @@ class Reader:
             self._readline.set_history_length(_HISTORY_LENGTH)
             with suppress(OSError):
                 self._readline.read_history_file(self._history)
+            if complete is not None:
+                self._complete_with(complete)
 
     def read(self, typed: str = "") -> str | None:
         """The next message; None at the end of the input. `typed` was typed before the prompt appeared."""
@@ -44,11 +52,34 @@ class Reader:
                 return "\n".join(lines).strip("\n")
 
     def close(self) -> None:
-        if self._readline is not None:
-            with suppress(OSError):
-                self._history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._readline.write_history_file(self._history)
-                self._history.chmod(0o600)
+        """Keep the history, readable by nobody else and without lines that have a secret in them."""
+        if self._readline is None:
+            return
+        with suppress(OSError):
+            self._history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(self._history, os.O_WRONLY | os.O_CREAT, 0o600))  # private before there is anything in it
+            self._history.chmod(0o600)
+            self._readline.write_history_file(self._history)
+
+    def _forget_secrets(self) -> None:
+        """The line that was typed last, where a person types a key by mistake or to have it checked."""
+        last = self._readline.get_current_history_length()
+        line = self._readline.get_history_item(last) or ""
+        if line and event_redactor().text(line) != line:
+            self._readline.remove_history_item(last - 1)
+
+    def _complete_with(self, complete: Complete) -> None:
+        readline = self._readline
+        found: list[str] = []
+
+        def completer(word: str, state: int) -> str | None:
+            if state == 0:
+                found[:] = complete(readline.get_line_buffer()[: readline.get_endidx()], word)
+            return found[state] if state < len(found) else None
+
+        readline.set_completer_delims(" \t\n")
+        readline.set_completer(completer)
+        readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
 
     def _line(self, prompt: str, typed: str) -> str | None:
         if not self.terminal:
@@ -57,15 +88,18 @@ class Reader:
         if self._readline is not None and typed:
             self._readline.set_startup_hook(lambda: self._readline.insert_text(typed))
         try:
-            return input(self._coloured(prompt))
+            line = input(self._coloured(prompt))
         except EOFError:
             return None
         finally:
             if self._readline is not None:
                 self._readline.set_startup_hook(None)
+        if self._readline is not None:
+            self._forget_secrets()
+        return line
 
     def _coloured(self, prompt: str) -> str:
-        if self._readline is None or os.environ.get("NO_COLOR"):
+        if self._readline is None or not colours(sys.stdout):
             return prompt
         # The control characters tell the line editor that the colour codes have no width.
         return f"\x01\x1b[1;32m\x02{prompt}\x01\x1b[0m\x02"

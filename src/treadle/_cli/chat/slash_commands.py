@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 
 import msgspec
 
+from treadle._cli.chat.completion import USAGES
 from treadle._cli.chat.conversation import Chat
-from treadle._cli.display.text import arguments, clean, one_line, plural, spent
+from treadle._cli.chat.saving import save
+from treadle._cli.display.table import table
+from treadle._cli.display.text import arguments, clean, one_line, plural, spent, wrapped
+from treadle._cli.setup.attachments import part_of_file
 from treadle._tools.base import Tool
 from treadle._types.state import fold
 
@@ -19,18 +24,20 @@ async def run_command(chat: Chat, line: str) -> bool:
         return False
     command = COMMANDS.get(name)
     if command is None:
-        print(f"there is no command /{clean(name)}; /help lists the commands")
+        near = get_close_matches(name, USAGES, n=1)
+        hint = f"did you mean /{near[0]}?" if near else "/help lists the commands"
+        print(f"there is no command /{clean(name)}; {hint}")
     else:
-        await command[0](chat, rest.strip())
+        await command(chat, rest.strip())
     return True
 
 
 async def _help(chat: Chat, rest: str) -> None:
-    for name, (_, usage, line) in COMMANDS.items():
-        print(f"  /{(name + ' ' + usage).strip():17} {line}")
-    print("  /quit              end the chat (or press Ctrl-D)")
-    print("A line that ends with \\ is continued in the next one.")
-    print("While it works, each line you type is sent to it, and Ctrl-C stops it.")
+    rows = [[f"/{name} {usage}".rstrip(), line] for name, (usage, line) in USAGES.items()]
+    print(table((), rows))
+    print(wrapped("Tab completes commands and files. @PATH in a question puts that file into it."))
+    print(wrapped("A line that ends with \\ is continued in the next one; pasted lines stay together."))
+    print(wrapped("While it works, each line you type is sent to it, and Ctrl-C stops it."))
 
 
 async def _tools(chat: Chat, rest: str) -> None:
@@ -42,7 +49,48 @@ async def _tools(chat: Chat, rest: str) -> None:
 
 
 def _asks(chat: Chat, tool: Tool) -> bool:
-    return not chat.yes and (tool.approval == "ask" or chat.agent.settings.asks_about(tool.name))
+    if chat.yes or chat.conductor.allowed & {tool.name, "all"}:
+        return False
+    return tool.approval == "ask" or chat.agent.settings.asks_about(tool.name)
+
+
+async def _approve(chat: Chat, rest: str) -> None:
+    allowed = chat.conductor.allowed
+    if rest == "off":
+        allowed.clear()
+        print("you are asked again")
+    elif rest == "all":
+        allowed.add("all")
+        print("nothing is asked about in this chat, whatever the run has read; /approve off asks again")
+    elif rest:
+        chat.agent.toolkit.filtered([rest])  # a name that is none says which was meant
+        allowed.add(rest)
+        print(f"{rest} is not asked about in this chat, unless something read from outside led to the call")
+    else:
+        names = [tool.name for tool in chat.agent.toolkit if _asks(chat, tool)]
+        print(f"asked about: {', '.join(names) or 'no tool'}")
+        if allowed or chat.yes:
+            print(f"allowed in this chat: {', '.join(sorted(allowed)) or 'all (--yes)'}")
+
+
+async def _undo(chat: Chat, rest: str) -> None:
+    print("the last question and its answer are forgotten" if chat.undo() else "there is nothing to undo")
+
+
+async def _file(chat: Chat, rest: str) -> None:
+    if rest == "off":
+        chat.attached.clear()
+    elif rest:
+        chat.attached.append((rest, part_of_file(rest)))
+    names = ", ".join(clean(name) for name, _ in chat.attached)
+    print(f"with the next question: {names}" if names else "no file goes with the next question; /file PATH adds one")
+
+
+async def _save(chat: Chat, rest: str) -> None:
+    if not chat.history:
+        print("there is nothing to save yet")
+        return
+    print(f"saved as {save(chat.history, rest or f'chat-{chat.conversation[:8]}.md')}")
 
 
 async def _plan(chat: Chat, rest: str) -> None:
@@ -60,7 +108,7 @@ async def _plan(chat: Chat, rest: str) -> None:
 async def _model(chat: Chat, rest: str) -> None:
     if rest:
         await chat.rebuild(msgspec.structs.replace(chat.launch, model=rest))
-    print(f"model: {chat.launch.model or chat.agent.model.name}")
+    print(f"model: {clean(chat.launch.model or chat.agent.model.name)}")
 
 
 async def _fork(chat: Chat, rest: str) -> None:
@@ -87,13 +135,16 @@ async def _cost(chat: Chat, rest: str) -> None:
     print(f"{plural(chat.turns, 'question')}, {spent(chat.usage)}")
 
 
-Command = tuple[Callable[[Chat, str], Awaitable[None]], str, str]
-COMMANDS: dict[str, Command] = {
-    "help": (_help, "", "show this list"),
-    "tools": (_tools, "", "list the tools"),
-    "plan": (_plan, "[on|off]", "show the plan, or switch planning on or off"),
-    "fork": (_fork, "[N [TEXT]]", "answer the last question again from before step N"),
-    "model": (_model, "[NAME]", "show the model, or switch to another"),
-    "new": (_new, "", "start a new conversation"),
-    "cost": (_cost, "", "show what this chat has cost"),
+COMMANDS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
+    "help": _help,
+    "model": _model,
+    "tools": _tools,
+    "approve": _approve,
+    "fork": _fork,
+    "undo": _undo,
+    "file": _file,
+    "save": _save,
+    "plan": _plan,
+    "cost": _cost,
+    "new": _new,
 }

@@ -15,6 +15,10 @@ def register(commands: Any) -> None:
     )
     parts = parser.add_subparsers(dest="part", metavar="PART")
     prices.register(parts)
+    parts.add_parser("list", help="the models that can be used")
+    for name, text in (("pull", "download models now"), ("remove", "delete downloaded models")):
+        part = parts.add_parser(name, help=text)
+        part.add_argument("names", nargs="+", metavar="NAME", help="like qwen3-4b, or hf:ORG/REPO/FILE.gguf")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,7 +26,29 @@ def run(args: argparse.Namespace) -> int:
         from treadle._cli.commands import prices
 
         return prices.run(args)
+    if args.part == "pull":
+        return _pull(args.names)
+    if args.part == "remove":
+        return _remove(args.names)
     return _list()
+
+
+def _pull(names: list[str]) -> int:
+    from treadle._models.local import weights
+
+    for name in names:
+        path = weights.ensure(name.removeprefix("local:"))
+        print(f"{name}: {path} ({path.stat().st_size / 1e9:.2f} GB)")
+    return 0
+
+
+def _remove(names: list[str]) -> int:
+    from treadle._models.local import weights
+
+    for name in names:
+        size = weights.remove(name.removeprefix("local:"))
+        print(f"{name}: {size / 1e9:.2f} GB deleted" if size else f"{name}: it is not on this machine")
+    return 0
 
 
 def _list() -> int:
@@ -32,7 +58,8 @@ def _list() -> int:
     from treadle._cli.setup.user_config import read_user_config
     from treadle._models.catalog.default import BY_KEY, LOCAL_DEFAULT, SERVERS, choose, running_servers
     from treadle._models.catalog.providers import PROVIDERS
-    from treadle._models.local import weights
+    from treadle._models.local import hub, weights
+    from treadle._models.local.worth_having import CHOICES
 
     choice = choose(None, read_user_config().model)
     print(f"used when none is given: {choice.spec} ({choice.reason})\n")
@@ -44,7 +71,21 @@ def _list() -> int:
         ]
         for name, entry in weights.CATALOGUE.items()
     ]
-    local += [["local:PATH.gguf", "", "any GGUF file"]]
+    local += [
+        [
+            f"local:{choice.name}",
+            f"{choice.billions:g} B, {choice.licence}",
+            "on this machine" if weights.find(choice.name) else choice.can,
+        ]
+        for choice in CHOICES.values()
+    ]
+    known = {choice.repo for choice in CHOICES.values()}
+    local += [
+        [f"local:hf:{entry.repo}/{entry.file}", f"{entry.size / 1e9:.1f} GB", "on this machine"]
+        for _, entry in hub.notes(weights.models_folder())
+        if entry.repo not in known
+    ]
+    local += [["local:hf:ORG/REPO", "", "any GGUF repository of the hub"], ["local:PATH.gguf", "", "any GGUF file"]]
     print(table(("LOCAL MODEL", "SIZE", "WHERE"), local))
     served = [[f"{provider.name}:{name}"] for provider, names in running_servers() for name in names]
     print(

@@ -17,6 +17,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.display.table import table
+    from treadle._cli.display.text import wrapped
     from treadle._cli.setup import toolbox
     from treadle._tools.builtin import BUILTINS
 
@@ -24,7 +25,9 @@ def run(args: argparse.Namespace) -> int:
         return _describe(args.tools)
     rows = [[name, "yes" if name in toolbox.DEFAULT_TOOLS else "", line] for name, line in sorted(BUILTINS.items())]
     print(table(("TOOL", "DEFAULT", "WHAT IT DOES"), rows))
-    print("\ntreadle tools NAME describes a tool; use your own with --tools module:name or --tools file.py:name")
+    print(
+        wrapped("\ntreadle tools NAME describes a tool; use your own with --tools module:name or --tools file.py:name")
+    )
     return 0
 
 

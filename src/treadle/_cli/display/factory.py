@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from treadle._cli.display.ansi import capable
 from treadle._cli.display.base import Display
 from treadle._cli.display.notice import notice
 from treadle._cli.display.plain import JsonDisplay, PlainDisplay
@@ -33,7 +34,7 @@ def open_display(
 
 def rich_terminal(stream: TextIO) -> bool:
     """Whether `stream` is a terminal that can show more than plain text, and `rich` is installed."""
-    if not stream.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown") or os.environ.get("TREADLE_PLAIN"):
+    if not capable(stream) or os.environ.get("TREADLE_PLAIN"):
         return False
     from importlib.util import find_spec
 

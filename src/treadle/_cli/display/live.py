@@ -15,6 +15,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
+from treadle._cli.display.streaming import StreamedMarkdown
 from treadle._cli.display.text import arguments, clean, few_lines, last_lines, seconds, spent
 from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
@@ -50,6 +51,7 @@ class LiveDisplay:
         self._asking = False
         self._message = True
         """What is typed is a message to the run, not an answer."""
+        self._streamed = StreamedMarkdown()
         self._spinner = Spinner("dots", style="cyan")
         self._live = Live(
             console=self.console,
@@ -120,9 +122,12 @@ class LiveDisplay:
         timeline, width = self.timeline, max(20, self.console.width)
         rows: list[RenderableType] = []
         if text := timeline.streamed.strip():
-            style = "" if timeline.answering else "dim italic"
-            lines = last_lines(text, max(2, min(_WRITING_LINES, self.console.height - 8)), width - 4)
-            rows += [Text(f"  {line}", style=style, no_wrap=True) for line in lines]
+            room = max(2, min(_WRITING_LINES, self.console.height - 8))
+            if timeline.answering and self._answer is None:
+                rows.append(self._streamed.of(clean(text), room))
+            else:
+                style = "" if timeline.answering else "dim italic"
+                rows += [Text(f"  {line}", style=style, no_wrap=True) for line in last_lines(text, room, width - 4)]
         for card in tuple(timeline.running.values()):
             rows.append(_head(card, width, "cyan"))
             rows += [
@@ -135,7 +140,7 @@ class LiveDisplay:
             if self._typed and self._message:
                 rows.append(Text(LINE_FIRST, style="yellow"))
         else:
-            self._spinner.update(text=Text(self.timeline.status(), style="dim", no_wrap=True))
+            self._spinner.update(text=Text(self.timeline.status(), style="dim", no_wrap=True, overflow="ellipsis"))
             rows.append(self._spinner)
         if self._prompt or self._asking:
             mark = ("? ", "bold yellow") if self._asking and not self._message else ("> ", "bold green")

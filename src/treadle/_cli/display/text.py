@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
+import textwrap
 import time
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
@@ -42,6 +45,27 @@ def last_lines(text: str, lines: int, width: int) -> list[str]:
     for line in clean(text)[-lines * width :].strip("\n").split("\n"):
         wrapped += [line[start : start + width] for start in range(0, len(line), width)] or [""]
     return wrapped[-lines:]
+
+
+def wrapped(text: str, indent: str = "", rest: str = "", *, to: TextIO | None = None) -> str:
+    """The text for stdout (or `to`): on a terminal, lines are broken between words; a pipe gets them as they are.
+
+    `indent` is before every line, `rest` before those that continue one.
+    """
+    if not (to or sys.stdout).isatty():
+        return "\n".join(f"{indent}{line}" for line in text.split("\n"))
+    room = max(20, shutil.get_terminal_size((120, 24)).columns)
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lines += textwrap.wrap(
+            line,
+            room,
+            initial_indent=indent,
+            subsequent_indent=indent + rest,
+            replace_whitespace=False,
+            drop_whitespace=len(line) + len(indent) > room,
+        ) or [""]
+    return "\n".join(lines)
 
 
 def plain_json(value: Any) -> str:

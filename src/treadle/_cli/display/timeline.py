@@ -60,6 +60,7 @@ class Timeline:
         """`past` are earlier records, which are not shown again."""
         self.run_id = run_id
         self.activity = "starting"
+        self.model = ""
         self.iteration = 0
         self.usage = NO_USAGE
         self.running: dict[tuple[str, str], Card] = {}
@@ -81,6 +82,8 @@ class Timeline:
         if self.iteration:
             parts.append(f"step {self.iteration}")
         parts.append(seconds(max(0.0, time.time() - self.began)))
+        if cost and self.model:
+            parts.append(one_line(self.model, 40))
         if cost and self.usage.total_tokens:
             parts.append(spent(self.usage))
         return " · ".join(parts)
@@ -90,6 +93,8 @@ class Timeline:
         match event:
             case ev.RunStarted():
                 self._depths[record.run] = event.depth
+                if record.run == self.run_id:
+                    self.model = event.model
             case ev.TextStreamed() | ev.AnswerDelta() | ev.AnswerRetracted() | ev.Reset():
                 if record.run == self.run_id:  # runs inside it write at the same time: their thoughts come as lines
                     self._writing(event)
@@ -100,6 +105,10 @@ class Timeline:
             case ev.Approved():
                 call = self._calls.get((record.run, event.call_id))
                 yield Line("note", _decision(event, call.name if call else event.tool or event.call_id), depth)
+            case ev.ModelSwitched():
+                if record.run == self.run_id:
+                    self.model = event.model
+                yield from _line_of(event, depth)
             case ev.AnswerStarted():
                 if record.run == self.run_id:
                     self.activity = "writing the answer"

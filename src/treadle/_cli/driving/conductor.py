@@ -36,6 +36,8 @@ class Conductor:
         """Lines with a slash that were typed while the run worked."""
         self.unsent: list[str] = []
         """Lines that came too late for the run that was under way."""
+        self.allowed: set[str] = set()
+        """Tools that need not be asked about in this chat; `all` for every one."""
         self._display: Display | None = None
         self._keyboard: Keyboard | None = None
         self._line = LineBuffer()
@@ -137,6 +139,9 @@ class Conductor:
         async with self._asking:
             if run.allowed_for_run(call):
                 return {"allow": True, "note": "allowed for this run"}
+            # A tool that was allowed by its name is asked about all the same when the reason is what the run has read.
+            if "all" in self.allowed or (call.name in self.allowed and not run.why_asked(call.id)):
+                return {"allow": True, "by": "/approve"}
             if not self.can_ask:
                 return None
             by = f"asked for by the agent {run.agent_name}" if run.depth else ""

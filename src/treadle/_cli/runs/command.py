@@ -78,6 +78,14 @@ def _register_reading(actions: Any) -> None:
     action.add_argument("--text", action="store_true", help="print the complete text")
     action.add_argument("--json", action="store_true", help="as JSON lines")
 
+    action = _action(
+        actions, "compare", "compare:compare_runs", "show how two runs differ, such as a fork and its origin"
+    )
+    action.add_argument("first", metavar="A", help=RUN_HELP)
+    action.add_argument("second", metavar="B", help=RUN_HELP)
+    action.add_argument("--all", action="store_true", help="also what is the same")
+    action.add_argument("--json", action="store_true", help="as JSON")
+
 
 def _register_resuming(actions: Any) -> None:
     action = _action(
@@ -154,6 +162,9 @@ def _register_storing(actions: Any) -> None:
     action = _action(actions, "export", "storage:export_to_file", "write a run to a file, or as a regression test")
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: stdout, or test_run_ID.py)")
+    action.add_argument(
+        "--html", action="store_true", help="write a page that needs nothing else (also: a FILE that ends with .html)"
+    )
     action.add_argument(
         "--pytest", action="store_true", help="write a test that renders every request again and compares the bytes"
     )

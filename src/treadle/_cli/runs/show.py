@@ -9,7 +9,7 @@ import time
 import msgspec
 
 from treadle._cli.display.table import table
-from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent
+from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wrapped
 from treadle._cli.runs.lookup import find_run, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
@@ -97,7 +97,7 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
     if children:
         facts["children"] = ", ".join(children)
     for name, value in facts.items():
-        print(f"{name:9}{clean(value)}")
+        print(wrapped(f"{name:9}{clean(value)}", rest=" " * 9))
     print(f"\nquestion\n{_indented(state.question)}")
     if state.steps:
         rows = [
@@ -113,8 +113,9 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         ]
         print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
     for call in result.pending:
-        print(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}")
-        print(f"  why: {clean(call.why)}; decide with: treadle runs approve {run_id[:8]} {clean(call.call_id)}")
+        print(wrapped(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}"))
+        decide = f"treadle runs approve {run_id[:8]} {clean(call.call_id)}"
+        print(wrapped(f"why: {clean(call.why)}; decide with: {decide}", "  "))
     if result.answer:
         print(f"\nanswer\n{_indented(result.answer)}")
 
@@ -128,7 +129,7 @@ def _status(state: RunState, result: RunResult) -> str:
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in clean(text).split("\n"))
+    return wrapped(clean(text), "  ")
 
 
 def _label(event: Event) -> str:

@@ -17,10 +17,22 @@ async def export_to_file(args: argparse.Namespace, journal: Journal) -> int:
     if args.training:
         return await _write_pairs(args, journal)
     run_id = await find_run(journal, args.run)
+    if args.html or (args.output or "").lower().endswith((".html", ".htm")):
+        return await _write_page(args, journal, run_id)
     data = await export_run(journal, run_id, salvage=args.salvage)
     if args.pytest:
         return _write_test(Path(args.output or f"test_run_{run_id[:8]}.py"), run_id, data)
     _write(args.output or "-", data)
+    return 0
+
+
+async def _write_page(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
+    """The run, then those of its sub-agents."""
+    from treadle._journal.html import html_of
+
+    children = [info.run_id for info in await journal.list(parent=run_id, limit=1000)]
+    runs = [await journal.load(each, salvage=args.salvage) for each in (run_id, *reversed(children))]
+    _write(args.output or "-", html_of(runs).encode())
     return 0
 
 

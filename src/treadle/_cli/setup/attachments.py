@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import stat
 import sys
@@ -10,17 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from treadle._cli.display.notice import Waiting
+from treadle._tools.media.attach import MAX_BYTES, attach, content_of, from_bytes
 from treadle._types.errors import ConfigError
-from treadle._types.messages import Content, ImagePart, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, Part, TextPart
 
 MAX_TEXT_BYTES = 2_000_000
-MAX_IMAGE_BYTES = 20_000_000
-_IMAGES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 PIPE = "standard input"
 
 
@@ -36,13 +29,13 @@ def question_of(question: str | None, files: Iterable[str] = (), *, quiet: bool 
     return with_parts(question, parts)
 
 
-def with_parts(question: str, parts: Iterable[TextPart | ImagePart]) -> Content:
+def with_parts(question: str, parts: Iterable[Part]) -> Content:
     """One text where everything is text, so that every model and every list of runs can read it."""
     parts = [*parts]
     texts = [question, *(part.text for part in parts if isinstance(part, TextPart))]
-    images = [part for part in parts if isinstance(part, ImagePart)]
+    others = [part for part in parts if not isinstance(part, TextPart)]
     text = "\n\n".join(filter(None, texts))
-    return (TextPart(text), *images) if images else text
+    return (TextPart(text), *others) if others else text
 
 
 def piped() -> bool:
@@ -56,39 +49,42 @@ def piped() -> bool:
 
 def _read_pipe(quiet: bool) -> bytes:
     with Waiting("waiting for standard input (if there is none: < /dev/null)", quiet=quiet):
-        return sys.stdin.buffer.read(MAX_IMAGE_BYTES + 1)
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
 
 
-def part_of_file(name: str) -> TextPart | ImagePart:
-    path = Path(name).expanduser()
+def part_of_file(name: str) -> Part:
+    """A file, or an address (`https://...`), which the provider fetches."""
+    if Path(name).expanduser().is_dir():
+        fix = f"name a file in it, or let the model read there with -t files,folder={name}"
+        raise ConfigError(f"{name} is a folder: {fix}")
+    return _readable(attach(name))
+
+
+def part_of(data: bytes, name: str) -> Part:
+    return _readable(from_bytes(data, name=name))
+
+
+def _readable(part: ImagePart | AudioPart | FilePart) -> Part:
+    """What is text is put into the question as text, under its name: every model can read that."""
+    if not isinstance(part, FilePart) or not part.data or part.mime == "application/pdf":
+        return part
+    data = content_of(part)
     try:
-        if path.is_dir():
-            raise ConfigError(
-                f"{name} is a folder: name a file in it, or let the model read there with -t files,folder={name}"
-            )
-        with path.open("rb") as file:
-            data = file.read(MAX_IMAGE_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"the file {name} cannot be read: {error.strerror}") from None
-    return part_of(data, path.name)
+        return TextPart(f"[{part.name}]\n{_text(data, part.name)}")
+    except _NoText:
+        if part.mime != "application/octet-stream":
+            return part
+        raise
 
 
-def part_of(data: bytes, name: str) -> TextPart | ImagePart:
-    """An image as an image, anything else as text under its name."""
-    mime = next((mime for magic, mime in _IMAGES.items() if data.startswith(magic)), "")
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        mime = "image/webp"
-    if mime:
-        if len(data) > MAX_IMAGE_BYTES:
-            raise ConfigError(f"{name} is larger than {MAX_IMAGE_BYTES // 1_000_000} MB: make the image smaller")
-        return ImagePart(data=base64.b64encode(data).decode(), mime=mime)
-    return TextPart(f"[{name}]\n{_text(data, name)}")
+class _NoText(ConfigError):
+    pass
 
 
 def _text(data: bytes, name: str) -> str:
+    if b"\x00" in data[:8192]:
+        raise _NoText(f"{name} is no text, image, PDF or sound: turn it into one of them first")
     if len(data) > MAX_TEXT_BYTES:
         limit = MAX_TEXT_BYTES // 1_000_000
         raise ConfigError(f"{name} is larger than {limit} MB of text: cut it, or let the model read it with -t files")
-    if b"\x00" in data[:8192]:
-        raise ConfigError(f"{name} is neither text nor an image: turn it into one of them first")
     return data.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._cli.display.notice import notice
+from treadle._cli.display.text import wrapped
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
@@ -296,4 +297,5 @@ def _key() -> bytes:
 def print_choice(choice: Choice | None, *, quiet: bool = False) -> None:
     if choice is not None and not quiet:
         notice.clear()
-        print(f"model: {choice.spec} ({choice.reason})", file=sys.stderr, flush=True)
+        line = wrapped(f"model: {choice.spec} ({choice.reason})", rest="  ", to=sys.stderr)
+        print(line, file=sys.stderr, flush=True)

@@ -42,7 +42,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) 
             action="extend",
             default=[],
             metavar="FILE",
-            help="files that go with the question: text of any kind (also JSON and YAML), images",
+            help="files that go with the question: text of any kind (also JSON and YAML), images, PDF, sound",
         )
     else:
         agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")

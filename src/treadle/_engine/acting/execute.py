@@ -24,6 +24,7 @@ from treadle._engine.acting.provenance import objection, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
+from treadle._engine.requests.media import prepared_result
 from treadle._engine.requests.spending import hold_answer
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import Approval, Tool, ToolOutcome
@@ -176,6 +177,9 @@ async def execute_call(
         name = verdict.call.name
         execute = _run_within_budget if run.budget.bounded else _run
         outcome = await execute(run, verdict, iteration, extras)
+        if not isinstance(outcome.content, str):
+            content = await prepared_result(outcome.content, run.blueprint.models)
+            outcome = msgspec.structs.replace(outcome, content=content)
     # The record of a round's last result may wait for the request that follows it.
     last = call.id in run.state.open and (len(run.state.open) == 1 or len(run.state.pending_calls()) == 1)
     await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))

@@ -22,6 +22,7 @@ from treadle._engine.core.hooks import Pause, concerns_loop, run_hooks
 from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
 from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
+from treadle._engine.requests.media import prepared
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
@@ -166,13 +167,16 @@ async def _work(run: Execution, flow: Flow) -> None:
 
 async def _start(run: Execution) -> None:
     state = run.state
+    if state.finished is None and not run.life.stopping:
+        await run.meet_model()
     if state.started is None:
         run.budget.require_prices(run.model.profile, run.model.name)
         blueprint, origin = run.blueprint, run.origin
+        question = await prepared(origin.question, blueprint.models)
         system = blueprint.system if blueprint.system_of is None else await blueprint.system_of(run.context)
         await run.emit(
             RunStarted(
-                origin.question, blueprint.name, run.model.name, run.dialect.name, system,
+                question, blueprint.name, run.model.name, run.dialect.name, system,
                 tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
                 follows=origin.follows,

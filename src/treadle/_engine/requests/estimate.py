@@ -8,7 +8,15 @@ from typing import Any
 import msgspec
 
 from treadle._engine.settings import Settings
-from treadle._types.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolMessage, UserMessage
+from treadle._types.messages import (
+    AssistantMessage,
+    ImagePart,
+    MediaPart,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 from treadle._types.profile import Profile
 from treadle._types.request import Request, ToolSchema
 from treadle._types.state import CONVERSATION
@@ -17,6 +25,8 @@ from treadle._types.usage import Usage
 _PER_MESSAGE = 12
 """Bytes of framing a message costs (role, separators)."""
 _IMAGE = 4_000
+_PER_BYTE, _LARGEST = 40, 400_000
+"""A page of a PDF has some 100 kB and costs up to 3 000 tokens; a second of sound has 16 kB and costs 32."""
 _FIRST_RATIO = 3.2
 _CAUTIOUS_RATIO = 2.5
 _PLAUSIBLE = (1.0, 8.0)
@@ -48,7 +58,7 @@ def size_of(message: Message) -> int:
             if isinstance(content, str):
                 size = _bytes(content)
             else:
-                size = sum(_IMAGE if isinstance(part, ImagePart) else _bytes(part.text) for part in content)
+                size = sum(_media(part) if isinstance(part, MediaPart) else _bytes(part.text) for part in content)
     return size + _PER_MESSAGE
 
 
@@ -110,6 +120,13 @@ class Estimator:
 
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def _media(part: MediaPart) -> int:
+    """An image costs about the same whatever its size; a PDF or a recording costs more the longer it is."""
+    if isinstance(part, ImagePart):
+        return _IMAGE
+    return max(_bytes(part.text), min(len(part.data) // _PER_BYTE, _LARGEST) + _IMAGE if part.data else _IMAGE)
 
 
 def _arguments(args: dict[str, Any]) -> bytes:

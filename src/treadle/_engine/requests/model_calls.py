@@ -12,6 +12,7 @@ import msgspec
 from treadle._dialects.watching.base import Everything, Piece, Watcher
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
+from treadle._engine.requests.media import shown
 from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
@@ -104,8 +105,9 @@ async def ask(
         return Reply(
             text=done.message.text, calls=_raw_calls(done.message), reasoning=done.message.reasoning, usage=NO_USAGE
         )
+    profile = run.model.profile
     request = Request(
-        messages=messages,
+        messages=[shown(message, profile) for message in messages],
         tools=tools,
         tool_choice=tool_choice,
         format=format,

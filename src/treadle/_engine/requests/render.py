@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from treadle._dialects.base import Dialect, Encoding, Prompts
 from treadle._dialects.registry import show_assistant
+from treadle._engine.requests.media import shown
 from treadle._engine.settings import Settings
 from treadle._tools.results import cut
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
@@ -153,6 +154,7 @@ class Renderer:
         self._done = end
 
     def _append(self, message: Message, seqs: tuple[int, ...], component: str) -> None:
+        message = shown(message, self.profile)
         data = _encode(message)
         self.messages.append(message)
         self.origins.append((seqs, component))

@@ -7,12 +7,16 @@ from typing import Any, cast
 
 import msgspec
 
+from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
     AssistantMessage,
+    AudioPart,
     Content,
+    FilePart,
     ImagePart,
     Message,
+    Part,
     SystemMessage,
     TextPart,
     ToolCall,
@@ -21,7 +25,7 @@ from treadle._types.messages import (
 )
 
 _PROMPT_HELP = (
-    'give text, or content parts such as [TextPart("..."), ImagePart(url="...")] or [{"type": "text", "text": "..."}]'
+    'give text, or content parts such as [TextPart("..."), attach("scan.pdf")] or [{"type": "text", "text": "..."}]'
 )
 _HISTORY_KINDS = {"question": "history", "history": "history", "interrupt": "history", "summary": "summary"}
 
@@ -42,24 +46,43 @@ def clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _part(item: Any) -> TextPart | ImagePart:
-    if isinstance(item, TextPart | ImagePart):
+def _part(item: Any) -> Part:
+    if isinstance(item, TextPart):
         return item
+    if isinstance(item, ImagePart | AudioPart | FilePart):
+        return checked(item)
     if isinstance(item, str):
         return TextPart(clean(item))
-    if isinstance(item, Mapping):
-        part = cast(Mapping[str, Any], item)
-        kind = part.get("type")
-        if kind == "text" and isinstance(part.get("text"), str):
-            return TextPart(clean(part["text"]))
-        if kind == "image_url":
-            image: Any = part.get("image_url")
-            url = cast(Mapping[str, Any], image).get("url") if isinstance(image, Mapping) else image
-            if isinstance(url, str):
-                return ImagePart(url=url)
-        if kind == "image" and (part.get("url") or part.get("data")):
-            return ImagePart(str(part.get("url", "")), str(part.get("data", "")), str(part.get("mime", "image/png")))
+    if isinstance(item, Mapping) and (part := _part_of_dict(cast(Mapping[str, Any], item))) is not None:
+        return part
     raise ConfigError(f"a content part cannot be a {type(cast(Any, item)).__name__} like this: {_PROMPT_HELP}")
+
+
+def _part_of_dict(part: Mapping[str, Any]) -> Part | None:
+    """A part in our own form or in OpenAI's. Never by path: dictionaries come from other programs."""
+    kind = part.get("type")
+    inner: Any = part.get(str(kind))
+    nested: Mapping[str, Any] = cast(Mapping[str, Any], inner) if isinstance(inner, Mapping) else {}
+    if kind == "text" and isinstance(part.get("text"), str):
+        return TextPart(clean(part["text"]))
+    if kind == "image_url":
+        url: object = nested.get("url") if nested else cast(object, inner)
+        return checked(ImagePart(url=url)) if isinstance(url, str) else None
+    if kind == "input_audio" and isinstance(nested.get("data"), str):
+        return checked(
+            AudioPart(data=nested["data"], mime="audio/mpeg" if nested.get("format") == "mp3" else "audio/wav")
+        )
+    if kind == "file" and nested:
+        url, name = str(nested.get("file_data") or ""), str(nested.get("filename") or "")
+        return checked(FilePart(url=url, file_id=str(nested.get("file_id") or ""), name=name))
+    if kind in _CLASSES:
+        fields = {name: str(part[name]) for name in _FIELDS if part.get(name)}
+        return checked(_CLASSES[kind](**fields))
+    return None
+
+
+_CLASSES = {"image": ImagePart, "audio": AudioPart, "file": FilePart}
+_FIELDS = ("url", "data", "mime", "name", "file_id", "text")
 
 
 def to_messages(history: str | Iterable[Any]) -> list[Message]:

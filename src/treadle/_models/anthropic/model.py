@@ -8,6 +8,7 @@ from typing import Any
 from treadle._models.anthropic.reader import MessagesReader
 from treadle._models.anthropic.wire import API, MessagesWriter
 from treadle._models.http_model import HttpModel
+from treadle._models.media import ANTHROPIC
 from treadle._models.transport.http import Endpoint
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
@@ -16,6 +17,7 @@ MAX_CONTINUATIONS = 9
 """How often a paused turn is continued before the pause is returned to the caller."""
 
 
+_FILES = "files-api-2025-04-14"
 _BETA = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825": "code-execution-2025-08-25"}
 """What has to be asked for in a header before these tools can be declared."""
 
@@ -31,6 +33,7 @@ class AnthropicModel(HttpModel):
     """
 
     default_provider = "anthropic"
+    media = ANTHROPIC
     provider_tool_forms = {
         "web_search": {"type": "web_search_20250305", "name": "web_search"},
         "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
@@ -42,9 +45,12 @@ class AnthropicModel(HttpModel):
         return MessagesWriter(self._name, self._profile, self._extra, provider_tools=self._provider_tools)
 
     def _endpoint(self, streaming: bool) -> Endpoint:
-        features = [feature for kind, feature in _BETA.items() if any(_is(tool, kind) for tool in self._provider_tools)]
+        # Named in every request: a message may refer to a file that was uploaded there.
+        features = [_FILES] + [
+            feature for kind, feature in _BETA.items() if any(_is(tool, kind) for tool in self._provider_tools)
+        ]
         endpoint = super()._endpoint(streaming)
-        if features and "anthropic-beta" not in endpoint.headers:
+        if "anthropic-beta" not in endpoint.headers:
             endpoint.headers = {**endpoint.headers, "anthropic-beta": ",".join(features)}
         return endpoint
 

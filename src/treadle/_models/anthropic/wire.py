@@ -8,18 +8,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from treadle._models.media import inline, source_of
 from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.messages import (
     AssistantMessage,
     Content,
     ImagePart,
+    MediaPart,
     Message,
     SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
     UserMessage,
+)
+from treadle._types.messages import (
+    Part as MessagePart,
 )
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
@@ -203,16 +208,25 @@ def _text(text: str) -> dict[str, Any]:
 def _content(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [_text(content)]
-    return [_text(part.text) if isinstance(part, TextPart) else _image(part) for part in content] or [_text("")]
+    return [_part(part) for part in content] or [_text("")]
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
-    if part.url and not part.url.startswith("data:"):
-        return {"type": "image", "source": {"type": "url", "url": part.url}}
-    mime, data = part.mime, part.data
-    if part.url:
-        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
-    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+def _part(part: MessagePart) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return _text(part.text)
+    block: dict[str, Any] = {"type": "image" if isinstance(part, ImagePart) else "document", "source": _source(part)}
+    return block | {"title": part.name[:200]} if part.name and not isinstance(part, ImagePart) else block
+
+
+def _source(part: MediaPart) -> dict[str, Any]:
+    match source_of(part):
+        case "id":
+            return {"type": "file", "file_id": part.file_id}
+        case "url":
+            return {"type": "url", "url": part.url}
+        case "data":
+            mime, data = inline(part)
+            return {"type": "base64", "media_type": mime, "data": data}
 
 
 def _use(call: ToolCall) -> dict[str, Any]:

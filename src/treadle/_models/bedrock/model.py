@@ -19,6 +19,7 @@ from treadle._models.bedrock.sigv4 import Keys, signed_headers
 from treadle._models.bedrock.wire import API, ConverseWriter
 from treadle._models.catalog.providers import Provider, provider_named
 from treadle._models.http_model import HttpModel
+from treadle._models.media import BEDROCK
 from treadle._models.transport.http import Endpoint
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.errors import ConfigError, ModelError, RequestRefusedError, TransientModelError
@@ -37,6 +38,7 @@ class BedrockModel(HttpModel):
     """
 
     default_provider = "bedrock"
+    media = BEDROCK
     encoded_path = True
 
     def __init__(

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from treadle._models.media import inline, source_of
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
     AssistantMessage,
     Content,
     ImagePart,
+    MediaPart,
     Message,
     SystemMessage,
     TextPart,
@@ -177,20 +179,23 @@ def _text(text: str) -> dict[str, Any]:
 def _content(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [_text(content)]
-    return [_text(part.text) if isinstance(part, TextPart) else _image(part) for part in content] or [_text("")]
+    return [_text(part.text) if isinstance(part, TextPart) else _media(part) for part in content] or [_text("")]
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
-    mime, data = part.mime, part.data
-    if part.url.startswith("data:"):
-        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
-    elif part.url.startswith("s3://"):
-        return {"image": {"format": _format_of(mime), "source": {"s3Location": {"uri": part.url}}}}
-    elif part.url:
+def _media(part: MediaPart) -> dict[str, Any]:
+    mime, data = inline(part)
+    source: dict[str, Any] = {"bytes": data}
+    if source_of(part) == "id":
+        source = {"s3Location": {"uri": part.file_id or part.url}}
+    elif source_of(part) == "url":
         raise ConfigError(
-            f"Bedrock fetches no image from an address ({part.url[:80]}): pass its bytes, or an s3:// address"
+            f"Bedrock fetches nothing from an address ({part.url[:80]}): pass its bytes, or an s3:// address"
         )
-    return {"image": {"format": _format_of(mime), "source": {"bytes": data}}}
+    if isinstance(part, ImagePart):
+        return {"image": {"format": _format_of(mime), "source": source}}
+    # Names with other characters are refused.
+    name = re.sub(r"[^\w()\[\] -]", "-", part.name.rpartition(".")[0] or part.name, flags=re.ASCII)[:200]
+    return {"document": {"format": "pdf", "name": name.strip() or "file", "source": source}}
 
 
 def _format_of(mime: str) -> str:

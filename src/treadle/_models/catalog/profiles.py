@@ -25,11 +25,12 @@ def _change(base: Profile, **changes: Any) -> Profile:
     return msgspec.structs.replace(base, **changes)
 
 
-_GPT = _change(_ALL, window=128 * K, max_output=16_384)
-_GPT_OLD = _change(_GPT, json_schema=False, vision=False, max_output=4_096)
+_GPT = _change(_ALL, documents=True, window=128 * K, max_output=16_384)
+_GPT_OLD = _change(_GPT, json_schema=False, vision=False, documents=False, max_output=4_096)
 # Models that always think accept no temperature, and their token limit includes thoughts and has another name.
 _GPT_THINKS = _change(
     _ALL,
+    documents=True,
     reasoning=True,
     accepts_temperature=False,
     token_cap_name="max_completion_tokens",
@@ -40,6 +41,7 @@ _GPT_THINKS = _change(
 _O = _change(_GPT_THINKS, window=200 * K, max_output=100 * K)
 _CLAUDE = _change(
     _ALL,
+    documents=True,
     json_mode=False,
     json_schema=False,
     replay_reasoning=True,
@@ -51,7 +53,7 @@ _CLAUDE_SCHEMA = _change(_CLAUDE, json_schema=True)
 _CLAUDE_WIDE = _change(_CLAUDE_SCHEMA, window=M, max_output=128 * K)
 # These think by default, and then refuse a forced tool and a temperature.
 _CLAUDE_THINKS = _change(_CLAUDE_WIDE, reasoning=True, forced_tool=False, accepts_temperature=False)
-_GEMINI = _change(_ALL, window=1_048_576, max_output=8_192)
+_GEMINI = _change(_ALL, documents=True, audio=True, window=1_048_576, max_output=8_192)
 _GEMINI_THINKS = _change(_GEMINI, reasoning=True, replay_reasoning=True, max_output=65_536)
 _NOVA = _change(_ALL, json_mode=False, json_schema=False, window=300 * K, max_output=10 * K)
 _DEEPSEEK = _change(
@@ -70,6 +72,7 @@ _GROK = _change(_ALL, vision=False, window=256 * K)
 _OPEN = Profile(tool_call=True, parallel_calls=True, window=128 * K)
 _OPEN_THINKS = _change(_OPEN, reasoning=True)
 _OPEN_WITHOUT_TOOLS = Profile(window=32_768)
+_TEXT_ONLY = _change(_OPEN_WITHOUT_TOOLS, vision=False)
 
 
 class Fact(NamedTuple):
@@ -82,6 +85,7 @@ FACTS = (
     # OpenAI
     Fact(r"gpt-oss", _change(_OPEN_THINKS, window=131_072)),
     Fact(r"chatgpt-4o|gpt-5[\d.]*-chat", _change(_GPT, **_NO_TOOLS)),
+    Fact(r"gpt-4o.*-audio|gpt-audio", _change(_GPT, audio=True, documents=False, vision=False)),
     Fact(r"gpt-3\.5", _change(_GPT_OLD, window=16_385)),
     Fact(r"gpt-4o-mini", _GPT),
     Fact(r"gpt-4o", _GPT),
@@ -112,10 +116,18 @@ FACTS = (
     Fact(r"gpt-[5-9]", _GPT_THINKS),
     Fact(
         r"(?:^|/)o1-(?:mini|preview)",
-        _change(_O, tool_call=False, parallel_calls=False, forced_tool=False, vision=False, system_role="user"),
+        _change(
+            _O,
+            tool_call=False,
+            parallel_calls=False,
+            forced_tool=False,
+            vision=False,
+            documents=False,
+            system_role="user",
+        ),
     ),
     Fact(r"(?:^|/)o1(?:$|-20)", _change(_O, parallel_calls=False)),
-    Fact(r"(?:^|/)o3-mini", _change(_O, vision=False)),
+    Fact(r"(?:^|/)o3-mini", _change(_O, vision=False, documents=False)),
     Fact(r"(?:^|/)o3(?:$|-20)", _O),
     Fact(r"(?:^|/)o4-mini(?:$|-20)", _O),
     Fact(r"(?:^|/)o[1-9]-(?:mini-)?(?:pro|deep)", _O),
@@ -183,7 +195,7 @@ FACTS = (
     Fact(r"grok-3-mini", _change(_GROK, window=131_072, reasoning=True)),
     Fact(r"grok", _GROK),
     # Open weights, whoever serves them. Qwen2.5-Coder was measured: its calls come as text, never as native ones.
-    Fact(r"qwen2\.5-coder|smollm|tinyllama|phi-?[123]|gemma-?[12](?!\d)|codellama|opt-125m", _OPEN_WITHOUT_TOOLS),
+    Fact(r"qwen2\.5-coder|smollm|tinyllama|phi-?[123]|gemma-?[12](?!\d)|codellama|opt-125m", _TEXT_ONLY),
     Fact(r"gemma", _change(_OPEN_WITHOUT_TOOLS, vision=True, window=128 * K)),
     Fact(r"qwen.*(?:vl|omni)", _change(_OPEN, vision=True)),
     Fact(r"qwq|qwen-?3(?!.*instruct)|kimi-k2.*thinking|glm-[45]|minimax-m", _OPEN_THINKS),

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from treadle._models.gemini.reader import GeminiReader
 from treadle._models.gemini.wire import API, GeminiWriter
 from treadle._models.http_model import HttpModel
+from treadle._models.media import GEMINI
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
@@ -20,6 +21,7 @@ class GeminiModel(HttpModel):
     `extra_body`."""
 
     default_provider = "gemini"
+    media = GEMINI
     provider_tool_forms = {
         "web_search": {"googleSearch": {}},
         "code_execution": {"codeExecution": {}},

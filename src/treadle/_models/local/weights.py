@@ -12,8 +12,10 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
+from treadle._models.local import hub
 from treadle._models.local.fetch import FetchError, Weights, digest, from_hub, from_packages
 from treadle._models.local.files import Progress, locked, require_space
+from treadle._models.local.worth_having import CHOICES
 from treadle._types.errors import ModelError, UnknownModelError
 
 DEFAULT = "qwen2.5-coder-0.5b"
@@ -68,24 +70,38 @@ def cache_dir() -> Path:
     return Path(base) / "treadle"
 
 
+def source_of(name: str) -> str:
+    """What a short name stands for: `hf:ORG/REPO` for a model of the hub, otherwise the name itself."""
+    choice = CHOICES.get(name.lower())
+    return choice.source if choice is not None else name
+
+
+def is_hub(name: str) -> bool:
+    return name.startswith(hub.PREFIX)
+
+
 def is_path(name: str) -> bool:
-    return name.lower().endswith(".gguf") or "/" in name or os.sep in name
+    return not is_hub(name) and (name.lower().endswith(".gguf") or "/" in name or os.sep in name)
 
 
 def catalogue_entry(name: str) -> Weights:
     """The entry of a named model."""
     entry = CATALOGUE.get(name.lower())
     if entry is None:
-        close = get_close_matches(name.lower(), CATALOGUE, 1, 0.4)
+        close = get_close_matches(name.lower(), [*CATALOGUE, *CHOICES], 1, 0.4)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise UnknownModelError(
-            f"unknown local model {name!r}.{hint} Expected one of: {', '.join(CATALOGUE)}; or the path of a .gguf file"
+            f"unknown local model {name!r}.{hint} Expected one of: {', '.join([*CATALOGUE, *CHOICES])}; "
+            "hf:ORG/REPO of the hub; or the path of a .gguf file"
         )
     return entry
 
 
 def find(name: str) -> Path | None:
     """The file of a model if it is already on this machine."""
+    name = source_of(name)
+    if is_hub(name):
+        return hub.downloaded(hub.parse(name), models_folder())
     if is_path(name):
         path = Path(name).expanduser()
         return path if path.is_file() else None
@@ -98,6 +114,9 @@ def find(name: str) -> Path | None:
 
 def ensure(name: str, *, quiet: bool = False) -> Path:
     """The file of a model, downloaded if necessary. Blocks: call it in a thread."""
+    name = source_of(name)
+    if is_hub(name):
+        return _from_hub(name, quiet)
     if is_path(name):
         path = Path(name).expanduser()
         if not path.is_file():
@@ -109,9 +128,30 @@ def ensure(name: str, *, quiet: bool = False) -> Path:
     return fetch(catalogue_entry(name), quiet=quiet)
 
 
+def remove(name: str) -> int:
+    """Delete the downloaded file of a model; its size, 0 if it is not in the cache. Files elsewhere are left alone."""
+    path = find(name)
+    if path is None or not path.is_relative_to(models_folder()):
+        return 0
+    size = path.stat().st_size
+    path.unlink()
+    hub.note_of(path).unlink(missing_ok=True)
+    return size
+
+
+def _from_hub(name: str, quiet: bool) -> Path:
+    wanted = hub.parse(name)
+    if (here := hub.downloaded(wanted, models_folder())) is not None:
+        return here
+    weights = hub.resolve(wanted)
+    path = fetch(weights, quiet=quiet)
+    hub.write_note(path, weights)
+    return path
+
+
 def fetch(weights: Weights, *, quiet: bool = False) -> Path:
     """The file of `weights` in the cache; a downloaded file is verified before it gets its name."""
-    if (given := _path_from_environment(weights)) is not None:
+    if not weights.folder and (given := _path_from_environment(weights)) is not None:
         if not _complete(given, weights):
             raise ModelError(
                 f"TREADLE_WEIGHTS names {given}, which is not {weights.file} with its {weights.size} bytes: "
@@ -134,7 +174,7 @@ def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
     forced = os.environ.get("TREADLE_WEIGHTS", "")
     failures: list[str] = []
     for name, source in _SOURCES.items():
-        if forced in _SOURCES and name != forced:
+        if (forced in _SOURCES and name != forced) or (weights.folder and name != "hub"):
             continue
         part = target.with_name(f"{target.name}.{name}.part")
         require_space(target.parent, weights.size + weights.part_size - (part.stat().st_size if part.exists() else 0))
@@ -178,7 +218,11 @@ def _path_from_environment(weights: Weights) -> Path | None:
 
 
 def _cache_path(weights: Weights) -> Path:
-    return cache_dir() / "models" / weights.file
+    return models_folder() / weights.folder / weights.file
+
+
+def models_folder() -> Path:
+    return cache_dir() / "models"
 
 
 def _complete(path: Path, weights: Weights) -> bool:

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle._models.catalog.providers import Provider
-from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, images_of_results
+from treadle._models.media import data_url, inline
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import (
     AssistantMessage,
+    AudioPart,
     Content,
-    ImagePart,
+    FilePart,
     Message,
+    Part,
     SystemMessage,
     TextPart,
     ToolMessage,
@@ -23,6 +26,9 @@ from treadle._types.messages import (
 )
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
+
+_SOUND_NAMES = {"audio/mpeg": "mp3", "audio/mp3": "mp3"}
+"""What the format calls a MIME type; the others are sent as "wav", the only other one it has."""
 
 
 class ChatWriter:
@@ -88,6 +94,10 @@ class ChatWriter:
                     provider=self._provider.name,
                 )
             return {self._provider.grammar_name: wanted.grammar}
+        if wanted.kind == "schema" and wanted.schema is not None and self._provider.schema_name:
+            from treadle._models.local.prompt import enforceable  # the same runtime
+
+            return {self._provider.schema_name: enforceable(wanted.schema)}
         if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
             spec = {"name": wanted.name, "schema": wanted.schema, "strict": is_strict(wanted.schema)}
             return {"response_format": {"type": "json_schema", "json_schema": spec}}
@@ -141,8 +151,8 @@ class ChatWriter:
         result = encode(
             {"role": "tool", "tool_call_id": self._call_id(message.call_id), "content": text_of(message.content)}
         )
-        images = images_of_results(messages, index)
-        return result + b"," + encode({"role": "user", "content": _content(images)}) if images else result
+        media = media_of_results(messages, index)
+        return result + b"," + encode({"role": "user", "content": _content(media)}) if media else result
 
     def _call_id(self, call_id: str) -> str:
         length = self._provider.call_id_length
@@ -159,18 +169,22 @@ def _tool(tool: ToolSchema) -> dict[str, Any]:
 
 
 def _content(content: Content) -> Any:
-    if isinstance(content, str):
-        return content
-    return [
-        {"type": "text", "text": part.text}
-        if isinstance(part, TextPart)
-        else {"type": "image_url", "image_url": {"url": image_url(part)}}
-        for part in content
-    ]
+    return content if isinstance(content, str) else [_part(part) for part in content]
 
 
-def image_url(part: ImagePart) -> str:
-    return part.url or f"data:{part.mime};base64,{part.data}"
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case TextPart(text=text):
+            return {"type": "text", "text": text}
+        case AudioPart():
+            mime, data = inline(part)
+            return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUND_NAMES.get(mime, "wav")}}
+        case FilePart(file_id=file_id) if file_id:
+            return {"type": "file", "file": {"file_id": file_id}}
+        case FilePart():
+            return {"type": "file", "file": {"filename": part.name or "file.pdf", "file_data": data_url(part)}}
+        case _:
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
 
 
 def is_strict(schema: Any) -> bool:

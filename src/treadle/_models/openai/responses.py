@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from treadle._models.http_model import HttpModel, Reader
+from treadle._models.media import RESPONSES
 from treadle._models.openai.responses_reader import ResponsesReader
 from treadle._models.openai.responses_wire import API, ResponsesWriter
 from treadle._models.transport.wire import encoded_messages
@@ -16,6 +17,7 @@ class ResponsesModel(HttpModel):
 
     path = "/responses"
     default_provider = "openai-responses"
+    media = RESPONSES
     provider_tool_forms = {
         "web_search": {"type": "web_search"},
         "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},

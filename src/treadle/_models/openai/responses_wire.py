@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treadle._models.openai.chat_wire import image_url, is_strict
+from treadle._models.media import data_url, source_of
+from treadle._models.openai.chat_wire import is_strict
 from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.messages import (
     AssistantMessage,
     Content,
+    ImagePart,
     Message,
+    Part,
     SystemMessage,
     TextPart,
     ToolMessage,
@@ -109,14 +112,23 @@ class ResponsesWriter:
 
 
 def _content(content: Content) -> Any:
-    if isinstance(content, str):
-        return content
-    return [
-        {"type": "input_text", "text": part.text}
-        if isinstance(part, TextPart)
-        else {"type": "input_image", "image_url": image_url(part), "detail": "auto"}
-        for part in content
-    ]
+    return content if isinstance(content, str) else [_part(part) for part in content]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case TextPart(text=text):
+            return {"type": "input_text", "text": text}
+        case ImagePart(file_id=file_id) if file_id:
+            return {"type": "input_image", "file_id": file_id, "detail": "auto"}
+        case ImagePart():
+            return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
+        case _ if part.file_id:
+            return {"type": "input_file", "file_id": part.file_id}
+        case _ if source_of(part) == "url":
+            return {"type": "input_file", "file_url": part.url}
+        case _:
+            return {"type": "input_file", "filename": part.name or "file.pdf", "file_data": data_url(part)}
 
 
 def _matches(items: list[Any], message: AssistantMessage) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from treadle._types.ids import fresh_id
-from treadle._types.messages import ImagePart, Message, TextPart, ToolCall, ToolMessage
+from treadle._types.messages import Message, Part, TextPart, ToolCall, ToolMessage
 from treadle._types.profile import Prices
 from treadle._types.request import CallDelta, Delta, RawCall, ReasoningDelta, Request, TextDelta, WireCache
 from treadle._types.usage import Usage
@@ -122,20 +122,20 @@ def is_object(text: str) -> bool:
         return False
 
 
-def images_of_results(messages: Sequence[Message], index: int) -> tuple[TextPart | ImagePart, ...]:
-    """The images of all results of one reply, when the result at `index` is the last of them.
+def media_of_results(messages: Sequence[Message], index: int) -> tuple[Part, ...]:
+    """The images, sounds and files of all results of one reply, when the result at `index` is the last of them.
 
-    Most providers take only text in a result; images follow in a user message, after the results of all calls.
+    Most providers take only text in a result; the rest follows in a user message, after the results of all calls.
     """
     if index + 1 < len(messages) and isinstance(messages[index + 1], ToolMessage):
         return ()
-    images: list[TextPart | ImagePart] = []
+    media: list[Part] = []
     while index >= 0 and isinstance(result := messages[index], ToolMessage):
         if not isinstance(result.content, str):
-            own = [part for part in result.content if isinstance(part, ImagePart)]
-            images = [TextPart(f"From {result.name}:"), *own, *images] if own else images
+            own = [part for part in result.content if not isinstance(part, TextPart)]
+            media = [TextPart(f"From {result.name}:"), *own, *media] if own else media
         index -= 1
-    return tuple(images)
+    return tuple(media)
 
 
 class CallList:

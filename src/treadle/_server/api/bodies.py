@@ -24,12 +24,33 @@ class TextItem(_In, frozen=True, tag="text"):
     text: Text
 
 
-class ImageItem(_In, frozen=True, tag="image"):
+class _Media(_In, frozen=True):
+    """Content by address, as base64 data, or by the id of a file at the model's provider: one of the three."""
+
+    url: Annotated[str, Meta(max_length=8192)] = ""
+    data: str = ""
+    name: Annotated[str, Meta(max_length=255)] = ""
+    file_id: Annotated[str, Meta(max_length=500)] = ""
+    text: Annotated[str, Meta(max_length=400_000)] = ""
+    """For models that cannot read the content: a description, a transcript."""
+
+
+class ImageItem(_Media, frozen=True, tag="image"):
     """An image by address, or as base64 data."""
 
-    url: str = ""
-    data: str = ""
     mime: str = "image/png"
+
+
+class AudioItem(_Media, frozen=True, tag="audio"):
+    """Sound."""
+
+    mime: str = "audio/wav"
+
+
+class FileItem(_Media, frozen=True, tag="file"):
+    """A PDF, a table, a text."""
+
+    mime: str = "application/pdf"
 
 
 class PastMessage(_In, frozen=True):
@@ -50,7 +71,7 @@ class RunSettings(_In, frozen=True):
 
 
 class NewRun(_In, frozen=True):
-    question: Text | Annotated[list[TextItem | ImageItem], Meta(min_length=1, max_length=20)]
+    question: Text | Annotated[list[TextItem | ImageItem | AudioItem | FileItem], Meta(min_length=1, max_length=20)]
     agent: Annotated[str, Meta(max_length=200)] = ""
     """The server's first agent when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""

@@ -18,10 +18,11 @@ from treadle._server.live.follower import Follower, follow
 from treadle._server.live.positions import START, Position, read_position
 from treadle._server.live.projection import Projection
 from treadle._server.live.sse import EventStream
+from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, ImagePart, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, Part, TextPart
 from treadle._types.state import fold
 
 
@@ -73,15 +74,28 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
 def _question(new: b.NewRun) -> Content:
     if isinstance(new.question, str):
         return new.question
-    parts: list[TextPart | ImagePart] = []
+    parts: list[Part] = []
     for item in new.question:
-        if isinstance(item, b.TextItem):
-            parts.append(TextPart(item.text))
-        elif item.url or item.data:
-            parts.append(ImagePart(item.url, item.data, item.mime))
-        else:
-            raise bad_request("an image needs a `url` or `data`")
+        match item:
+            case b.TextItem(text=text):
+                parts.append(TextPart(text))
+            case b.ImageItem():
+                parts.append(_media(ImagePart, item))
+            case b.AudioItem():
+                parts.append(_media(AudioPart, item))
+            case b.FileItem():
+                parts.append(_media(FilePart, item))
     return tuple(parts)
+
+
+def _media(
+    kind: type[ImagePart] | type[AudioPart] | type[FilePart], item: b.ImageItem | b.AudioItem | b.FileItem
+) -> ImagePart | AudioPart | FilePart:
+    part = kind(item.url, item.data, item.mime, item.name, item.file_id, item.text)
+    try:
+        return checked(part)
+    except ConfigError as error:
+        raise bad_request(str(error)) from None
 
 
 async def get_run(call: Call) -> Response:

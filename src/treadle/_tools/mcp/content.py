@@ -12,7 +12,7 @@ import msgspec
 
 from treadle._tools.base import ToolResponse
 from treadle._types.events import Artifact
-from treadle._types.messages import ImagePart, TextPart
+from treadle._types.messages import AudioPart, FilePart, ImagePart, Part, TextPart
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -21,8 +21,8 @@ _BINARY = "application/octet-stream"
 
 
 def to_response(result: CallToolResult) -> ToolResponse:
-    """Texts and images go to the model, audio and binary resources become artifacts."""
-    pieces: list[TextPart | ImagePart | Artifact] = []
+    """Texts, images, sound and PDF files go to the model, other binary resources become artifacts."""
+    pieces: list[Part | Artifact] = []
     for number, block in enumerate(result.content, 1):
         pieces += _pieces(block, number)
     texts = [piece.text for piece in pieces if isinstance(piece, TextPart)]
@@ -32,14 +32,15 @@ def to_response(result: CallToolResult) -> ToolResponse:
     return ToolResponse(pieces if pieces else None, error=result.is_error)
 
 
-def _pieces(block: Any, number: int) -> list[TextPart | ImagePart | Artifact]:
+def _pieces(block: Any, number: int) -> list[Part | Artifact]:
     match block.type:
         case "text":
             return [TextPart(block.text)]
         case "image":
             return [ImagePart(data=block.data, mime=block.mime_type)]
         case "audio":
-            return [_artifact(f"audio-{number}", block.data, block.mime_type or "audio/wav")]
+            mime = block.mime_type or "audio/wav"  # for the model, and for the user to listen to
+            return [AudioPart(data=block.data, mime=mime), _artifact(f"audio-{number}", block.data, mime)]
         case "resource_link":
             details = " ".join(
                 filter(None, (block.title or block.name, block.mime_type and f"({block.mime_type})", block.description))
@@ -51,14 +52,15 @@ def _pieces(block: Any, number: int) -> list[TextPart | ImagePart | Artifact]:
             return [TextPart(f"[content of an unknown kind: {other}]")]
 
 
-def _resource(resource: Any, number: int) -> list[TextPart | ImagePart | Artifact]:
+def _resource(resource: Any, number: int) -> list[Part | Artifact]:
     mime = resource.mime_type or ""
     if (text := getattr(resource, "text", None)) is not None:
         return [TextPart(f"[resource {resource.uri}]\n{text}")]
     if mime.startswith("image/"):
         return [TextPart(f"[resource {resource.uri}]"), ImagePart(data=resource.blob, mime=mime)]
     name = str(resource.uri).rstrip("/").rpartition("/")[2] or f"resource-{number}"
-    return [_artifact(name, resource.blob, mime or _BINARY, summary=str(resource.uri))]
+    read = [FilePart(data=resource.blob, name=name)] if mime == "application/pdf" else []
+    return [*read, _artifact(name, resource.blob, mime or _BINARY, summary=str(resource.uri))]
 
 
 def _artifact(name: str, data: str, mime: str, summary: str = "") -> Artifact:

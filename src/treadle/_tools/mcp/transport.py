@@ -11,7 +11,16 @@ from msgspec import Struct
 
 from treadle._tools.mcp.session import Session, WatchedStream
 from treadle._types.errors import ConfigError
-from treadle._types.messages import AssistantMessage, ImagePart, Message, SystemMessage, TextPart, UserMessage
+from treadle._types.messages import (
+    AssistantMessage,
+    AudioPart,
+    ImagePart,
+    Message,
+    Part,
+    SystemMessage,
+    TextPart,
+    UserMessage,
+)
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -133,7 +142,9 @@ def _sample(ask: Sampling) -> Any:
     return callback
 
 
-def _part(block: Any) -> TextPart | ImagePart | None:
+def _part(block: Any) -> Part | None:
+    if block.type == "audio":
+        return AudioPart(data=block.data, mime=block.mime_type)
     if block.type == "image":
         return ImagePart(data=block.data, mime=block.mime_type)
     return TextPart(block.text) if block.type == "text" else None

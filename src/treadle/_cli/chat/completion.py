@@ -1,0 +1,61 @@
+"""What the Tab key offers in a chat: commands, their arguments, and files after `@`."""
+
+from __future__ import annotations
+
+import os
+
+from treadle._cli.chat.mentions import paths
+from treadle._flows.agent import Agent
+
+USAGES = {
+    "help": ("", "show this list"),
+    "model": ("[NAME]", "show the model, or switch to another"),
+    "tools": ("", "list the tools, and which ask first"),
+    "approve": ("[TOOL|all|off]", "do not ask about this tool in this chat; off: ask again"),
+    "fork": ("[N [TEXT]]", "answer the last question again from before step N"),
+    "undo": ("", "forget the last question and its answer"),
+    "file": ("[PATH|off]", "put a file into the next question (or write @PATH in it)"),
+    "save": ("[FILE]", "write the conversation to a file (.md or .json)"),
+    "plan": ("[on|off]", "show the plan, or switch planning on or off"),
+    "cost": ("", "show what this chat has cost"),
+    "new": ("", "start a new conversation"),
+    "quit": ("", "end the chat (or press Ctrl-D)"),
+}
+"""Every command: its arguments, and one line about it."""
+
+
+def completions(line: str, word: str, agent: Agent) -> list[str]:
+    """What can stand in place of `word`, the last one of `line`."""
+    if word.startswith("@"):
+        return [f"@{path}" for path in paths(word[1:])]
+    if not line.startswith("/"):
+        return []
+    if line == word:
+        return [f"/{name}" for name in USAGES if name.startswith(word[1:])]
+    return [value for value in _values(line.split(maxsplit=1)[0][1:], word, agent) if value.startswith(word)]
+
+
+def _values(command: str, word: str, agent: Agent) -> list[str]:
+    match command:
+        case "file":
+            return [*paths(word), "off"] if word else paths("")
+        case "save":
+            return paths(word)
+        case "plan":
+            return ["on", "off"]
+        case "approve":
+            return [*sorted(agent.toolkit.names), "all", "off"]
+        case "model":
+            return _models()
+        case _:
+            return []
+
+
+def _models() -> list[str]:
+    """Names that are known without asking anybody: of the providers whose key is set, and of local models."""
+    from treadle._models.catalog.default import BY_KEY
+    from treadle._models.catalog.providers import provider_named
+    from treadle._models.local import weights
+
+    named = [f"{name}:{model}" for name, model in BY_KEY.items() if os.environ.get(provider_named(name).key_env)]
+    return [*named, *(f"local:{name}" for name in weights.CATALOGUE)]

@@ -1,0 +1,57 @@
+"""An earlier conversation, to be continued: `chat --continue` and `chat --resume ID`."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from treadle._cli.runs.lookup import find_run
+from treadle._cli.setup.launch import AGENT
+from treadle._flows.conversation import history_of
+from treadle._journal import Journal
+from treadle._types.errors import ConfigError, RunNotFoundError
+from treadle._types.events import Record
+from treadle._types.messages import Message
+from treadle._types.state import fold
+
+_LOOK_BACK = 500
+
+
+class Earlier(Struct, frozen=True):
+    conversation: str
+    last_run: str
+    history: list[Message]
+    records: list[Record]
+    question: str
+    answer: str
+
+
+async def earlier_chat(journal: Journal, named: str = "") -> Earlier:
+    """The conversation that `named` stands for (its id, or a run of it); without a name the newest of this terminal."""
+    run_id = await (_named(journal, named) if named else _newest(journal))
+    records = await journal.load(run_id)
+    state = fold(records)
+    if state.finished is None:
+        raise ConfigError(f"run {run_id[:8]} has not ended: treadle runs resume {run_id[:8]} continues it")
+    started = state.started
+    return Earlier(
+        started.conversation if started is not None else "",
+        run_id,
+        history_of(state),
+        records,
+        state.question,
+        state.finished.answer,
+    )
+
+
+async def _newest(journal: Journal) -> str:
+    for info in await journal.list(limit=_LOOK_BACK, status="finished", parent=""):
+        if info.agent == AGENT and info.conversation:
+            return info.run_id
+    raise RunNotFoundError("there is no conversation to continue yet: treadle chat starts one")
+
+
+async def _named(journal: Journal, named: str) -> str:
+    """A conversation is continued after its newest run, a run after itself: what came later is left out."""
+    in_conversation = await journal.list(limit=_LOOK_BACK, conversation=named, parent="")
+    finished = [info.run_id for info in in_conversation if info.status == "finished"]
+    return finished[0] if finished else await find_run(journal, named)

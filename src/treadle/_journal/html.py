@@ -1,0 +1,107 @@
+"""Runs as one page of HTML that needs nothing else: no server, no script, no file beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from html import escape
+
+import msgspec
+
+from treadle._types import events as ev
+from treadle._types.messages import ToolCall, text_of
+from treadle._types.state import CONVERSATION, RunState, fold
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+body { overflow-wrap: break-word; }
+h1 { font-size: 1.2rem; } h2 { font-size: 1rem; margin: 2rem 0 .5rem; }
+pre, .text { white-space: pre-wrap; margin: .25rem 0; } pre { font: 13px/1.4 ui-monospace, monospace; }
+.question, .answer { border-left: 4px solid #4a7; padding-left: .8rem; } .answer { border-color: #47a; }
+.thought, .quiet { opacity: .75; } summary { cursor: pointer; } code { font: 13px ui-monospace, monospace; }
+details { border: 1px solid #8886; border-radius: 6px; padding: .3rem .7rem; margin: .5rem 0; }
+.failed { border-color: #c44; }
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""What models and tools wrote is escaped; and if something slipped through, the browser would not load or run it."""
+
+
+def html_of(runs: Sequence[Sequence[ev.Record]], title: str = "") -> str:
+    """The runs of a conversation, or one run, oldest first."""
+    states = [fold(records) for records in runs]
+    name = title or (states[0].question if states else "") or "A run"
+    head = f"<title>{escape(_short(name))}</title><style>{_STYLE}</style>"
+    meta = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
+    size = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    body = "".join(_run(state, records) for state, records in zip(states, runs, strict=True))
+    page = f"<head>{meta}{size}{head}</head><body><h1>{escape(_short(name))}</h1>{body}</body>"
+    return f"<!doctype html><html lang=en>{page}</html>\n"
+
+
+def _run(state: RunState, records: Sequence[ev.Record]) -> str:
+    finished = state.finished
+    answer = finished.answer if finished is not None else ""
+    parts = [_block("h2", "Question"), _text(state.question, "question"), *_steps(records)]
+    if answer:
+        parts += [_block("h2", "Answer"), _text(answer, "answer")]
+    elif finished is not None:
+        parts.append(_text(f"{finished.stop_reason}: {finished.error or 'there is no answer'}", "answer"))
+    return f"<section>{''.join(parts)}{_text(_facts(state, records), 'quiet')}{_log(records)}</section>"
+
+
+def _steps(records: Sequence[ev.Record]) -> Iterator[str]:
+    calls: dict[str, ToolCall] = {}
+    for record in records:
+        match record.event:
+            case ev.ThinkDone() if record.event.component in CONVERSATION:
+                calls |= {call.id: call for call in record.event.message.calls}
+                thought = (record.event.thought or record.event.message.reasoning).strip()
+                if thought and thought != (record.event.answer or "").strip():
+                    yield _text(thought, "thought")
+            case ev.ToolDone():
+                yield _call(record.event, calls.get(record.event.call_id))
+            case ev.Injected():
+                yield from (_text(f"> {text}", "question") for text in record.event.texts)
+            case ev.Approved():
+                decided = "allowed" if record.event.allow else "refused"
+                note = f": {record.event.note}" if record.event.note else ""
+                yield _text(f"{record.event.tool or record.event.call_id} {decided}{note}", "quiet")
+            case _:
+                pass
+
+
+def _call(done: ev.ToolDone, call: ToolCall | None) -> str:
+    args = msgspec.json.encode(call.args).decode() if call is not None else ""
+    failed = ' class="failed"' if done.error else ""
+    took = f"<span class=quiet>{done.elapsed:.2f} s {escape(done.error)}</span>"
+    summary = f"<summary><code>{escape(done.name)}</code> {escape(_short(args))} {took}</summary>"
+    inside = f"<pre>{escape(args)}</pre><pre>{escape(text_of(done.content))}</pre>"
+    return f"<details{failed}>{summary}{inside}</details>"
+
+
+def _facts(state: RunState, records: Sequence[ev.Record]) -> str:
+    usage = state.usage
+    cost = f" · ${usage.cost:.4f}" if usage.cost else ""
+    end = state.finished.stop_reason if state.finished is not None else "not finished"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.created))
+    return f"{state.model} · {end} · {usage.total_tokens} tokens{cost} · {when} · run {records[0].run}"
+
+
+def _log(records: Sequence[ev.Record]) -> str:
+    """Everything that is recorded, for whoever wants to know more."""
+    lines = "\n".join(escape(msgspec.json.encode(record).decode()) for record in records)
+    return f"<details><summary>The log: {len(records)} records</summary><pre>{lines}</pre></details>"
+
+
+def _text(text: str, kind: str) -> str:
+    return f'<div class="text {kind}">{escape(text)}</div>'
+
+
+def _block(tag: str, text: str) -> str:
+    return f"<{tag}>{escape(text)}</{tag}>"
+
+
+def _short(text: str, size: int = 120) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= size else flat[: size - 1] + "…"

@@ -1,0 +1,47 @@
+"""The text of a file, for models that cannot read the file itself. A hostile one costs bounded time and memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import msgspec
+
+from treadle._models.media import Kind
+from treadle._python_process import SAFE_FOLDER, module_command
+from treadle._tools.builtin.reading.charset import decode_text
+from treadle._tools.results import cut
+from treadle._types.errors import MissingExtraError, ToolError
+
+MAX_CHARS = 400_000
+"""Of the text of one file; the middle of a longer one is left out, and the model is told."""
+SECONDS = 30.0
+MEMORY = 1_000_000_000
+
+
+def text_of_file(kind: Kind, data: bytes, max_chars: int = MAX_CHARS) -> str:
+    """The text of a PDF or of a text file; `ToolError` when there is none."""
+    text = _pdf_text(data) if kind == "pdf" else decode_text(data)
+    if not text.strip():
+        raise ToolError("there is no text in it (a scan?)")
+    return cut(text, min(max_chars, MAX_CHARS))
+
+
+def _pdf_text(data: bytes) -> str:
+    """In a process of its own: a few hundred bytes of PDF can ask for gigabytes, or for hours."""
+    try:
+        done = subprocess.run(
+            module_command("treadle._tools.media.pdf_worker"),
+            input=data, capture_output=True, timeout=SECONDS, cwd=SAFE_FOLDER, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"reading the PDF took more than {SECONDS:g} s") from None
+    if done.returncode == 3:
+        raise MissingExtraError("reading PDF", "pdf")
+    if done.returncode:
+        raise ToolError(_last_line(done.stderr) if done.returncode == 4 else "the PDF asks for too much memory")
+    return msgspec.json.decode(done.stdout, type=str)
+
+
+def _last_line(output: bytes) -> str:
+    return (output.decode(sys.getdefaultencoding(), "replace").strip().splitlines() or ["the PDF cannot be read"])[-1]
