@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from treadle._engine.surfaces.inputs import to_messages
-from treadle._models.base import Model, complete
+from treadle._models.base import Model, complete, meet
 from treadle._models.transport.retry import RetryPolicy
 from treadle._tools.validation import check_schema, checker
 from treadle._types.errors import ModelError, StructuredCallError
@@ -59,6 +59,7 @@ async def structured_llm_call(
     is returned, or `StructuredCallError` is raised if there is none.
     """
     check_schema(schema, name)
+    await meet(model)
     attempt = _Attempt(
         model, dict(schema), parse_fn, regex_fallback, name, ask or _direct(model, temperature, max_tokens, retry)
     )

@@ -30,6 +30,14 @@ class Model(Protocol):
     async def aclose(self) -> None: ...
 
 
+async def meet(model: Model) -> None:
+    """First contact, for a model that has to ask its server what it is: afterwards its name and profile are known. It
+    never fails, and a second time does nothing."""
+    ask = getattr(model, "meet", None)
+    if ask is not None:
+        await ask()
+
+
 class Closing:
     """`async with model:` closes it at the end."""
 

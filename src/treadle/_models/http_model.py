@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
-from treadle._models.catalog.providers import Provider, connect, provider_named
+from treadle._models.catalog.providers import Connection, Provider, connect, provider_named
+from treadle._models.contact.address import is_vendors
 from treadle._models.media import NOTHING, MediaForms
 from treadle._models.transport import http
-from treadle._models.transport.failures import ONE_REQUEST, Origin
+from treadle._models.transport.failures import ONE_REQUEST, Origin, connection_lost
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
 from treadle._models.transport.provider_tools import ProviderTool, declared
@@ -22,6 +23,9 @@ from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Reply, Request, StreamPart
 from treadle._types.usage import Usage
+
+if TYPE_CHECKING:
+    from treadle._models.contact.servers import Contact
 
 
 class Reader(Protocol):
@@ -58,6 +62,8 @@ class HttpModel(Closing):
 
     path = ""
     default_provider = ""
+    asks_server = False
+    """Its protocol is spoken by servers of many kinds: one that is no provider's is asked what it is."""
     media: MediaForms = NOTHING
     """What the format takes beside text."""
     provider_tool_forms: Mapping[str, Mapping[str, Any]] = {}
@@ -87,12 +93,18 @@ class HttpModel(Closing):
         self._connection = connect(self._provider, base_url, api_key, headers)
         self._origin: Origin = self._connection.origin
         self._name = name
+        self._server = self._provider
+        """The entry of the table whose deviations from the protocol apply; another one after first contact."""
+        self._abilities = dict(abilities or {})
+        self._met = profile is not None or not self.asks_server or is_vendors(self._connection.base_url)
         if profile is None:
             facts = profile_for(self._provider, name)
             if facts.calls_known and self._connection.base_url.rstrip("/") != self._provider.base_url.rstrip("/"):
                 facts = msgspec.structs.replace(facts, calls_known=False)  # whoever serves it there
+            # A vendor's model of which the table has even the price is the same whoever passes it on.
+            self._met = self._met or (self._provider.serves is None and facts.prices is not None)
             profile = with_probed_facts(facts, self._provider.name, name, self.address)
-        self._profile = self.media.of(profile).with_abilities(dict(abilities or {}))
+        self._profile = self.media.of(profile).with_abilities(self._abilities)
         self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
         self._extra = dict(extra_body or {})
         self._provider_tools = declared(provider_tools, self.provider_tool_forms, self._provider.name)
@@ -101,7 +113,7 @@ class HttpModel(Closing):
 
     @property
     def name(self) -> str:
-        return self._name
+        return self._name or self.address
 
     @property
     def provider(self) -> str:
@@ -116,10 +128,61 @@ class HttpModel(Closing):
     def profile(self) -> Profile:
         return self._profile
 
+    @property
+    def connection(self) -> Connection:
+        """Address and headers, for requests beside those to the model."""
+        return self._connection
+
+    @property
+    def at_home(self) -> bool:
+        """Whether requests go to the provider itself, not to another server with its protocol."""
+        return self._connection.base_url.rstrip("/") == self._provider.base_url.rstrip("/")
+
+    def body_of(self, request: Request) -> bytes:
+        """What would be sent for a request whose reply is not streamed."""
+        return self._body(request, False)
+
+    def reader_of(self, request: Request) -> Reader:
+        """What reads the reply to it."""
+        return self._reader(request)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r}, provider={self.provider!r})"
 
+    async def meet(self) -> None:
+        """First contact: ask a server that is no provider's own what it is and what its model can do, once."""
+        if self._met:
+            return
+        contact = await self.contact()
+        if contact is None:
+            self._met = bool(self._name)
+            return
+        from treadle._models.contact.recognize import profile_of, served_by
+
+        self._met, self._name = True, contact.name
+        self._server = served_by(contact, self._provider)
+        probed = with_probed_facts(profile_of(contact, self._provider), self._provider.name, self._name, self.address)
+        self._profile = self.media.of(probed).with_abilities(self._abilities)
+        self._adapt()
+
+    async def contact(self) -> Contact | None:
+        """What the server says of itself and its model; None when it says nothing."""
+        from treadle._models.contact.recognize import recognize  # for such servers only
+
+        return await recognize(self._connection, self._provider, self._name)
+
+    def _adapt(self) -> None:
+        """Forget what was derived from the profile."""
+
+    async def _find_model(self) -> None:
+        await self.meet()
+        if not self._name:
+            text = f"no model was found at {self.address}: is the server running, and does it list its models there?"
+            raise connection_lost(self._origin, f"{text} Name one: {self.address}#MODEL")
+
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        if not self._name:
+            await self._find_model()
         streaming = request.stream and self._profile.streaming
         reader = self._reader(request)
         limiter = self._limiter

@@ -61,6 +61,7 @@ class TrafficPlayer(_LoopbackServer):
         """What was wrong with the requests that fitted no exchange."""
         self._strict = strict
         self._total = len(self.unplayed)
+        self._asked = 0
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -76,10 +77,13 @@ class TrafficPlayer(_LoopbackServer):
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         sent = body_value(await request.read())
-        self.received.append(sent)
         index = self._matching(request.path, sent)
+        if request.method == "GET" and index is None:  # not to a model, but about it: no answer is an answer
+            return web.json_response({"error": {"type": "traffic_player", "message": "not recorded"}}, status=404)
+        self.received.append(sent)
+        self._asked += request.method != "GET"
         if index is None:
-            problem = f"request {len(self.received)} ({request.path}): {self._difference(request.path, sent)}"
+            problem = f"request {self._asked} ({request.path}): {self._difference(request.path, sent)}"
             self.problems.append(problem)
             return web.json_response({"error": {"type": "traffic_player", "message": problem}}, status=400)
         return await _respond(request, self.unplayed.pop(index))

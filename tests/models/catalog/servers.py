@@ -40,7 +40,7 @@ class Server:
                     "data": [{"id": "text-embed-1"}, {"id": "small-model", **self.entry}, {"id": "other"}],
                 }
             )
-        if request.path == "/props":
+        if request.path.startswith("/props"):
             return reply({"default_generation_settings": {"n_ctx": 4096}})
         body = request.json
         for field in self.refuses:

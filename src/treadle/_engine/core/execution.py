@@ -28,7 +28,7 @@ from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
-from treadle._models.base import Model
+from treadle._models.base import Model, meet
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
@@ -166,10 +166,19 @@ class Execution:
     def has_fallback(self) -> bool:
         return self._model_index + 1 < len(self.blueprint.models)
 
+    async def meet_model(self) -> None:
+        """First contact with the model: what it is decides how it is spoken to."""
+        before = self.model.profile
+        await meet(self.model)
+        if self.model.profile is not before:
+            self._new_renderer()
+            self.counts_tokens = self.budget.bounded or self.token_limit is not None
+
     async def use_fallback(self, reason: str) -> None:
         """Take the next model of the agent's list."""
         self._model_index += 1
         self.model = self.blueprint.models[self._model_index]
+        await meet(self.model)
         await self.switch_model(reason)
 
     async def switch_model(self, reason: str) -> None:

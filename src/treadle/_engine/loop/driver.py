@@ -167,6 +167,8 @@ async def _work(run: Execution, flow: Flow) -> None:
 
 async def _start(run: Execution) -> None:
     state = run.state
+    if state.finished is None and not run.life.stopping:
+        await run.meet_model()
     if state.started is None:
         run.budget.require_prices(run.model.profile, run.model.name)
         blueprint, origin = run.blueprint, run.origin

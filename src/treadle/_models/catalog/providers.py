@@ -40,6 +40,10 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     seed_name: str = "seed"
     grammar_name: str = ""
     """The field for a grammar; empty when there is none."""
+    schema_name: str = ""
+    """The field for a bare JSON schema, where the server has one of its own."""
+    as_in_process: bool = False
+    """It runs the runtime that models in process have: a small model gets the same settings."""
     required_choice: str = "required"
     call_id_length: int = 0
     """Call ids must be this many letters and digits; 0 when any id is accepted."""
@@ -96,7 +100,13 @@ _TABLE = (
     ),
     Provider("local", "", needs_key=False, adapter="local"),
     Provider(
-        "ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, base_env="OLLAMA_HOST", serves=_LOCAL
+        "ollama",
+        "http://localhost:11434/v1",
+        "OLLAMA_API_KEY",
+        needs_key=False,
+        base_env="OLLAMA_HOST",
+        serves=_LOCAL,
+        as_in_process=True,
     ),
     Provider(
         "vllm",
@@ -112,6 +122,8 @@ _TABLE = (
         needs_key=False,
         serves=Profile(json_mode=True, json_schema=True, grammar=True, prices=FREE),
         grammar_name="grammar",
+        schema_name="json_schema",
+        as_in_process=True,
         aliases=("llama.cpp", "llama-cpp"),
     ),
     Provider(
@@ -120,6 +132,14 @@ _TABLE = (
         needs_key=False,
         serves=Profile(json_schema=True, prices=FREE),
         aliases=("lm-studio",),
+    ),
+    Provider("tgi", "http://localhost:3000/v1", "HF_TOKEN", needs_key=False, serves=Profile(prices=FREE)),
+    Provider(
+        "litellm",
+        "http://localhost:4000/v1",
+        "LITELLM_API_KEY",
+        needs_key=False,
+        serves=Profile(json_mode=True),
     ),
     Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", reasoning_field="reasoning_content"),
     Provider(
@@ -234,7 +254,7 @@ def connect(
     secret_names = ("auth", "key", "token", "secret", "cookie")
     secrets = [value for name, value in extra.items() if len(value) >= 20 or any(part in name for part in secret_names)]
     secrets += [key, parts.password or ""]
-    origin = Origin(provider.name, shown, secrets)
+    origin = Origin(provider.name, shown, secrets, provider.key_env)
     known_secrets.keep(origin, f"{provider.name}-key", [key, *header_secrets(extra), *address_secrets(address)])
     return Connection(address, sent | extra, origin, key, local)
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from treadle._models.base import Model
 from treadle._models.catalog.providers import PROVIDERS, Provider, provider_named
+from treadle._models.contact.address import address_of, is_address, provider_at
 from treadle._types.errors import ConfigError, UnknownModelError
 
 ROLES = ("general", "fast", "reasoning")
@@ -67,7 +68,9 @@ class ModelRegistry:
 
 
 def resolve_model(spec: str | Model, **options: Any) -> Model:
-    """A model from `"provider:model"`, `"model@Provider"`, or one that is a model already.
+    """A model from `"provider:model"`, `"model@Provider"`, the address of a compatible server (`"http://host:8080/v1"`,
+    or with `#model` behind it), the name of a server on this machine (`"ollama"`), or one that is a model already.
+    Without a model's name, the first one that the server lists is used.
 
     `options` go to the adapter's constructor (`base_url`, `api_key`, `abilities`, ...).
     """
@@ -81,6 +84,8 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
             names = ", ".join(options)
             raise ConfigError(f"{names} cannot be set on an existing model: pass it to the model's constructor instead")
         return spec
+    if is_address(spec):
+        return _at_address(spec, options)
     provider, name = _split(spec)
     adapter = provider.adapter
     if provider.name == "openai" and "base_url" not in options:
@@ -92,9 +97,22 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     return cast("Model", _adapter(adapter)(name, **options))
 
 
+def _at_address(spec: str, options: dict[str, Any]) -> Model:
+    address = address_of(spec)
+    known = provider_at(address.base_url)
+    if known is not None and known.needs_key and not address.model:
+        raise UnknownModelError(f"{spec!r} is {known.name}'s own server, which has many models: write {spec}#MODEL")
+    # A key in the environment belongs to its provider and is sent to no other server.
+    given = {"provider": known} if known is not None else {"provider": provider_named("openai"), "api_key": ""}
+    return cast("Model", _adapter("openai")(address.model, **{"base_url": address.base_url, **given, **options}))
+
+
 def check_model_name(spec: str) -> None:
     """Refuse a name whose provider does not exist; whether the provider has the model, only it can say."""
-    _split(spec)
+    if is_address(spec):
+        address_of(spec)
+    else:
+        _split(spec)
 
 
 _MEMBERS = ("name", "profile", "stream", "aclose")
@@ -113,6 +131,8 @@ def _split(spec: str) -> tuple[Provider, str]:
         name, _, provider = text.rpartition("@")
     elif ":" in text:
         provider, _, name = text.partition(":")
+    elif (server := PROVIDERS.get(text.lower())) is not None and server.serves is not None and not server.needs_key:
+        return server, ""  # the first model that the server on this machine lists
     else:
         raise UnknownModelError(
             f"{spec!r} names no provider: write 'provider:model', "

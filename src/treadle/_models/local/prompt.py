@@ -41,11 +41,16 @@ def constraint_of(wanted: OutputFormat, *, guided: bool = True) -> dict[str, Any
     schema: dict[str, Any] = (
         wanted.schema if wanted.kind == "schema" and wanted.schema is not None else {"type": "object"}
     )
-    plain = cast("dict[str, Any]", _enforceable(schema))
     if not guided:
-        return {"json_schema": {key: value for key, value in plain.items() if key != "x-guidance"}}
-    how = {**plain, "x-guidance": {**_GUIDANCE, **schema.get("x-guidance", {})}}
+        return {"json_schema": enforceable(schema)}
+    how = {**_enforceable(schema), "x-guidance": {**_GUIDANCE, **schema.get("x-guidance", {})}}
     return {"grammar": f"%llguidance {{}}\nstart: %json {encode(how).decode()}"}
+
+
+def enforceable(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema for the constraint engine that every build has."""
+    plain = cast("dict[str, Any]", _enforceable(schema))
+    return {key: value for key, value in plain.items() if key != "x-guidance"}
 
 
 def opening_of(wanted: OutputFormat | None) -> str:

@@ -11,6 +11,8 @@ from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
+MAX_TOKENS = 1024
+
 
 class OpenAIModel(HttpModel):
     """`OpenAIModel("gpt-4o")`, or a compatible server: `OpenAIModel("my-model",
@@ -18,6 +20,7 @@ class OpenAIModel(HttpModel):
 
     path = "/chat/completions"
     default_provider = "openai"
+    asks_server = True
 
     @property
     def media(self) -> MediaForms:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -26,9 +29,18 @@ class OpenAIModel(HttpModel):
 
     @cached_property
     def _writer(self) -> ChatWriter:
-        return ChatWriter(self._name, self._provider, self._profile, self._extra)
+        return ChatWriter(self._name, self._server, self._profile, self._extra)
+
+    def _adapt(self) -> None:
+        self.__dict__.pop("_writer", None)
 
     def _body(self, request: Request, streaming: bool) -> bytes:
+        if self._server.as_in_process and self._profile.small and not request.tools:
+            # What a small model writes by chance is worse, and it may never end: the defaults are those in process.
+            request = request.replace(
+                temperature=0.0 if request.temperature is None else request.temperature,
+                max_tokens=request.max_tokens or MAX_TOKENS,
+            )
         return self._writer.body(request, encoded_messages(request, self, "openai.chat"), streaming)
 
     def _reader(self, request: Request) -> Reader:

@@ -94,6 +94,10 @@ class ChatWriter:
                     provider=self._provider.name,
                 )
             return {self._provider.grammar_name: wanted.grammar}
+        if wanted.kind == "schema" and wanted.schema is not None and self._provider.schema_name:
+            from treadle._models.local.prompt import enforceable  # the same runtime
+
+            return {self._provider.schema_name: enforceable(wanted.schema)}
         if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
             spec = {"name": wanted.name, "schema": wanted.schema, "strict": is_strict(wanted.schema)}
             return {"response_format": {"type": "json_schema", "json_schema": spec}}
