@@ -37,8 +37,8 @@ async def population(city: str):
 class Screen:
     """A tmux session with a shell in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.name = f"treadle-{os.getpid()}"
+    def __init__(self, folder: Path, width: int = WIDTH) -> None:
+        self.name, self.width = f"treadle-{os.getpid()}", width
         env = {
             **os.environ,
             "TREADLE_STATE": str(folder / "state"),
@@ -53,7 +53,7 @@ class Screen:
             "-s",
             self.name,
             "-x",
-            str(WIDTH),
+            str(width),
             "-y",
             str(HEIGHT),
             "-c",
@@ -78,16 +78,17 @@ class Screen:
         while words not in Text.from_ansi(self.text()).plain and time.monotonic() < end:
             time.sleep(0.2)
 
-    def keep(self, name: str, title: str) -> None:
-        console = Console(record=True, width=WIDTH, file=io.StringIO())
+    def keep(self, name: str, title: str, *, clear: bool = True) -> None:
+        console = Console(record=True, width=self.width, file=io.StringIO())
         console.print(Text.from_ansi(self.text().rstrip()))
         IMAGES.mkdir(parents=True, exist_ok=True)
         picture = re.sub(
             r"@font-face \{.*?\}", "", console.export_svg(title=title), flags=re.DOTALL
         )  # no fonts from elsewhere
         (IMAGES / f"terminal-{name}.svg").write_text(picture, "utf-8")
-        self.type("clear")
-        time.sleep(0.5)
+        if clear:
+            self.type("clear")
+            time.sleep(0.5)
 
     def close(self) -> None:
         subprocess.run(["tmux", "kill-session", "-t", self.name])
@@ -100,12 +101,13 @@ def main() -> None:
         ask = {"name": "population", "args": {"city": "Oslo"}}
         (folder / "run.json").write_text(json.dumps([ask, "About **718 thousand** people live in Oslo."]))
         (folder / "chat.json").write_text(json.dumps([ask, "About 718 thousand, some 13 % of all Norwegians."]))
+        (folder / "french.json").write_text(json.dumps(["Environ 718 mille habitants, soit 13 % des Norvégiens."]))
         words = "READY. Twelve. The tool said 42."
         (folder / "talker.json").write_text(json.dumps([words] * 40))
         screen = Screen(folder)
         try:
             screen.type('treadle run "How many people live in Oslo?" -m scripted:run.json -t cities:population')
-            screen.wait_for("tokens")
+            screen.wait_for("✓")
             time.sleep(1)
             screen.keep("run", "treadle run")
             screen.type("treadle chat -m scripted:chat.json -t cities:population")
@@ -114,21 +116,38 @@ def main() -> None:
             screen.type("How many people live in Oslo?")
             screen.wait_for("asking the registry")
             screen.type("and what share of the country is that?")
-            screen.wait_for("13 %")
+            screen.wait_for("✓")
             time.sleep(1)
-            screen.keep("chat", "treadle chat: a message while it works")
+            screen.keep("chat", "treadle chat: a message while it works", clear=False)
             screen.type("/quit")
-            time.sleep(1)
+            time.sleep(2)
             screen.type("clear; treadle runs list")
             screen.wait_for("Oslo")
             time.sleep(1)
             screen.keep("runs", "treadle runs list")
+            screen.type('treadle runs fork last --at 2 --go --say "in French" -m scripted:french.json -q')
+            screen.wait_for("habitants")
+            screen.type("clear; treadle runs compare $(treadle runs list --ids -n 2 | tail -1) last")
+            screen.wait_for("steps:")
+            time.sleep(1)
+            screen.keep("compare", "treadle runs compare: a fork and its origin")
             screen.type("treadle doctor scripted:talker.json")
             screen.wait_for("dialect", 30)
             time.sleep(1)
             screen.keep("doctor", "treadle doctor")
         finally:
             screen.close()
+        narrow = Screen(folder, 44)
+        try:
+            narrow.type("treadle chat -m scripted:chat.json -t cities:population")
+            narrow.wait_for("Ctrl-D")
+            time.sleep(1)
+            narrow.type("/help")
+            narrow.wait_for("Ctrl-C stops")
+            time.sleep(1)
+            narrow.keep("narrow", "treadle chat on 44 columns", clear=False)
+        finally:
+            narrow.close()
 
 
 if __name__ == "__main__":

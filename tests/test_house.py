@@ -150,7 +150,8 @@ def test_one_version():
 
 
 PUBLIC = set(
-    """Agent AnswerDelta AnthropicModel Approval Artifact BadReplyError BaseTool BedrockModel Budget
+    """Agent AnswerDelta AnthropicModel Approval Artifact BadReplyError BaseTool BatchAnswer BatchState
+    BedrockModel Budget
     BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
     DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
     LoopResult MaxIterationsError McpConnection McpServer McpTools MissingExtraError MissingKeyError Model

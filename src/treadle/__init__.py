@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from treadle._evals.runner import run_tasks as run_tasks
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
+    from treadle._flows.batching.batch import BatchAnswer as BatchAnswer
+    from treadle._flows.batching.batch import BatchState as BatchState
     from treadle._flows.compare import compare as compare
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
@@ -123,6 +125,8 @@ _LAZY_IMPORTS = {
     "Artifact": "_types.events",
     "BadReplyError": "_types.errors",
     "BaseTool": "_tools.spec",
+    "BatchAnswer": "_flows.batching.batch",
+    "BatchState": "_flows.batching.batch",
     "BedrockModel": "_models.bedrock.model",
     "Budget": "_engine.settings",
     "BudgetExhaustedError": "_types.errors",

@@ -17,6 +17,7 @@ COMMANDS = {
     "serve": ("commands.serve", "serve agents over HTTP, with a web page"),
     "doctor": ("commands.doctor", "test what a model can really do"),
     "eval": ("commands.evaluate", "run a task file against a model and report"),
+    "batch": ("commands.batch", "answer the questions of a file, at half the price where the provider allows it"),
     "worker": ("commands.worker", "run submitted questions for a Temporal server"),
     "submit": ("commands.submit", "submit a question to the workers"),
     "config": ("commands.config", "check a document that describes agents"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from treadle._engine.options import RunOptions, SettingOptions
+    from treadle._flows.batching.batch import BatchAnswer, BatchState
 
 
 class Surfaces(Generic[OutputT_co, DepsT]):
@@ -121,6 +123,36 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         future = bridge.submit(work())
         yield from drain_queue(pieces, future)
         return future.result().answer
+
+    async def batch(
+        self,
+        questions: Iterable[Any],
+        *,
+        path: str | Path | None = None,
+        together: int | None = None,
+        interface: bool | None = None,
+        on_progress: Callable[[BatchState], None] | None = None,
+        poll_seconds: float = 30.0,
+    ) -> list[BatchAnswer]:
+        """The answers to many questions, in their order. A question is text, or `{"id": ..., "question": ...}`.
+
+        OpenAI, Anthropic and Gemini answer through their batch interfaces: at half the price and within a day, one
+        batch for each round of all runs. `interface=False` asks at once instead, and `True` insists on it. Elsewhere
+        `together` questions are worked on at a time. `path` is a file that keeps what is finished: the same call
+        continues a batch that was interrupted; with a journal, its runs are resumed.
+        """
+        from treadle._flows.batching.batch import Batch
+
+        batch = Batch(
+            cast("Any", self),
+            questions,
+            path=path,
+            together=together,
+            interface=interface,
+            on_progress=on_progress,
+            poll_seconds=poll_seconds,
+        )
+        return await batch.run()
 
     async def resume(
         self,

@@ -10,7 +10,7 @@ import msgspec
 from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.profiles import profile_for
-from treadle._models.catalog.providers import Provider, connect, provider_named
+from treadle._models.catalog.providers import Connection, Provider, connect, provider_named
 from treadle._models.contact.address import is_vendors
 from treadle._models.media import NOTHING, MediaForms
 from treadle._models.transport import http
@@ -127,6 +127,24 @@ class HttpModel(Closing):
     @property
     def profile(self) -> Profile:
         return self._profile
+
+    @property
+    def connection(self) -> Connection:
+        """Address and headers, for requests beside those to the model."""
+        return self._connection
+
+    @property
+    def at_home(self) -> bool:
+        """Whether requests go to the provider itself, not to another server with its protocol."""
+        return self._connection.base_url.rstrip("/") == self._provider.base_url.rstrip("/")
+
+    def body_of(self, request: Request) -> bytes:
+        """What would be sent for a request whose reply is not streamed."""
+        return self._body(request, False)
+
+    def reader_of(self, request: Request) -> Reader:
+        """What reads the reply to it."""
+        return self._reader(request)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r}, provider={self.provider!r})"

@@ -34,6 +34,7 @@ class VertexModel(HttpModel):
     """
 
     default_provider = "vertex"
+    asks_server = False
 
     def __new__(cls, name: str, **options: Any) -> Self:
         kind: Any = _kind(name) if cls is VertexModel else cls
