@@ -135,7 +135,7 @@ def _yes(value: bool | None) -> str:
 
 def _print(report: Report, target: Target, path: Path | None) -> None:
     from treadle._cli.display.table import table
-    from treadle._cli.display.text import one_line, seconds, spent
+    from treadle._cli.display.text import one_line, plural, seconds, spent
 
     rows = [
         [
@@ -154,7 +154,7 @@ def _print(report: Report, target: Target, path: Path | None) -> None:
     if report.window:
         print(f"\ncontext window: {report.window} tokens (from the server)", end="")
     print(f"\ndialect: {report.dialect} ({report.reason})")
-    print(f"cost: {spent(report.usage)} in {report.usage.requests} requests")
+    print(f"cost: {spent(report.usage)} in {plural(report.usage.requests, 'request')}")
     if path is not None:
         print(f"stored in {path}\nuse it as {one_line(target.spec, 200)}")
 
