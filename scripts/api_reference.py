@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -91,7 +92,7 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str
         head = _call(name, [ast.unparse(item) for item in fields])
     else:
         head = f"class {name}"
-    members = () if "Plugin" in bases else _members(node)  # the hooks of a plug-in are those of `Plugin`
+    members = () if "Plugin" in bases else _all_members(node, location)  # hooks of a plug-in are those of `Plugin`
     rows = [f"- `{line}`{': ' + words if words else ''}\n" for line, words in members]
     return f"{_block(head)}\n{text}\n" + ("\n" + "".join(rows) if rows else "")
 
@@ -107,6 +108,32 @@ def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
             if isinstance(parent, ast.ClassDef) and (init := _init(parent, parent_location)):
                 return init
     return None
+
+
+def _all_members(node: ast.ClassDef, location: str) -> Iterator[tuple[str, str]]:
+    """The members of a class and those it has from classes without a page of their own."""
+    seen = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    yield from _members(node)
+    for base in node.bases:
+        name = base.value if isinstance(base, ast.Subscript) else base  # Base[Output]
+        if not isinstance(name, ast.Name) or name.id in all_public_names():
+            continue
+        try:
+            parent, parent_location = definition(name.id, location)
+        except (LookupError, FileNotFoundError):  # a class of Python or of a library
+            continue
+        if isinstance(parent, ast.ClassDef):
+            inherited = _all_members(parent, parent_location)
+            yield from ((line, words) for line, words in inherited if re.split(r"\W", _plain(line))[0] not in seen)
+
+
+def _plain(line: str) -> str:
+    return line.removeprefix("async ")
+
+
+@cache
+def all_public_names() -> frozenset[str]:
+    return frozenset(name for module in MODULES for name in public_names(module))
 
 
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,10 @@
 // The frame: conversations on the left, the talk in the middle, the inspector on the right when it is wanted.
 
 import { useEffect } from "preact/hooks";
-import { current, go, stop, store } from "./model";
+import { versions } from "./branches";
+import { again, current, go, stop, store, toBranch } from "./model";
 import { Composer } from "./parts/composer";
+import { Help } from "./parts/help";
 import { Login } from "./parts/login";
 import { Sidebar } from "./parts/sidebar";
 import { Talk } from "./parts/talk";
@@ -44,6 +46,7 @@ function Frame() {
         </main>
       )}
       {inspected && !place && <Inspected key={inspected} run={inspected} />}
+      <Help />
       <Notice />
       <Announcer />
     </div>
@@ -102,6 +105,23 @@ function shortcuts(event: KeyboardEvent): void {
     event.preventDefault();
     go("");
     document.getElementById("composer")?.focus();
+  } else if (event.altKey && event.code === "KeyS") {
+    event.preventDefault();
+    if (matchMedia("(max-width: 760px)").matches) store.set({ sidebar: true });
+    document.getElementById("search")?.focus();
+  } else if (event.altKey && event.code === "KeyR") {
+    event.preventDefault();
+    const last = state.turns.at(-1);
+    if (last?.view.done) void again(last.run);
+  } else if (event.altKey && (event.code === "Comma" || event.code === "Period")) {
+    event.preventDefault();
+    const last = state.turns.at(-1);
+    const all = last ? versions(state.lines, last.run) : [];
+    const other = all[all.findIndex((line) => line.run === last?.run) + (event.code === "Comma" ? -1 : 1)];
+    if (other) toBranch(other.run);
+  } else if (event.key === "?" && !(event.target as Element).closest("input, textarea, select")) {
+    event.preventDefault();
+    store.set({ help: true });
   } else if (event.altKey && event.code === "KeyI") {
     event.preventDefault();
     const run = current(state)?.run ?? state.turns.at(-1)?.run ?? "";

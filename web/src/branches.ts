@@ -3,6 +3,7 @@
 export interface Line {
   run: string;
   agent: string;
+  model: string;
   question: string;
   created: number;
   /** The run it continues; empty for those that begin the conversation. */

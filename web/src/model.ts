@@ -2,7 +2,10 @@
 
 import { api, ApiError } from "./api";
 import { newest, pathTo, type Line } from "./branches";
+import { keepOptions, keptOptions, type Options } from "./options";
 import { follow, type Connection } from "./follow";
+import type { Attachment } from "./attachments";
+import { withAttachments } from "./attachments";
 import { createStore } from "./store";
 import type { AgentLine, ConversationLine, Decision, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
@@ -21,6 +24,12 @@ export interface Unread {
 }
 
 export interface State {
+  options: Options;
+  /** Words put into the message box by something else. */
+  draft: string;
+  /** The turn to be shown, after a search. */
+  target: string;
+  help: boolean;
   door: "unknown" | "open" | "token";
   user: string;
   agents: AgentLine[];
@@ -41,6 +50,10 @@ export interface State {
 }
 
 export const store = createStore<State>({
+  options: {},
+  draft: "",
+  target: "",
+  help: false,
   door: "unknown",
   user: "",
   agents: [],
@@ -61,7 +74,9 @@ export const MOST = 10_000;
 const LEFT_AFTER = 3000;
 const followed = new Map<string, () => void>();
 /** Every run that was shown, those of other branches too. */
-const known = new Map<string, Turn>();
+export const known = new Map<string, Turn>();
+/** Runs that the server has not been told of yet. */
+const starting = new Set<string>();
 /** How many of the last turns are read at once; the others when they come into sight. */
 const FIRST = 12;
 let noticeTimer = 0;
@@ -73,7 +88,7 @@ export function say(notice: string): void {
 }
 
 /** Runs an action; what goes wrong is said, never thrown away. */
-async function attempt(action: () => Promise<void>): Promise<void> {
+export async function attempt(action: () => Promise<void>): Promise<void> {
   try {
     await action();
   } catch (error) {
@@ -129,7 +144,7 @@ export const visit = () =>
     const [id = "", leaf = ""] = (/^#\/c\/([^/]+)(?:\/([^/]+))?$/.exec(location.hash)?.slice(1) ?? []).map((part) => decodeURIComponent(part ?? ""));
     if (id === store.get().conversation && (id || !store.get().turns.length)) return id ? show(leaf) : undefined;
     leave();
-    store.set({ conversation: id, lines: [], turns: [], inspected: "", sidebar: false, unread: [], loading: !!id });
+    store.set({ conversation: id, lines: [], turns: [], inspected: "", sidebar: false, unread: [], loading: !!id, options: keptOptions(id), target: "" });
     if (!id) return;
     try {
       let found = await api.conversation(id);
@@ -137,7 +152,7 @@ export const visit = () =>
       if (store.get().conversation !== id) return;
       // What was asked while the list was on its way stays: it may or may not be in it.
       const asked = store.get().lines;
-      const past = found.runs.map(({ run_id: run, agent, question, created, follows }) => ({ run, agent, question, created, follows }));
+      const past = found.runs.map(({ run_id: run, agent, model, question, created, follows }) => ({ run, agent, model, question, created, follows }));
       const listed = new Set(past.map((line) => line.run));
       const late = asked.filter((line) => !listed.has(line.run)).map((line) => ({ ...line, follows: line.follows || past.at(-1)?.run || "" }));
       store.set({ lines: [...past, ...late], loading: false });
@@ -151,13 +166,15 @@ export const visit = () =>
     }
   });
 
-/** Shows the branch that ends with that run; the newest when there is none of that name. */
+/** Shows the newest branch with that run in it; the newest of all when there is none of that name. */
 function show(leaf: string): void {
-  const { lines } = store.get();
-  const end = lines.some((line) => line.run === leaf) ? leaf : newest(lines);
+  const { lines, agents } = store.get();
+  const found = lines.some((line) => line.run === leaf);
+  const end = newest(lines, found ? leaf : "");
   const turns = pathTo(lines, end).map((line) => ({ ...(known.get(line.run) ?? turn(line)), ...line }));
   for (const one of turns) known.set(one.run, one);
-  store.set({ turns });
+  const agent = turns.at(-1)?.agent ?? "";
+  store.set({ turns, target: end === leaf ? "" : found ? leaf : "", ...(agents.some((one) => one.name === agent) ? { agent } : {}) });
   for (const one of turns.slice(-FIRST)) watch(one.run);
 }
 
@@ -201,7 +218,7 @@ function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
 
 /** Reads what came of a turn, once it is looked at. */
 export function watch(run: string): void {
-  if (followed.has(run)) return;
+  if (followed.has(run) || starting.has(run)) return;
   let arrived: ServerEvent[] = [];
   let drawing = 0;
   const draw = () => {
@@ -267,19 +284,24 @@ export function current(state: State): Turn | undefined {
   return last && !last.view.done ? last : undefined;
 }
 
-export const submit = (words: string) => attempt(() => (current(store.get()) ? interrupt(words) : ask(words)));
+export const submit = (words: string, files: Attachment[] = []) => attempt(() => (current(store.get()) ? interrupt(words) : ask(words, files)));
 
-async function ask(question: string): Promise<void> {
-  const { conversation, turns } = store.get();
-  const agent = turns.at(-1)?.agent || store.get().agent;
+async function ask(words: string, files: Attachment[] = []): Promise<void> {
+  const { conversation, turns, agent, agents, options } = store.get();
+  const { question, shown } = withAttachments(words, files);
   const run = newId();
   const follows = turns.at(-1)?.run ?? "";
-  add({ run, agent, question, created: Date.now() / 1000, follows });
+  const pictures = files.filter((file) => file.data).map((file) => `data:${file.mime};base64,${file.data}`);
+  if (pictures.length) sentPictures.set(run, pictures);
+  keepOptions(conversation || run, options);
+  starting.add(run);
+  add({ run, agent, model: agents.find((one) => one.name === agent)?.model ?? "", question: shown, created: Date.now() / 1000, follows });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
   try {
-    await api.start({ question, run_id: run, agent, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+    await api.start({ question, run_id: run, agent, settings: JSON.parse(JSON.stringify(options)), ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+    starting.delete(run);
     watch(run);
     await refresh();
   } catch (error) {
@@ -287,6 +309,14 @@ async function ask(question: string): Promise<void> {
     store.set((now) => ({ lines: now.lines.filter((one) => one.run !== run), turns: now.turns.filter((one) => one.run !== run), conversation }));
     throw error;
   }
+}
+
+/** The pictures that were sent with a question from this page. */
+export const sentPictures = new Map<string, string[]>();
+
+export function setOptions(options: Options): void {
+  store.set({ options });
+  if (store.get().conversation) keepOptions(store.get().conversation, options);
 }
 
 /** A new run at the end of the branch that leads to it. */

@@ -29,6 +29,7 @@ export interface RunLine {
   run_id: string;
   parent: string;
   agent: string;
+  model: string;
   question: string;
   conversation: string;
   status: Status;
@@ -125,6 +126,7 @@ export interface AgentLine {
   description: string;
   model: string;
   kind: string;
+  max_iterations: number;
   tools: { name: string; description: string; approval: string }[];
 }
 

@@ -99,7 +99,7 @@ const marked = new Marked({
     },
     table(this: { parser: { parseInline(tokens: Token[]): string } }, token: Tokens.Table): string {
       const cell = (one: Tokens.TableCell, tag: string) => `<${tag}${one.align ? ` align="${one.align}"` : ""}>${this.parser.parseInline(one.tokens)}</${tag}>`;
-      const head = token.header.map((one) => cell(one, "th")).join("");
+      const head = token.header.map((one) => cell(one, one.text.trim() ? "th" : "td")).join("");
       const body = token.rows.map((row) => `<tr>${row.map((one) => cell(one, "td")).join("")}</tr>`).join("");
       return `<div class="table" tabindex="0" role="group" aria-label="Table"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
     },

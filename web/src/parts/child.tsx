@@ -14,7 +14,7 @@ export function ChildRun({ run }: { run: string }) {
   if (!view.items.length && !view.answer) return null;
   return (
     <>
-      <h4>What it did</h4>
+      <h2>What it did</h2>
       <ol class="child" aria-label="Steps of the agent">
         {view.items.map((item) => (
           <li key={item.key}>{line(item)}</li>

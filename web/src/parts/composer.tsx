@@ -1,7 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { current, recall, stop, store, submit } from "../model";
+import { attach, type Attachment } from "../attachments";
+import { current, recall, say, stop, store, submit } from "../model";
 import { useStore } from "../store";
-import { Close, Send, Stop } from "./icons";
+import { Clip, Close, File, Send, Stop } from "./icons";
 
 export function Composer() {
   const working = useStore(store, (now) => !!current(now));
@@ -9,6 +10,25 @@ export function Composer() {
   const conversation = useStore(store, (now) => now.conversation);
   const box = useRef<HTMLTextAreaElement>(null);
   const [words, setWords] = useState("");
+  const [files, setFiles] = useState<Attachment[]>([]);
+  const [over, setOver] = useState(false);
+  const picker = useRef<HTMLInputElement>(null);
+  const draft = useStore(store, (now) => now.draft);
+  const sendable = !!words.trim() || (files.length > 0 && !working);
+
+  useEffect(() => {
+    if (!draft) return;
+    setWords(draft);
+    store.set({ draft: "" });
+    box.current?.focus();
+  }, [draft]);
+  const take = async (given: File[]) => {
+    if (!given.length) return;
+    if (working) return say("Files go with a question: wait until this one is answered.");
+    const all = await attach(files, given);
+    if (typeof all === "string") say(all);
+    else setFiles(all);
+  };
 
   useLayoutEffect(() => {
     const area = box.current;
@@ -21,14 +41,29 @@ export function Composer() {
   }, [conversation]);
 
   const send = () => {
-    if (!words.trim()) return;
-    void submit(words.trim());
+    if (!sendable) return;
+    void submit(words.trim(), files);
     setWords("");
+    setFiles([]);
   };
   const placeholder = waiting ? "Decide above, or say something…" : working ? "Add something while it works…" : "Ask anything…";
   return (
-    <div class="composer-place">
+    <div
+      class={`composer-place${over ? " over" : ""}`}
+      onDragOver={(event) => {
+        if (!event.dataTransfer?.types.includes("Files")) return;
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        void take([...(event.dataTransfer?.files ?? [])]);
+      }}
+    >
       <UnreadMessages />
+      {files.length > 0 && <Files files={files} drop={(file) => setFiles(files.filter((one) => one !== file))} />}
       <form
         class="composer"
         onSubmit={(event) => {
@@ -36,6 +71,20 @@ export function Composer() {
           send();
         }}
       >
+        <button type="button" class="icon clip" aria-label="Add files" title="Add files: drop them here, or paste a picture" onClick={() => picker.current?.click()}>
+          <Clip />
+        </button>
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files"
+          onChange={(event) => {
+            void take([...(event.currentTarget.files ?? [])]);
+            event.currentTarget.value = "";
+          }}
+        />
         <label class="visually-hidden" for="composer">
           Message
         </label>
@@ -47,8 +96,19 @@ export function Composer() {
           placeholder={placeholder}
           enterkeyhint="send"
           onInput={(event) => setWords(event.currentTarget.value)}
+          onPaste={(event) => {
+            const pasted = [...(event.clipboardData?.files ?? [])];
+            if (!pasted.length) return;
+            event.preventDefault();
+            void take(pasted);
+          }}
           onKeyDown={(event) => {
-            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            if (event.key === "ArrowUp" && !words) {
+              const pencils = document.querySelectorAll<HTMLButtonElement>('button[aria-label="Edit and ask again"]:enabled');
+              const last = pencils[pencils.length - 1];
+              if (last) event.preventDefault();
+              last?.click();
+            } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
               event.preventDefault();
               send();
             }
@@ -59,11 +119,27 @@ export function Composer() {
             <Stop />
           </button>
         )}
-        <button type="submit" class="round send" disabled={!words.trim()} aria-label={working ? "Send while it works" : "Send"} title="Send (Enter)">
+        <button type="submit" class="round send" disabled={!sendable} aria-label={working ? "Send while it works" : "Send"} title="Send (Enter)">
           <Send />
         </button>
       </form>
     </div>
+  );
+}
+
+function Files({ files, drop }: { files: Attachment[]; drop: (file: Attachment) => void }) {
+  return (
+    <ul class="attachments" aria-label="Goes with the question">
+      {files.map((file) => (
+        <li key={file.name + file.data.length}>
+          {file.data ? <img src={`data:${file.mime};base64,${file.data}`} alt={file.name} /> : <File size={16} />}
+          <span class="words">{file.name}</span>
+          <button type="button" class="icon" aria-label={`Remove ${file.name}`} onClick={() => drop(file)}>
+            <Close size={15} />
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }
 

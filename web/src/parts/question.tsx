@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { versions } from "../branches";
-import { again, store, toBranch, type Turn } from "../model";
+import { again, sentPictures, store, toBranch, type Turn } from "../model";
 import { useStore } from "../store";
 import { Back, Chevron, Pencil } from "./icons";
 
@@ -18,6 +18,7 @@ export function Question({ turn }: { turn: Turn }) {
     <div class="question-place">
       <div class="question">
         <p>{turn.question}</p>
+        {sentPictures.get(turn.run)?.map((address, at) => <img key={at} src={address} alt="Sent with the question" />)}
       </div>
       <div class="question-actions">
         <Versions turn={turn} />

@@ -1,10 +1,11 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { when } from "../format";
-import { go, logOut, MOST, older, remove, store } from "../model";
+import { api } from "../api";
+import { go, logOut, MOST, older, remove, say, store } from "../model";
 import { useStore } from "../store";
 import { nextTheme, theme, type Theme } from "../theme";
-import type { ConversationLine } from "../types";
-import { Out, Plus, Search, Sun, Trash } from "./icons";
+import type { ConversationLine, Hit } from "../types";
+import { Keys as KeysIcon, Out, Plus, Search, Sun, Trash } from "./icons";
 import { Mark } from "./mark";
 
 export function Sidebar() {
@@ -13,6 +14,8 @@ export function Sidebar() {
   const open = useStore(store, (now) => now.sidebar);
   const full = useStore(store, (now) => now.looked < MOST && now.conversations.reduce((sum, line) => sum + line.runs, 0) >= now.looked);
   const [wanted, setWanted] = useState("");
+  const words = wanted.trim();
+  const found = useSearch(words);
   const groups = useMemo(() => grouped(conversations, wanted), [conversations, wanted]);
   return (
     <nav class="sidebar" aria-label="Conversations" data-open={open}>
@@ -30,7 +33,7 @@ export function Sidebar() {
       <label class="search">
         <Search size={16} />
         <span class="visually-hidden">Search conversations</span>
-        <input type="search" placeholder="Search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+        <input id="search" type="search" placeholder="Search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
       </label>
       <div class="conversations">
         {groups.map(([name, lines]) => (
@@ -43,16 +46,59 @@ export function Sidebar() {
             </ul>
           </section>
         ))}
+        {words.length > 1 && (
+          <section aria-busy={found === null}>
+            <h2>In messages and results</h2>
+            {found?.hits.length === 0 && <p class="quiet empty">Nothing found.</p>}
+            <ul>
+              {found?.hits.map((hit) => (
+                <li key={hit.run_id} class="hit">
+                  <button type="button" class="open" onClick={() => go(hit.conversation, hit.run_id)}>
+                    <span class="title">{hit.question}</span>
+                    <span class="excerpt quiet">
+                      {hit.where === "tool" ? `${hit.tool}: ` : ""}
+                      {hit.excerpt}
+                    </span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+            {found && !found.complete && <p class="quiet empty">There may be more: add words.</p>}
+          </section>
+        )}
         {full && (
           <button type="button" class="link older" onClick={() => void older()}>
             Older conversations
           </button>
         )}
-        {!groups.length && <p class="quiet empty">{wanted ? "Nothing found." : "What you ask appears here."}</p>}
+        {!groups.length && words.length < 2 && <p class="quiet empty">{wanted ? "Nothing found." : "What you ask appears here."}</p>}
       </div>
       <Foot />
     </nav>
   );
+}
+
+const PAUSE = 250;
+
+/** What is found in messages and results; null while it is looked for. */
+function useSearch(words: string): { hits: Hit[]; complete: boolean } | null {
+  const [found, setFound] = useState<{ hits: Hit[]; complete: boolean } | null>(null);
+  useEffect(() => {
+    setFound(null);
+    if (words.length < 2) return;
+    let gone = false;
+    const timer = window.setTimeout(() => {
+      api.search(words).then(
+        (result) => gone || setFound(result),
+        (error: Error) => gone || say(error.message),
+      );
+    }, PAUSE);
+    return () => {
+      gone = true;
+      window.clearTimeout(timer);
+    };
+  }, [words]);
+  return found;
 }
 
 function Line({ line, chosen }: { line: ConversationLine; chosen: boolean }) {
@@ -84,6 +130,9 @@ function Foot() {
     <div class="foot">
       <button type="button" class="icon" onClick={() => setNow(nextTheme())} aria-label={`Colours: ${now}. Change`} title={`Colours: ${now}`}>
         <Sun />
+      </button>
+      <button type="button" class="icon" onClick={() => store.set({ help: true })} aria-label="Keys" title="Keys (?)">
+        <KeysIcon />
       </button>
       <span class="quiet">{user || "On this machine"}</span>
       {user && (

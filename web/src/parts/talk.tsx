@@ -1,26 +1,32 @@
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { current, store } from "../model";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { examples } from "../examples";
+import { store } from "../model";
 import { useStore } from "../store";
-import { Menu } from "./icons";
+import { Head } from "./head";
 import { Mark } from "./mark";
-import { TurnView } from "./turn";
+import { Turns } from "./window";
 
 const NEAR = 120;
 
 export function Talk() {
   const turns = useStore(store, (now) => now.turns);
   const loading = useStore(store, (now) => now.loading);
+  const target = useStore(store, (now) => now.target);
   const place = useRef<HTMLDivElement>(null);
   const pinned = useRef(true);
 
+  const seen = useRef(0);
+  const last = turns.at(-1)?.run;
+
   // Follows the end of the talk as long as the reader is there; a reader who has scrolled up is left alone.
-  useLayoutEffect(() => {
+  const follow = () => {
     const box = place.current;
     if (box && pinned.current) box.scrollTop = box.scrollHeight;
-  }, [turns]);
-  useEffect(() => {
-    pinned.current = true;
-  }, [turns.length]);
+  };
+  useLayoutEffect(() => {
+    pinned.current = !target;
+  }, [last, target]);
+  useLayoutEffect(follow, [turns]);
 
   return (
     <>
@@ -31,30 +37,15 @@ export function Talk() {
         tabIndex={-1}
         onScroll={(event) => {
           const box = event.currentTarget;
-          pinned.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+          // Only a reader goes up: what grows above moves the place down.
+          if (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR) pinned.current = true;
+          else if (box.scrollTop < seen.current) pinned.current = false;
+          seen.current = box.scrollTop;
         }}
       >
-        {turns.length ? turns.map((turn) => <TurnView key={turn.run} turn={turn} />) : loading ? <p class="quiet loading">Loading…</p> : <Welcome />}
+        {turns.length ? <Turns turns={turns} place={place} target={target} grown={follow} /> : loading ? <p class="quiet loading">Loading…</p> : <Welcome />}
       </div>
     </>
-  );
-}
-
-function Head() {
-  const title = useStore(store, (now) => now.conversations.find((line) => line.id === now.conversation)?.title ?? now.turns[0]?.question ?? "");
-  const agent = useStore(store, (now) => now.turns.at(-1)?.agent ?? "");
-  const busy = useStore(store, (now) => !!current(now));
-  useEffect(() => {
-    document.title = `${busy ? "● " : ""}${title || "Treadle"}`;
-  }, [title, busy]);
-  return (
-    <header class="head">
-      <button type="button" class="icon menu" aria-label="Conversations" onClick={() => store.set({ sidebar: true })}>
-        <Menu />
-      </button>
-      <h1>{title || "New conversation"}</h1>
-      {agent && <span class="agent-name">{agent}</span>}
-    </header>
   );
 }
 
@@ -79,6 +70,15 @@ function Welcome() {
       ) : (
         <p class="quiet">{agents[0]?.description || toolLine(agents[0]?.tools.map((tool) => tool.name) ?? [])}</p>
       )}
+      <ul class="examples" aria-label="Examples">
+        {examples(agents.find((one) => one.name === chosen) ?? agents[0]).map((words) => (
+          <li key={words}>
+            <button type="button" onClick={() => store.set({ draft: words })}>
+              {words}
+            </button>
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

@@ -55,11 +55,11 @@ function Body({ use, run }: { use: ToolUse; run: string }) {
   const child = useChild(run, use);
   return (
     <>
-      <h4>Arguments</h4>
+      <h2>Arguments</h2>
       {Object.keys(use.args).length ? <Arguments use={use} /> : <p class="quiet">None</p>}
       {use.output && (
         <>
-          <h4>{use.state === "running" ? "Output so far" : "Output while it ran"}</h4>
+          <h2>{use.state === "running" ? "Output so far" : "Output while it ran"}</h2>
           <pre tabIndex={0} class="live">
             {use.output}
           </pre>
@@ -67,7 +67,7 @@ function Body({ use, run }: { use: ToolUse; run: string }) {
       )}
       {use.state !== "running" && (
         <>
-          <h4>{use.state === "failed" ? "Error" : "Observation"}</h4>
+          <h2>{use.state === "failed" ? "Error" : "Observation"}</h2>
           <pre tabIndex={0} class={use.state === "failed" ? "bad" : ""}>
             {readable(use.observation)}
           </pre>

@@ -1,0 +1,74 @@
+// Files that go with a question: pictures as they are or smaller, text as text.
+
+import type { Question } from "./api";
+
+export interface Attachment {
+  name: string;
+  mime: string;
+  /** base64 of a picture; empty for text. */
+  data: string;
+  text: string;
+}
+
+const MOST = 8;
+const MOST_TEXT = 100_000;
+/** Characters of base64 of all pictures together: the server takes two million bytes in a request. */
+const MOST_DATA = 1_700_000;
+const LONGEST_SIDE = 1568;
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+const TEXT = /^text\/|json|xml|yaml|csv|javascript|x-sh/;
+const TEXT_NAME = /\.(txt|md|csv|tsv|json|jsonl|ya?ml|toml|ini|log|py|js|ts|tsx|jsx|html|css|sql|sh|c|h|cpp|java|go|rs|rb|xml|tex)$/i;
+
+/** The attachments with those files added, or what is wrong with one of them. */
+export async function attach(have: Attachment[], files: File[]): Promise<Attachment[] | string> {
+  const all = [...have];
+  for (const file of files) {
+    if (all.length >= MOST) return `At most ${MOST} files go with a question.`;
+    if (PICTURE.test(file.type)) {
+      const room = MOST_DATA - all.reduce((sum, one) => sum + one.data.length, 0);
+      const picture = await encoded(file, room);
+      if (!picture) return `${file.name} is too large to send with this question.`;
+      all.push({ name: file.name || "pasted picture", text: "", ...picture });
+    } else if (TEXT.test(file.type) || TEXT_NAME.test(file.name)) {
+      if (file.size > MOST_TEXT) return `${file.name} is too long: a text may have ${MOST_TEXT / 1000} kB.`;
+      all.push({ name: file.name, mime: file.type || "text/plain", data: "", text: await file.text() });
+    } else return `${file.name || "This file"} cannot be sent: pictures (PNG, JPEG, GIF, WebP) and text can.`;
+  }
+  return all;
+}
+
+async function encoded(file: File, room: number): Promise<{ data: string; mime: string } | null> {
+  if (file.size * 1.37 < room) return { data: await base64(file), mime: file.type };
+  const picture = await createImageBitmap(file).catch(() => null);
+  if (!picture) return null;
+  const scale = Math.min(1, LONGEST_SIDE / Math.max(picture.width, picture.height));
+  const canvas = new OffscreenCanvas(Math.max(1, Math.round(picture.width * scale)), Math.max(1, Math.round(picture.height * scale)));
+  canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  const data = await base64(await canvas.convertToBlob({ type: "image/jpeg", quality: 0.85 }));
+  return data.length < room ? { data, mime: "image/jpeg" } : null;
+}
+
+async function base64(blob: Blob): Promise<string> {
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(text);
+}
+
+/** The question as the server takes it, and as it is read again later. */
+export function withAttachments(words: string, files: Attachment[]): { question: Question; shown: string } {
+  const texts = files.filter((file) => !file.data).map((file) => `File ${file.name}:\n\n${fenced(file.text)}`);
+  const shown = [words, ...texts].filter(Boolean).join("\n\n");
+  const pictures = files.filter((file) => file.data);
+  if (!pictures.length) return { question: shown, shown };
+  return {
+    question: [{ type: "text", text: shown || "Look at this." }, ...pictures.map(({ data, mime }) => ({ type: "image" as const, data, mime }))],
+    shown: shown || "Look at this.",
+  };
+}
+
+function fenced(text: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}

@@ -1,0 +1,131 @@
+// Above the talk: its title, who answers with which model, and what can be chosen and done for this conversation.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Format } from "../export";
+import { exportAs } from "../exporting";
+import { current, remove, setOptions, store } from "../model";
+import type { Options } from "../options";
+import { useStore } from "../store";
+import { Menu, More } from "./icons";
+
+export function Head() {
+  const title = useStore(store, (now) => now.conversations.find((line) => line.id === now.conversation)?.title ?? now.turns[0]?.question ?? "");
+  const agent = useStore(store, (now) => (now.turns.length ? now.agent : ""));
+  const model = useStore(store, (now) => now.turns.at(-1)?.model || now.agents.find((one) => one.name === now.agent)?.model || "");
+  const busy = useStore(store, (now) => !!current(now));
+  useEffect(() => {
+    document.title = `${busy ? "● " : ""}${title || "Treadle"}`;
+  }, [title, busy]);
+  return (
+    <header class="head">
+      <button type="button" class="icon menu" aria-label="Conversations" onClick={() => store.set({ sidebar: true })}>
+        <Menu />
+      </button>
+      <h1>{title || "New conversation"}</h1>
+      {agent && <span class="agent-name">{agent}</span>}
+      {model && (
+        <span class="model-name" title={`Model: ${model}`}>
+          {model}
+        </span>
+      )}
+      <Choices title={title} />
+    </header>
+  );
+}
+
+function Choices({ title }: { title: string }) {
+  const [open, setOpen] = useState(false);
+  const place = useRef<HTMLDivElement>(null);
+  const conversation = useStore(store, (now) => now.conversation);
+  const busy = useStore(store, (now) => !!current(now));
+  useEffect(() => {
+    if (!open) return;
+    const leave = (event: Event) => place.current?.contains(event.target as Node) || setOpen(false);
+    document.addEventListener("pointerdown", leave);
+    return () => document.removeEventListener("pointerdown", leave);
+  }, [open]);
+  const save = (format: Format) => {
+    setOpen(false);
+    void exportAs(title || "Conversation", format);
+  };
+  return (
+    <div
+      class="choices"
+      ref={place}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !open) return;
+        event.stopPropagation();
+        setOpen(false);
+        place.current?.querySelector<HTMLElement>("button")?.focus();
+      }}
+    >
+      <button type="button" class="icon" aria-label="Settings and export" title="Settings and export" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <More />
+      </button>
+      {open && (
+        <div class="choices-panel" role="group" aria-label="This conversation">
+          <Settings />
+          {conversation && (
+            <div class="choices-actions">
+              <button type="button" onClick={() => save("markdown")}>
+                Export as Markdown
+              </button>
+              <button type="button" onClick={() => save("json")}>
+                Export as JSON
+              </button>
+              <button type="button" onClick={() => save("html")}>
+                Export as a page that replays it
+              </button>
+              <button type="button" class="danger" disabled={busy} onClick={() => window.confirm(`Delete “${title}” for good?`) && void remove(conversation)}>
+                Delete
+              </button>
+            </div>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Settings() {
+  const agents = useStore(store, (now) => now.agents);
+  const agent = useStore(store, (now) => now.agent);
+  const options = useStore(store, (now) => now.options);
+  const most = agents.find((one) => one.name === agent)?.max_iterations;
+  const number = (name: "temperature" | "max_iterations" | "max_tokens", value: string) => setOptions({ ...options, [name]: value === "" ? undefined : Number(value) });
+  return (
+    <fieldset class="settings">
+      <legend>For the next question</legend>
+      <label>
+        <span>Agent</span>
+        <select value={agent} onChange={(event) => store.set({ agent: event.currentTarget.value })}>
+          {agents.map((one) => (
+            <option key={one.name} value={one.name}>
+              {one.name} ({one.model})
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span>Answer</span>
+        <select value={options.answer ?? ""} onChange={(event) => setOptions({ ...options, answer: (event.currentTarget.value || undefined) as Options["answer"] })}>
+          <option value="">as the agent is set</option>
+          <option value="direct">the model's own words</option>
+          <option value="synthesize">written anew from what was found</option>
+        </select>
+      </label>
+      <label>
+        <span>Steps at most</span>
+        <input type="number" min={1} max={most} placeholder={most ? String(most) : ""} value={options.max_iterations ?? ""} onInput={(event) => number("max_iterations", event.currentTarget.value)} />
+      </label>
+      <label>
+        <span>Temperature</span>
+        <input type="number" min={0} max={2} step={0.1} placeholder="as set" value={options.temperature ?? ""} onInput={(event) => number("temperature", event.currentTarget.value)} />
+      </label>
+      <label>
+        <span>Tokens in a reply</span>
+        <input type="number" min={1} step={256} placeholder="as set" value={options.max_tokens ?? ""} onInput={(event) => number("max_tokens", event.currentTarget.value)} />
+      </label>
+    </fieldset>
+  );
+}
