@@ -1,4 +1,4 @@
-"""For tests of your own agents: a scripted model, recorded provider traffic, assertions about recorded runs."""
+"""For tests of your own agents: scripted and other models, recorded provider traffic, assertions about runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,24 @@ if TYPE_CHECKING:
     from treadle._testing.assertions import assert_export_replays as assert_export_replays
     from treadle._testing.assertions import assert_prefix_stable as assert_prefix_stable
     from treadle._testing.assertions import assert_replays as assert_replays
+    from treadle._testing.calls import assert_answered as assert_answered
+    from treadle._testing.calls import assert_called as assert_called
+    from treadle._testing.calls import assert_not_called as assert_not_called
+    from treadle._testing.calls import assert_tools as assert_tools
+    from treadle._testing.models import FunctionModel as FunctionModel
+    from treadle._testing.models import TestModel as TestModel
     from treadle._testing.servers import TrafficPlayer as TrafficPlayer
     from treadle._testing.servers import TrafficRecorder as TrafficRecorder
     from treadle._testing.traffic import Exchange as Exchange
     from treadle._testing.traffic import load_traffic as load_traffic
 
 _LAZY_IMPORTS = {
+    "assert_tools": "_testing.calls",
+    "assert_not_called": "_testing.calls",
+    "assert_called": "_testing.calls",
+    "assert_answered": "_testing.calls",
+    "TestModel": "_testing.models",
+    "FunctionModel": "_testing.models",
     "Exchange": "_testing.traffic",
     "ScriptedModel": "_models.scripted",
     "TrafficPlayer": "_testing.servers",

@@ -12,7 +12,7 @@ import pytest
 from kit import add, call, go
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
 from treadle._cli.commands.mcp import question_tool
-from treadle._flows.direct_calls import DirectCalls
+from treadle._flows.direct.calls import DirectCalls
 from treadle._flows.mcp_server import serve_http
 from treadle._tools.base import ToolContext
 from treadle._tools.mcp.client import McpConnection

@@ -31,8 +31,8 @@ MESSAGES = set(
     text_of""".split()
 )
 TESTING = set(
-    "Exchange ScriptedModel TrafficPlayer TrafficRecorder assert_export_replays assert_prefix_stable "
-    "assert_replays load_traffic".split()
+    "Exchange FunctionModel ScriptedModel TestModel TrafficPlayer TrafficRecorder assert_answered assert_called "
+    "assert_export_replays assert_not_called assert_prefix_stable assert_tools assert_replays load_traffic".split()
 )
 OLD_NAMES = {"McpConnection": "McpServer"}
 NOT_EVENTS = set(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +11,7 @@ import pytest
 
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.function import tool
+from treadle._types.errors import ConfigError, SchemaError
 
 if TYPE_CHECKING:
     pass
@@ -84,3 +86,40 @@ def test_generators_are_tools(call: Call) -> None:
 def test_only_callables_become_tools(wrong: Any) -> None:
     with pytest.raises(TypeError, match="takes a function"):
         tool(wrong)
+
+
+def test_typical_mistakes_name_their_fix(caplog: pytest.LogCaptureFixture):
+    def untyped(city, days: int = 1) -> str:
+        """The weather."""
+        return city
+
+    def undocumented(city: str) -> str:
+        return city
+
+    class Shop:
+        def price(item: str) -> str:
+            """The price."""
+            return item
+
+    for _ in range(2):  # said once, however often a tool is made of it
+        tool(untyped)
+        tool(undocumented)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "tool 'untyped' does not say what city may be, so a model can only guess: annotate it (city: str)",
+        "tool 'undocumented' has no description, so a model can only guess what it is for: write a docstring, or pass "
+        "description=",
+    ]
+    with pytest.raises(ConfigError, match=r"a lambda has no name.*write a function with def"):
+        tool(lambda city: city)
+    with pytest.raises(SchemaError, match=r"method 'price' has no self.*write def price\(self, item"):
+        tool(Shop().price)
+
+
+def test_a_tool_shows_the_signature_of_its_function():
+    @tool
+    def add(a: int, b: int = 1) -> int:
+        """Add."""
+        return a + b
+
+    assert str(inspect.signature(add)) == str(inspect.signature(add.execute))
+    assert add(1, b=2) == 3

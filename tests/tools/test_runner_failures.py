@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from treadle import Agent, ScriptedModel, ToolError
 from treadle._tools.base import Limits, Tool, ToolOutcome
 from treadle._tools.function import tool
 from treadle._tools.runner import run_call
@@ -187,3 +188,40 @@ def test_many_calls_at_once(acall: ACall) -> None:
             assert [outcome.content for outcome in outcomes] == [str(n) for n in range(300)]
 
     asyncio.run(main())
+
+
+def test_an_async_tool_that_blocks_the_loop_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    async def slow() -> str:
+        """Wait without await."""
+        return "x"
+
+    monkeypatch.setattr("treadle._tools.runner.BLOCKED_SECONDS", -1.0)
+    Agent(ScriptedModel([{"name": "slow"}, "done"]), [slow]).run_sync("q")
+    assert "tool 'slow' blocked the event loop" in caplog.text
+    assert "asyncio.to_thread" in caplog.text
+
+
+@pytest.mark.parametrize("level", ["WARNING", "INFO"])
+def test_a_tools_exception_is_there_for_the_developer(level: str, caplog: pytest.LogCaptureFixture):
+    def broken() -> str:
+        """Break."""
+        raise RuntimeError("the disk is full")
+
+    def refusing() -> str:
+        """Refuse."""
+        raise ToolError("not today")
+
+    caplog.set_level(level)
+    model = ScriptedModel([[{"name": "broken"}, {"name": "refusing"}], "done"])
+    result = Agent(model, [broken, refusing]).run_sync("q")
+    first, second = result.steps
+    assert isinstance(first.exception, RuntimeError)
+    assert first.exception.__traceback__ is not None
+    assert isinstance(second.exception, ToolError)
+    assert "disk" not in str(model.requests)
+    assert "tool 'broken' failed in run" in caplog.text
+    assert "RuntimeError: the disk is full" in caplog.text
+    assert ("Traceback" in caplog.text) == (level == "INFO")
+    assert "not today" not in caplog.text

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from treadle._flows.direct_calls import DirectCalls
+from treadle._flows.direct.calls import DirectCalls
 from treadle._flows.listening import listen
 from treadle._tools.base import ToolOutcome
 from treadle._tools.toolkit import Toolkit

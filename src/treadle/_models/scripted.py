@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from treadle._models.base import Closing
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError
+from treadle._types.messages import AssistantMessage, SystemMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
 from treadle._types.usage import Usage
@@ -44,20 +45,18 @@ class ScriptedModel(Closing):
         self.requests: list[Request] = []
         self._script = script if callable(script) else list(script)
         self._repeat_last = repeat_last
-        self._chunk = chunk
+        self.chunk = chunk
         self._next = 0
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        for part in entry_parts(self.keep(request), request, len(self.requests), self.chunk):
+            yield part
+
+    def keep(self, request: Request) -> Entry:
+        """Note a request, and take the entry that answers it."""
         # The engine keeps appending to its list of messages: keep this request as it is now.
         self.requests.append(request.replace(messages=tuple(request.messages), cache=None))
-        entry = self._take(request)
-        if isinstance(entry, BaseException):
-            raise entry
-        reply = to_reply(entry, request, len(self.requests))
-        if request.stream:
-            for part in _pieces(reply, self._chunk):
-                yield part
-        yield reply
+        return self._take(request)
 
     def _take(self, request: Request) -> Entry:
         script = self._script
@@ -77,6 +76,16 @@ class ScriptedModel(Closing):
 
     async def aclose(self) -> None:
         pass
+
+
+def entry_parts(entry: Entry, request: Request, number: int, chunk: int) -> Iterator[StreamPart]:
+    """What a model streams that answers with this entry."""
+    if isinstance(entry, BaseException):
+        raise entry
+    reply = to_reply(entry, request, number)
+    if request.stream:
+        yield from _pieces(reply, chunk)
+    yield reply
 
 
 def to_reply(entry: Entry, request: Request, number: int) -> Reply:
@@ -105,7 +114,18 @@ def _call(item: Mapping[str, Any], call_id: str) -> RawCall:
 
 def _usage(request: Request, text: str, calls: tuple[RawCall, ...]) -> Usage:
     written = len(text) + sum(len(call.arguments) + len(call.name) for call in calls)
-    return Usage(input_tokens=10 * len(request.messages), output_tokens=max(1, written // 4), requests=1)
+    return Usage(input_tokens=_input_tokens(request), output_tokens=max(1, written // 4), requests=1)
+
+
+def _input_tokens(request: Request) -> int:
+    """Four characters a token, and at least ten tokens a message: what fills a window fills it here, too."""
+    chars = 0
+    for message in request.messages:
+        if isinstance(message, AssistantMessage):
+            chars += len(message.text) + sum(len(str(call.args)) for call in message.calls)
+        else:
+            chars += len(message.text) if isinstance(message, SystemMessage) else len(text_of(message.content))
+    return max(10 * len(request.messages), chars // 4)
 
 
 def _pieces(reply: Reply, size: int) -> Iterable[StreamPart]:

@@ -20,6 +20,7 @@ from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
+from treadle._server.api import agents as agent_operations
 from treadle._server.api import catalog, comparison, conversations, facade, inspection, meta, runs, search
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
@@ -41,6 +42,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *inspection.OPERATIONS,
     *conversations.OPERATIONS,
     *search.OPERATIONS,
+    *agent_operations.OPERATIONS,
     *meta.OPERATIONS,
     *facade.OPERATIONS,
 )

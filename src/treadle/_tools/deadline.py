@@ -17,10 +17,12 @@ T = TypeVar("T")
 class Deadline:
     """Cancels `task` when the work it runs takes longer than `seconds`; then `expired` is true."""
 
-    __slots__ = ("_handle", "_seconds", "_task", "expired")
+    __slots__ = ("_handle", "_seconds", "_task", "blocked", "expired")
 
     def __init__(self, task: asyncio.Task[object], seconds: float | None) -> None:
         self.expired = False
+        self.blocked = 0.0
+        """Seconds until the work first waited for something, or ended: nothing else could run meanwhile."""
         self._task = task
         self._seconds = seconds
         self._handle: asyncio.TimerHandle | None = None
@@ -32,9 +34,11 @@ class Deadline:
         try:
             waiting = work.send(None)
         except StopIteration as done:
+            self.blocked = perf_counter() - started
             return done.value
+        self.blocked = perf_counter() - started
         if self._seconds is not None:
-            self._handle = self._task.get_loop().call_later(self._seconds - (perf_counter() - started), self._expire)
+            self._handle = self._task.get_loop().call_later(self._seconds - self.blocked, self._expire)
         try:
             while True:
                 try:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from weakref import WeakSet
 
+from treadle._safety.logs import get_logger
 from treadle._tools.base import Approval, Effect, Tool
-from treadle._tools.signature import read_signature
+from treadle._tools.signature import Signature, read_signature
 from treadle._tools.validation import check_name, trust_schema
+from treadle._types.errors import ConfigError
+
+logger = get_logger()
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,11 +91,38 @@ def tool(
     return make if function is None else make(function)
 
 
+_advised: WeakSet[FunctionType] = WeakSet()
+
+
+def _advise(function: Callable[..., Any], signature: Signature, description: str | None) -> None:
+    """Say once for each function what a model will miss: it works, but worse than it could."""
+    if not isinstance(function, FunctionType) or function in _advised:
+        return
+    _advised.add(function)
+    if not signature.description and not description:
+        logger.warning(
+            "tool %r has no description, so a model can only guess what it is for: write a docstring, or pass "
+            "description=",
+            signature.name,
+        )
+    if signature.untyped:
+        logger.warning(
+            "tool %r does not say what %s may be, so a model can only guess: annotate it (%s: str)",
+            signature.name, ", ".join(signature.untyped), signature.untyped[0],
+        )  # fmt: skip
+
+
 def _make(function: Callable[P, R], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool[P, R]:
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
     signature = read_signature(function)
+    if signature.name == "<lambda>" and name is None:
+        raise ConfigError(
+            "a lambda has no name, no types and no description that a model could read: write a function with def, "
+            "annotations and a docstring (or pass name='lambda' and description=...)"
+        )
     check_name(name or signature.name)
+    _advise(function, signature, description)
     if signature.described.trusted:
         trust_schema(signature.described.parameters)
     return Tool(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from treadle._safety.logs import get_logger
 from treadle._tools.base import Limits, Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.deadline import Deadline
 from treadle._tools.results import NO_OUTPUT, SO_FAR, clean, cut, describe_failure, render
@@ -24,7 +25,10 @@ from treadle._types.messages import ToolCall, text_of
 if TYPE_CHECKING:
     from treadle._tools.toolkit import Toolkit
 
+logger = get_logger()
 _threads = ToolThreads()
+BLOCKED_SECONDS = 1.0
+"""How long an async tool may keep the event loop from everything else before its author is told."""
 _MAX_EXACT_INTEGER = 2.0**53
 _ASYNC_FLAGS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -158,6 +162,8 @@ async def _run_within_limits(tool: Tool, args: dict[str, Any], limits: Limits, s
     deadline = Deadline(task, seconds)
     try:
         value = await deadline.run(_execute(tool, args, stream))
+        if deadline.blocked > BLOCKED_SECONDS:
+            _warn_blocked(tool, deadline.blocked)
         return _outcome(value, stream, limits)
     except GeneratorExit:
         raise
@@ -178,6 +184,15 @@ async def _run_within_limits(tool: Tool, args: dict[str, Any], limits: Limits, s
         return msgspec.structs.replace(_failure(stream, "exception", text, limits), exception=error)
     finally:
         stream.close()
+
+
+def _warn_blocked(tool: Tool, seconds: float) -> None:
+    logger.warning(
+        "tool %r blocked the event loop for %.1f s: it is async, but waits without await. Write it as a plain def, "
+        "which runs in a thread, or call what waits with await asyncio.to_thread(...)",
+        tool.name,
+        seconds,
+    )
 
 
 async def _execute(tool: Tool, args: dict[str, Any], stream: Stream) -> Any:

@@ -35,6 +35,8 @@ class Signature(Struct, frozen=True):
     required_extras: frozenset[str]
     context_param: str
     needs_deps: str
+    untyped: tuple[str, ...]
+    """Parameters without an annotation."""
 
 
 _signatures: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
@@ -56,12 +58,14 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 def _read(function: Callable[..., Any]) -> Signature:
     target = _function_of(function)
     name = _name_of(function)
+    _require_self(function, name)
     description, texts = _documentation(function, target)
     bound: Container[str] = (
         cast("functools.partial[Any]", function).keywords if isinstance(function, functools.partial) else ()
     )
     parameters: list[Parameter] = []
     extras: dict[str, bool] = {}
+    bare: set[str] = set()
     context_param, needs_deps, takes_all = "", "", False
     try:
         for parameter in _signature(cast(Callable[..., Any], function)).parameters.values():
@@ -71,6 +75,8 @@ def _read(function: Callable[..., Any]) -> Signature:
                 takes_all = True
                 continue
             _require_named(parameter, target)
+            if parameter.annotation is parameter.empty:
+                bare.add(parameter.name)
             annotation = _annotation(parameter, target)
             if _is_context(annotation):
                 context_param, needs_deps = parameter.name, _deps_of_context(annotation)
@@ -83,7 +89,20 @@ def _read(function: Callable[..., Any]) -> Signature:
         raise SchemaError(f"function {name!r}: {error}") from error.__cause__
     required = frozenset(extra for extra, needed in extras.items() if needed)
     taken = None if takes_all else frozenset(extras)
-    return Signature(name, description, described, taken, required, context_param, needs_deps)
+    untyped = tuple(each.name for each in parameters if each.name in bare)
+    return Signature(name, description, described, taken, required, context_param, needs_deps, untyped)
+
+
+def _require_self(function: Any, name: str) -> None:
+    """`def price(item: str)` inside a class: the object would be passed as the item."""
+    if not inspect.ismethod(function):
+        return
+    first = next(iter(inspect.signature(function.__func__).parameters.values()), None)
+    if first is not None and first.name not in ("self", "cls") and first.annotation is not first.empty:
+        raise SchemaError(
+            f"method {name!r} has no self: its first parameter {first.name!r} would receive the object; "
+            f"write def {name}(self, {first.name}: ...)"
+        )
 
 
 def accepted_names(function: Callable[..., Any]) -> frozenset[str] | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from treadle import Agent, ScriptedModel
 from treadle._engine.surfaces.bridge import Bridge, drain_queue
 from waiting import GUARD_SECONDS, eventually
 
@@ -248,3 +249,38 @@ print([session.closed for session in kept])
         [sys.executable, "-c", PROVIDER + program], capture_output=True, text=True, timeout=GUARD_SECONDS
     )
     assert done.stdout.split() == ["[False]", "[True]"], done.stderr
+
+
+def test_waiting_for_oneself_is_an_error_and_not_a_hang():
+    inner = Agent(ScriptedModel(["inner"]), tools=None)
+
+    async def nested() -> str:
+        """Ask another agent."""
+        return inner.run_sync("q").answer
+
+    def in_a_thread() -> str:
+        """Ask another agent."""
+        return inner.run_sync("q").answer
+
+    model = ScriptedModel([[{"name": "nested"}, {"name": "in_a_thread"}], "done"])
+    first, second = Agent(model, [nested, in_a_thread]).run_sync("q").steps
+    assert "use await agent.run(...) there" in str(first.exception)
+    assert second.observation == "inner"
+
+
+def test_run_sync_in_a_destructor_at_the_end_is_an_error_and_not_a_hang():
+    code = """
+from treadle import Agent, ScriptedModel, TreadleError
+agent = Agent(ScriptedModel(["x"], repeat_last=True), tools=None)
+class Last:
+    def __del__(self, agent=agent, error=TreadleError, show=print):
+        try:
+            agent.run_sync("q")
+        except error as caught:
+            show("refused:", caught, flush=True)
+agent.run_sync("q")
+keep = Last()
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "refused: the program is ending" in done.stdout

@@ -142,6 +142,7 @@ def test_the_profile_and_the_cost_are_those_of_a_batch():
     assert model.profile.prices is not None
     assert inner.profile.prices is not None
     assert model.profile.prices.input == inner.profile.prices.input / 2
+    assert model.media is inner.media
     reply = run(complete(model, Request([UserMessage("q")], stream=True)))
     assert reply.text == "Hello."
     assert reply.usage.cost == pytest.approx((60 * 2.5 + 40 * 1.25 + 20 * 10) / 2e6)

@@ -101,7 +101,7 @@ export interface AgentFacts {
   kind: string;
   max_iterations: number;
   tools: { name: string; description: string; approval: string; parameters: Record<string, Json> }[];
-  knowledge: string[];
+  knowledge: { name: string; tool: string; exists: boolean }[];
   mcp: string[];
 }
 

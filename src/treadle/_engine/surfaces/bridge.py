@@ -6,10 +6,13 @@ import asyncio
 import atexit
 import os
 import queue
+import sys
 import threading
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from treadle._types.errors import TreadleError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -29,6 +32,9 @@ class Bridge:
         self._process = 0
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if problem := self._problem():
+            work.close()
+            raise TreadleError(problem)
         return asyncio.run_coroutine_threadsafe(work, self._running_loop())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -39,6 +45,17 @@ class Bridge:
         except KeyboardInterrupt:
             future.cancel()
             raise
+
+    def _problem(self) -> str:
+        """Why waiting here would never end; empty when it would."""
+        if sys.is_finalizing():
+            return "the program is ending: no run can be started any more (run_sync in a __del__ or a late callback)"
+        if threading.current_thread() is self._thread:
+            return (
+                "run_sync was called by something that runs inside run_sync, such as an async tool, and would wait for "
+                "itself: use await agent.run(...) there, or make the tool a plain def"
+            )
+        return ""
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:

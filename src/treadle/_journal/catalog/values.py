@@ -29,7 +29,7 @@ class ToolUse(Struct, frozen=True):
     elapsed: float = 0.0
 
 
-class RunSummary(Struct, frozen=True, omit_defaults=True):
+class RunSummary(Struct, frozen=True):
     """How a run ended and what it took, written when it ends."""
 
     success: bool = False

@@ -158,6 +158,7 @@ class BatchedModel(Closing):
 
     def __init__(self, inner: HttpModel, batcher: Batcher) -> None:
         self._inner, self._batcher = inner, batcher
+        self.media = inner.media
         prices = inner.profile.prices
         self._profile = msgspec.structs.replace(inner.profile, prices=_cheaper(prices), streaming=False)
 

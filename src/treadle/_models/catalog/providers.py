@@ -254,7 +254,7 @@ def connect(
     secret_names = ("auth", "key", "token", "secret", "cookie")
     secrets = [value for name, value in extra.items() if len(value) >= 20 or any(part in name for part in secret_names)]
     secrets += [key, parts.password or ""]
-    origin = Origin(provider.name, shown, secrets)
+    origin = Origin(provider.name, shown, secrets, provider.key_env)
     known_secrets.keep(origin, f"{provider.name}-key", [key, *header_secrets(extra), *address_secrets(address)])
     return Connection(address, sent | extra, origin, key, local)
 

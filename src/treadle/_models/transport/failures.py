@@ -87,10 +87,12 @@ def _matches(pattern: str, *texts: str) -> bool:
 class Origin:
     """The provider and its address for use in messages: without credentials, and with the secrets to mask in them."""
 
-    __slots__ = ("__weakref__", "_given", "_secrets", "address", "provider")
+    __slots__ = ("__weakref__", "_given", "_secrets", "address", "key_env", "provider")
 
-    def __init__(self, provider: str, address: str, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, provider: str, address: str, secrets: Iterable[str] = (), key_env: str = "") -> None:
         self.provider = provider
+        self.key_env = key_env
+        """The variable its key is in, if it is in one."""
         self.address = address
         self._given = tuple(secrets)
         self.mask(())
@@ -122,7 +124,8 @@ def error_for_status(origin: Origin, status: int, headers: Mapping[str, str], bo
         target = headers.get("location", "no address")
         text = f"HTTP {status}: the server redirects to {target}; set base_url to the final address"
     elif status in (401, 403):
-        text += " (check that the key is right and may use this model)"
+        where = f"the key in {origin.key_env}, or api_key=..., is right" if origin.key_env else "the key is right"
+        text += f" (check that {where} and may use this model)"
     elif status == 404:
         text += f" (the request went to {origin.address}; check the model's name and base_url)"
     return _classify(origin, text, message, code, status, _retry_after(headers, message))

@@ -338,6 +338,13 @@ class ToolBody(Struct, frozen=True):
     parameters: dict[str, Any]
 
 
+class KnowledgeBody(Struct, frozen=True):
+    name: str
+    tool: str
+    """The tool that searches it."""
+    exists: bool
+
+
 class AgentBody(Struct, frozen=True):
     name: str
     description: str
@@ -345,6 +352,9 @@ class AgentBody(Struct, frozen=True):
     kind: str
     max_iterations: int
     tools: list[ToolBody]
+    knowledge: list[KnowledgeBody]
+    mcp: list[str]
+    """The names of its MCP servers; `GET /api/agents/{name}/mcp` says whether they answer."""
 
 
 class AgentList(Struct, frozen=True):

@@ -1,33 +1,16 @@
-"""Operations about the server itself: its agents, health and metrics, and the browser's session."""
+"""Operations about the server itself: health and metrics, and the browser's session."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
-from treadle._flows.agent import Agent
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.authenticator import COOKIE
 from treadle._server.errors import ApiError, too_many
-from treadle._tools.base import Tool
 from treadle._version import __version__
 
 _WEEK = 7 * 86400
-
-
-async def list_agents(call: Call) -> Response:
-    return answer(b.AgentList([_agent_body(name, agent) for name, agent in call.hub.agents.items()]))
-
-
-def _agent_body(name: str, agent: Agent) -> b.AgentBody:
-    tools = [b.ToolBody(t.name, t.description, _approval(agent, t), dict(t.parameters)) for t in agent.toolkit]
-    return b.AgentBody(
-        name, agent.description, agent.model.name, type(agent).__name__, agent.settings.max_iterations, tools
-    )
-
-
-def _approval(agent: Agent, tool: Tool) -> str:
-    return "ask" if tool.approval == "allow" and agent.settings.asks_about(tool.name) else tool.approval
 
 
 async def health(call: Call) -> Response:
@@ -78,14 +61,6 @@ async def log_out(call: Call) -> Response:
 
 
 OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/agents",
-        handler=list_agents,
-        tag="server",
-        summary="The agents of this server.",
-        answers={200: b.AgentList},
-    ),
     Operation(
         method="GET",
         path="/health",

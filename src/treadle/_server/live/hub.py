@@ -11,6 +11,7 @@ from typing import Any
 from treadle._engine.core.decisions import Answer
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
+from treadle._flows.direct.tool_trial import ToolTrial
 from treadle._flows.replay import fork_at_record
 from treadle._flows.waiting import decided, leave_decisions
 from treadle._journal.base import InboxItem, Journal
@@ -41,6 +42,8 @@ class Hub:
         self.settings = settings
         self.metrics = metrics
         self.agents = {name: _with_journal(agent, name, journal) for name, agent in agents.items()}
+        self.trials = {trial.name: trial for trial in map(ToolTrial, self.agents.values())}
+        """The same agents, for calls of their tools by hand."""
         self.runs: dict[str, Run] = {}
         self.run_limit = ConcurrencyLimit("runs", settings.max_runs, settings.max_runs_per_user)
         self.closing = False
@@ -117,9 +120,10 @@ class Hub:
 
     async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
         facts = await self.facts(run_id)
-        if facts.agent not in self.agents:
+        agent = self.agents.get(facts.agent) or self.trials.get(facts.agent)
+        if agent is None:
             raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which this server does not have")
-        return self.agents[facts.agent], facts
+        return agent, facts
 
     async def _drive(self, agent: Agent, run: Run, key: str) -> Run:
         if self.closing:

@@ -24,6 +24,10 @@ class Retrieved(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
 
+SEARCHED = "knowledge_bases"
+"""The attribute of the tool's function that has the files it searches."""
+
+
 @bounded
 def retrieval(
     path: str | Path | Sequence[str | Path],
@@ -63,6 +67,7 @@ def retrieval(
         found = [await asyncio.to_thread(base.search, query, k, vector=vector) for base in bases]
         return Retrieved(query, tuple(found[0] if len(bases) == 1 else _merged(found, k)))
 
+    setattr(execute, SEARCHED, tuple(base.path for base in bases))
     return Tool(
         name=name,
         description=f"Search {what} for passages. Each has an id, its document and its place in it.",
@@ -72,6 +77,11 @@ def retrieval(
         effect="pure",
         untrusted="the knowledge base",
     )
+
+
+def searched_by(tool: Tool) -> tuple[Path, ...]:
+    """The knowledge bases that a tool searches."""
+    return getattr(tool.execute, SEARCHED, ())
 
 
 def _merged(found: list[list[Chunk]], k: int) -> list[Chunk]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kit import add, go
 from treadle import Toolkit, tool
-from treadle._flows.direct_calls import DirectCalls
+from treadle._flows.direct.calls import DirectCalls
 from treadle._journal.memory import MemoryJournal
 from treadle._types.events import ToolDone, ToolStarted
 from treadle._types.messages import text_of

@@ -1,0 +1,1 @@
+"""Tools called without a model: by a program, or by a person."""

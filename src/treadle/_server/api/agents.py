@@ -1,0 +1,130 @@
+"""Operations about the agents: their tools, knowledge bases and MCP servers, and one of their tools called by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from treadle._flows.agent import Agent
+from treadle._flows.direct.tool_trial import TRIAL, question_of
+from treadle._plugins.mcp import McpTools
+from treadle._safety.logs import process_redactor
+from treadle._server.api import bodies as b
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.errors import not_found
+from treadle._tools.base import Tool
+from treadle._tools.builtin.knowledge.retrieval import searched_by
+from treadle._types.errors import ToolError, TreadleError
+from treadle._types.ids import fresh_id
+
+_PATIENCE = 10.0
+"""Seconds an MCP server has to list its tools."""
+
+
+class ToolCallBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    args: dict[str, Any] = {}
+
+
+class McpBody(Struct, frozen=True):
+    name: str
+    ok: bool
+    tools: list[str]
+    problem: str
+
+
+class McpList(Struct, frozen=True):
+    servers: list[McpBody]
+
+
+async def list_agents(call: Call) -> Response:
+    return answer(b.AgentList([_agent_body(name, agent) for name, agent in call.hub.agents.items()]))
+
+
+def _agent_body(name: str, agent: Agent) -> b.AgentBody:
+    return b.AgentBody(
+        name,
+        agent.description,
+        agent.model.name,
+        type(agent).__name__,
+        agent.settings.max_iterations,
+        [b.ToolBody(t.name, t.description, _approval(agent, t), dict(t.parameters)) for t in agent.toolkit],
+        [b.KnowledgeBody(path.stem, t.name, path.exists()) for t in agent.toolkit for path in searched_by(t)],
+        [server.connection.name for server in _servers(agent)],
+    )
+
+
+def _approval(agent: Agent, tool: Tool) -> str:
+    return "ask" if tool.approval == "allow" and agent.settings.asks_about(tool.name) else tool.approval
+
+
+def _servers(agent: Agent) -> list[McpTools]:
+    return [plugin for plugin in agent.plugins if isinstance(plugin, McpTools)]
+
+
+async def agent_mcp(call: Call) -> Response:
+    agent = call.hub.agent(call.path("agent"))
+    return answer(McpList(list(await asyncio.gather(*map(_health, _servers(agent))))))
+
+
+async def _health(server: McpTools) -> McpBody:
+    name = server.connection.name
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            listed = await server.connection.listed()
+    except (ToolError, TreadleError) as error:
+        return McpBody(name, False, [], process_redactor.text(str(error))[:500])
+    except TimeoutError:
+        return McpBody(name, False, [], f"it did not answer within {_PATIENCE:g} seconds")
+    return McpBody(name, True, [tool.name for tool in listed if not server.only or tool.name in server.only], "")
+
+
+async def try_tool(call: Call) -> Response:
+    """A run of its own: recorded, and asked about like a call of the model."""
+    agent, tool, body = call.path("agent"), call.path("tool"), call.body
+    served = call.hub.agent(agent)
+    if tool not in {known.name for known in served.toolkit} and not _servers(served):
+        raise not_found(f"tool {tool[:80]!r} of the agent {agent[:80]!r}")
+    run_id, principal = fresh_id(), call.principal
+    run = await call.hub.start(
+        call.hub.trials[f"{agent}{TRIAL}"],
+        question_of(tool, body.args),
+        run_id=run_id,
+        conversation=run_id,
+        user=principal.user,
+        key=principal.key,
+    )
+    return answer(b.Created(run.id, run_id, f"/api/runs/{run.id}/events"), 201)
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/api/agents",
+        handler=list_agents,
+        tag="server",
+        summary="The agents of this server.",
+        answers={200: b.AgentList},
+    ),
+    Operation(
+        method="GET",
+        path="/api/agents/{agent}/mcp",
+        handler=agent_mcp,
+        tag="server",
+        errors=(404,),
+        summary="Whether the MCP servers of an agent answer, and with which tools.",
+        answers={200: McpList},
+    ),
+    Operation(
+        method="POST",
+        path="/api/agents/{agent}/tools/{tool}",
+        handler=try_tool,
+        tag="server",
+        body=ToolCallBody,
+        errors=(404, 409),
+        summary="Call one tool of an agent by hand: a run without its model, with its approvals, recorded.",
+        answers={201: b.Created},
+    ),
+)

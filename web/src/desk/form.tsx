@@ -1,0 +1,98 @@
+// A form made from a JSON schema: a field for each property; what is nested is written as JSON.
+
+import { pretty } from "../format";
+import type { Json } from "../types";
+
+export interface Field {
+  type?: string | string[];
+  description?: string;
+  enum?: Json[];
+  default?: Json;
+  anyOf?: Field[];
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+}
+
+export interface Schema {
+  properties?: Record<string, Field>;
+  required?: string[];
+}
+
+export function kindOf(field: Field): string {
+  const types = [field.type, ...(field.anyOf ?? []).map((one) => one.type)].flat().filter((one) => one && one !== "null");
+  return types.length === 1 ? String(types[0]) : "json";
+}
+
+/** What was written, as the schema wants it; undefined where nothing was. */
+export function valueOf(field: Field, given: string | boolean | undefined): Json | undefined {
+  if (field.enum) return given === undefined || given === "" ? undefined : field.enum[Number(given)];
+  const kind = kindOf(field);
+  if (kind === "boolean") return given === undefined ? undefined : Boolean(given);
+  if (given === undefined || given === "") return undefined;
+  const text = String(given);
+  if (kind === "string") return text;
+  if (kind === "integer" || kind === "number") return Number(text);
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    throw new Error(`This is not JSON: ${text.slice(0, 60)}`);
+  }
+}
+
+interface Props {
+  schema: Schema;
+  values: Record<string, string | boolean>;
+  change: (name: string, value: string | boolean) => void;
+}
+
+export function Fields({ schema, values, change }: Props) {
+  const fields = Object.entries(schema.properties ?? {});
+  if (!fields.length) return <p class="quiet">It takes nothing.</p>;
+  return (
+    <>
+      {fields.map(([name, field]) => (
+        <Row key={name} name={name} field={field} needed={schema.required?.includes(name) ?? false} value={values[name]} change={(value) => change(name, value)} />
+      ))}
+    </>
+  );
+}
+
+function Row({ name, field, needed, value, change }: { name: string; field: Field; needed: boolean; value: string | boolean | undefined; change: (value: string | boolean) => void }) {
+  const kind = kindOf(field);
+  const shown = field.default === undefined ? "" : pretty(field.default);
+  const text = value === undefined ? "" : String(value);
+  const head = (
+    <span>
+      {name}
+      {needed ? " *" : ""} <span class="quiet">{field.description}</span>
+    </span>
+  );
+  if (kind === "boolean") {
+    return (
+      <label class="check">
+        <input type="checkbox" checked={value === undefined ? field.default === true : Boolean(value)} onChange={(event) => change(event.currentTarget.checked)} />
+        {head}
+      </label>
+    );
+  }
+  return (
+    <label>
+      {head}
+      {field.enum ? (
+        <select required={needed} value={text} onChange={(event) => change(event.currentTarget.value)}>
+          <option value="">{shown || "–"}</option>
+          {field.enum.map((one, place) => (
+            <option key={place} value={place}>
+              {pretty(one)}
+            </option>
+          ))}
+        </select>
+      ) : kind === "integer" || kind === "number" ? (
+        <input type="number" required={needed} step={kind === "integer" ? 1 : "any"} min={field.minimum} max={field.maximum} placeholder={shown} value={text} onInput={(event) => change(event.currentTarget.value)} />
+      ) : (
+        <textarea rows={kind === "string" ? 1 : 3} required={needed} maxLength={field.maxLength} placeholder={kind === "string" ? shown : shown || "JSON"} value={text} onInput={(event) => change(event.currentTarget.value)} />
+      )}
+    </label>
+  );
+}
