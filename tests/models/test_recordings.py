@@ -108,6 +108,15 @@ def test_over_a_connection_in_pieces_of_seven_bytes(pair: Pair):
     replay(pair, 7)
 
 
+SHORTEST = {(pair.api, pair.provider): pair for pair in sorted(SUPPORTED, key=lambda pair: -len(pair.body)) if pair.sse}
+"""The shortest stream of each provider: one byte at a time takes long."""
+
+
+@pytest.mark.parametrize("pair", SHORTEST.values(), ids=lambda pair: pair.id)
+def test_over_a_connection_byte_by_byte(pair: Pair):
+    replay(pair, 1)
+
+
 @pytest.mark.parametrize("size", [1, 7])
 @pytest.mark.parametrize("pair", [pair for pair in SUPPORTED if pair.sse], ids=lambda pair: pair.id)
 def test_split_anywhere(pair: Pair, size: int):

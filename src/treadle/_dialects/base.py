@@ -44,6 +44,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     tool_choice: str = "auto"
     format: OutputFormat | None = None
     stop: tuple[str, ...] = ()
+    decision_after: str = ""
+    """Text of the reply after which the next token decides between a tool and an answer."""
     tuned: bool = False
     """The request is in the form that the model's adapter was trained on."""
 

@@ -19,6 +19,8 @@ from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
 FINAL = "final_answer"
+DECISION_AFTER = '"action": "'
+"""As the constraint has it written."""
 
 
 class SchemaDialect(TextDialect, frozen=True):
@@ -32,7 +34,8 @@ class SchemaDialect(TextDialect, frozen=True):
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         replies = self.alternatives(tools, profile, must_answer=must_answer, must_act=must_act)
-        return Encoding(format=json_format(replies.any_of(), profile, "step"))
+        after = "" if must_answer or must_act or profile.decide is None else DECISION_AFTER
+        return Encoding(format=json_format(replies.any_of(), profile, "step"), decision_after=after)
 
     def alternatives(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool

@@ -118,6 +118,8 @@ class ThinkDone(EventBase, frozen=True, tag="think_done"):
     usage: Usage = NO_USAGE
     elapsed: float = 0.0
     digest: str = ""
+    options: dict[str, float] = {}
+    """What the model would most probably have written where it decided, before any constraint."""
 
 
 class MessageAdded(EventBase, frozen=True, tag="message_added"):

@@ -52,6 +52,15 @@ class Prices(Struct, frozen=True, omit_defaults=True):
                 raise ConfigError(f"prices: {name} is {price!r}, and it must be a number of dollars of at least 0")
 
 
+class DecisionThresholds(Struct, frozen=True):
+    """From which probability of an answer on the model is taken to want one, rather than a tool."""
+
+    first: float
+    """Before any result."""
+    later: float
+    """After a result, when the question is whether that is enough."""
+
+
 class Profile(Struct, frozen=True, omit_defaults=True):
     """Facts about a model: its abilities, context window, prices, and what its API accepts."""
 
@@ -92,6 +101,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """Billions of parameters: by its metadata, its name, or the user; None when none of them says."""
     adapter: str = ""
     """The name of what the model was taught about using tools; empty when it has no such adapter."""
+    decide: DecisionThresholds | None = None
+    """Read from the model's own probabilities whether it wants a tool, before a constraint decides for it; None: no."""
     system_role: str = "system"
     """`system`, `developer`, or `user` for models without a system role."""
 

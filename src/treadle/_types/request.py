@@ -58,6 +58,9 @@ class Request(Struct, frozen=True, omit_defaults=True):
     component: str = "loop"
     tuned: bool = False
     """Whether a model that has an adapter for tool use is to use it: the prompt is in the form it was trained on."""
+    decision_after: str = ""
+    """Text of the reply after which the next token decides between a tool and an answer: what a model would most
+    probably write there, before any constraint, is wanted in the reply's `options`. Empty: it is not."""
     cache: WireCache | None = None
 
     def replace(self, **changes: Any) -> Request:
@@ -113,6 +116,8 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
     used: tuple[ProviderCall, ...] = ()
     """Calls of the provider's own tools."""
     citations: tuple[Citation, ...] = ()
+    options: dict[str, float] = {}
+    """Beginnings of what the model would have written at the point of decision, with their probabilities."""
 
 
 class TextDelta(Struct, frozen=True, tag="text", gc=False):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kit import go
-from models.local.local_kit import GUARD, SMALL, need_model
+from models.local.local_kit import GUARD, SMALL, need_model, shared
 from models.local.test_gguf import number, string, text
 from treadle import ConfigError
 from treadle._dialects.registry import choose_dialect
@@ -19,7 +19,7 @@ from treadle._models.local.adapters import read_adapter
 from treadle._models.local.model import LocalModel
 from treadle._types.messages import UserMessage
 from treadle._types.profile import ADAPTER_FORMAT
-from treadle._types.request import Reply, Request
+from treadle._types.request import OutputFormat, Reply, Request
 
 WIDTH, RANK = 576, 4
 """Of the smallest model's query projection, and of the adapter made here."""
@@ -95,3 +95,25 @@ def test_it_is_used_for_the_requests_it_was_trained_on_and_for_no_others(tmp_pat
 
     without, off, on = go(main())
     assert without == off != on
+
+
+@pytest.mark.model
+@GUARD
+def test_the_runtime_says_what_the_model_would_have_written_before_the_constraint(tmp_path: Path):
+    model = shared()
+    only = {"type": "object", "properties": {"action": {"const": "zebra"}}, "required": ["action"]}
+    request = Request(
+        (UserMessage('Reply with {"action": "hello"} and nothing else.'),),
+        format=OutputFormat("schema", only),
+        decision_after='"action": "',
+    )
+
+    async def main() -> Reply:
+        parts = [part async for part in model.stream(request)]
+        assert isinstance(parts[-1], Reply)
+        return parts[-1]
+
+    reply = go(main())
+    assert '"zebra"' in reply.text
+    assert max(reply.options, key=lambda text: reply.options[text])[:1] in ("h", "H"), reply.options
+    assert 0.5 < sum(reply.options.values()) <= 1.01

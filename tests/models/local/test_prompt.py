@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -194,3 +195,28 @@ def test_a_stream_that_ends_too_early_is_an_error():
     read.feed(chunk("Hel", [5]))
     with pytest.raises(TransientModelError, match="before the reply was complete"):
         read.reply()
+
+
+def said_with_options(*tokens: tuple[str, dict[str, float]]) -> dict[str, float]:
+    reading = CompletionReader(ORIGIN, "toy", Profile(), None, 100, '"action": "')
+    for text, others in tokens:
+        alternatives = [{"token": token, "logprob": math.log(p)} for token, p in others.items()]
+        probabilities = {"content": [{"token": text, "top_logprobs": alternatives}]}
+        reading.feed(msgspec.json.encode({"choices": [{"text": text, "logprobs": probabilities}]}))
+    return {text: round(p, 3) for text, p in reading.options.items()}
+
+
+def test_what_could_have_followed_the_decision_is_kept():
+    """Only there: neither what came before, nor a later action inside the arguments."""
+    tokens = [(text, {}) for text in ('{"', "action", '":', ' "')] + [("final", {"multiply": 0.8, "final": 0.1})]
+    again = [(text, {"no": 1.0}) for text in ('", "', 'action": "', "no")]
+    assert said_with_options(*tokens, *again) == {"multiply": 0.8, "final": 0.1}
+
+
+def test_a_token_that_begins_with_the_quotation_mark_is_cut_at_the_decision():
+    tokens = [('{"action":', {}), (' "final', {' "multiply': 0.7, ' "final': 0.2, " 7": 0.1})]
+    assert said_with_options(*tokens) == {"multiply": 0.7, "final": 0.2}
+
+
+def test_what_is_hardly_probable_is_not_kept():
+    assert said_with_options(('{"action": "', {}), ("a", {"a": 0.9, "b": 0.0005})) == {"a": 0.9}

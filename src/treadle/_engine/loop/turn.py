@@ -16,6 +16,7 @@ from treadle._engine.answering.answer import said
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, no_answer, out_of_budget
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
+from treadle._engine.loop.deciding import other_choice
 from treadle._engine.requests.model_calls import call_model
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
@@ -84,6 +85,11 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if run.counts_tokens:
         run.estimator.learn(request, reply.usage)
     decision = read(run, reply, iteration)
+    if (other := other_choice(run, reply, decision)) is not None:
+        run.early.discard()
+        run.answer.retract()
+        await run.emit(*other.events(component, iteration, reply))
+        return
     if not decision.calls or reply.finish == "length":
         run.early.discard()
     if decision.calls or decision.problem:
@@ -100,7 +106,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     await run.defer(
         ThinkDone(
             component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
-            decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest,
+            decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest, reply.options,
         )
     )  # fmt: skip
     if run.hooks.after_decision:

@@ -77,6 +77,7 @@ class Renderer:
             stream=stream,
             component=component,
             tuned=encoding.tuned,
+            decision_after=encoding.decision_after,
             cache=self._cache,
         )
         new = tuple(self._parts[self._reported :])

@@ -35,6 +35,8 @@ from treadle._types.request import Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
+OPTIONS = 24
+"""How many of the most probable tokens are looked at where the model decides."""
 TINY = 700_000_000
 """Bytes. A smaller file has less than a billion parameters, unless it is one part of several."""
 
@@ -240,9 +242,18 @@ class _Job:
             "verbose": True,
             **self._extra(slot),
         }
+        if request.decision_after:
+            settings["n_probs"] = OPTIONS
         if request.seed is not None:
             settings["seed"] = request.seed
-        reader = CompletionReader(ORIGIN, self._name, self._profile, request.format, request.max_tokens or MAX_TOKENS)
+        reader = CompletionReader(
+            ORIGIN,
+            self._name,
+            self._profile,
+            request.format,
+            request.max_tokens or MAX_TOKENS,
+            request.decision_after,
+        )
         slot.segments = segments
         self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
         reply = self._finish(reader, slot)

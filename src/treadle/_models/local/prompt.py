@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, cast
@@ -26,6 +27,8 @@ _GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separato
 """Only one way to write JSON, because small models may write blank lines without end. Keywords that cannot be enforced
 are ignored."""
 _LOOK_AROUND = re.compile(r"\(\?[^:]|\\[1-9]|\\k<")
+_LEAST = math.log(0.002)
+"""Less probable alternatives are not worth a record."""
 MIN_REPLY_TOKENS = 128
 """A prompt that leaves fewer tokens of the window for the reply does not fit."""
 
@@ -91,9 +94,24 @@ def prompt_items(segments: Sequence[Segment]) -> list[int | str]:
     return prompt
 
 
+class _Alternative(Struct, frozen=True):
+    token: str = ""
+    logprob: float = -99.0
+
+
+class _Token(Struct, frozen=True):
+    token: str = ""
+    top_logprobs: list[_Alternative] = []
+
+
+class _Probabilities(Struct, frozen=True):
+    content: list[_Token] = []
+
+
 class _Choice(Struct, frozen=True):
     text: str = ""
     finish_reason: str | None = None
+    logprobs: _Probabilities | None = None
 
 
 class _Progress(Struct, frozen=True):
@@ -127,9 +145,18 @@ class CompletionReader:
     """Reads one completion, including the tokens that the model wrote."""
 
     def __init__(
-        self, origin: Origin, name: str, profile: Profile, wanted: OutputFormat | None, max_tokens: int
+        self,
+        origin: Origin,
+        name: str,
+        profile: Profile,
+        wanted: OutputFormat | None,
+        max_tokens: int,
+        decision_after: str = "",
     ) -> None:
         self.written = ""
+        self.options: dict[str, float] = {}
+        """What could have followed the text `decision_after`."""
+        self._decision_after = decision_after
         self.tokens: tuple[int, ...] = ()
         """The tokens of `written`; empty when they do not add up to exactly that text."""
         self._origin = origin
@@ -161,6 +188,8 @@ class CompletionReader:
         out: list[Delta] = []
         if choice.text:
             self._check_opening(choice.text)
+            if self._decision_after and choice.logprobs is not None:
+                self._read_options(choice.logprobs.content)
             self.written += choice.text
             out += self._splitter.feed(choice.text)
         if choice.finish_reason:
@@ -173,6 +202,20 @@ class CompletionReader:
         self._reasoning += [delta.text for delta in out if isinstance(delta, ReasoningDelta)]
         return out
 
+    def _read_options(self, tokens: Sequence[_Token]) -> None:
+        """Keep the alternatives to the token at the decision. It may begin before it, with the quotation mark."""
+        written = self.written
+        for token in tokens:
+            before, written = written, written + token.token
+            at = written.find(self._decision_after)
+            if not self.options and at >= 0 and (end := at + len(self._decision_after)) < len(written):
+                shared = written[len(before) : end] if len(before) < end else ""
+                self.options = {
+                    other.token.removeprefix(shared): math.exp(other.logprob)
+                    for other in token.top_logprobs
+                    if other.token.startswith(shared) and other.logprob > _LEAST
+                }
+
     def reply(self) -> Reply:
         if self._last is None:
             raise connection_lost(self._origin, "the runtime ended before the reply was complete")
@@ -180,7 +223,16 @@ class CompletionReader:
         usage = Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n, requests=1)
         usage = with_cost(usage, self._prices)
         finish = "length" if self._last.choices[0].finish_reason == "length" else "stop"
-        return Reply("".join(self._text), (), "".join(self._reasoning), finish, usage, self._name, self._last.id)
+        return Reply(
+            "".join(self._text),
+            (),
+            "".join(self._reasoning),
+            finish,
+            usage,
+            self._name,
+            self._last.id,
+            options=self.options,
+        )
 
     def _check_window(self, prompt: int) -> None:
         if self._window and prompt + self._reply_tokens > self._window:

@@ -1,0 +1,126 @@
+"""Decisions read from the model's own probabilities, and held against what the constraint made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit import add, go
+from treadle import Agent, RunResult, ScriptedModel, tool
+from treadle._engine.loop.deciding import answer_probability, tool_meant
+from treadle._types.events import ReplyConstrained, ThinkDone, ThinkFailed
+from treadle._types.profile import DecisionThresholds, Profile
+from treadle._types.request import Reply, ToolSchema
+from treadle._types.usage import Usage
+
+THRESHOLDS = DecisionThresholds(first=0.55, later=0.17)
+PROFILE = Profile(grammar=True, json_schema=True, decide=THRESHOLDS)
+ADD = '{"action": "add", "args": {"a": 1, "b": 2}}'
+FINAL = '{"action": "final_answer", "final_answer": "It is 3.", "task_successful": true}'
+
+
+@tool(effect="unsafe")
+async def delete(name: str) -> str:
+    """Delete a file."""
+    return "deleted"
+
+
+def says(text: str, **options: float) -> Reply:
+    return Reply(text, usage=Usage(10, 5, requests=1), options=options)
+
+
+def run(model: ScriptedModel, tools: Any = (add,)) -> tuple[RunResult, list[Any]]:
+    async def main() -> tuple[RunResult, list[Any]]:
+        running = Agent(model, list(tools), dialect="direct").start("What is 1 + 2?")
+        seen: list[Any] = []
+        running.subscribe(lambda record: seen.append(record.event))
+        return await running, seen
+
+    return go(main())
+
+
+def test_a_model_that_wants_a_tool_by_another_name_calls_one():
+    model = ScriptedModel(
+        [says(FINAL, multiply=0.86, final=0.04), says(ADD), says(FINAL, final=0.6, add=0.2)], profile=PROFILE
+    )
+    result, events = run(model)
+    assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+    first, second, third = model.requests
+    assert (first.decision_after, second.decision_after) == ('"action": "', "")
+    assert "final_answer" not in str(second.format)
+    assert "final_answer" in str(third.format)
+    (failed,) = (event for event in events if isinstance(event, ThinkFailed))
+    assert "wanted a tool (answer: 4%)" in failed.error
+    assert result.usage.requests == 3
+    assert [event.options for event in events if isinstance(event, ThinkDone)][-1] == {"final": 0.6, "add": 0.2}
+    assert result.iterations == 2, "the reply that did not count is no iteration"
+
+
+def test_a_model_that_has_what_it_needs_is_not_made_to_go_on():
+    """After a result the threshold is another one: a tool that is only a little more probable is not wanted."""
+    model = ScriptedModel([says(ADD, add=0.9), says(ADD, add=0.5, final=0.3), says(FINAL)], profile=PROFILE)
+    result, events = run(model)
+    assert (result.answer, len(result.steps)) == ("It is 3.", 1)
+    constrained = [event for event in events if isinstance(event, ReplyConstrained)]
+    assert [(event.must_act, event.barred) for event in constrained] == [(False, ("add",))]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"final": 0.62, "multiply": 0.2}, {}],
+    ids=["it wants to answer", "nothing is known"],
+)
+def test_an_answer_that_is_wanted_stands(options: dict[str, float]):
+    result, events = run(ScriptedModel([says(FINAL, **options)], profile=PROFILE))
+    assert (result.answer, result.steps) == ("It is 3.", [])
+    assert not any(isinstance(event, ReplyConstrained) for event in events)
+
+
+def test_nobody_is_made_to_call_a_tool_that_changes_something():
+    model = ScriptedModel([says(FINAL, remove=0.9)], profile=PROFILE)
+    result, _ = run(model, (delete,))
+    assert (result.answer, result.steps) == ("It is 3.", [])
+    model = ScriptedModel([says(FINAL, remove=0.9), says(ADD), says(FINAL, final=1.0)], profile=PROFILE)
+    run(model, (delete, add))
+    assert "delete" not in str(model.requests[1].format)
+
+
+def test_without_thresholds_nothing_is_asked_for_and_nothing_is_changed():
+    model = ScriptedModel([says(FINAL, multiply=0.9)], profile=Profile(grammar=True, json_schema=True))
+    result, _ = run(model)
+    assert result.answer == "It is 3."
+    assert model.requests[0].decision_after == ""
+
+
+def test_it_is_asked_again_once():
+    """Whatever it says under the constraint is taken: the loop goes on."""
+    model = ScriptedModel(
+        [says(FINAL, other=0.9), says(ADD, other=0.9), says(FINAL, other=0.9), says(ADD), says(FINAL, final=0.9)],
+        profile=PROFILE,
+    )
+    result, _ = run(model)
+    assert (result.answer, len(result.steps)) == ("It is 3.", 2)
+
+
+def test_every_beginning_of_the_name_counts_as_an_answer():
+    assert answer_probability({"f": 0.1, "final": 0.3, "final_answer": 0.2, "fine": 0.2, "": 0.1}) == pytest.approx(0.6)
+
+
+SUM = ToolSchema("evaluate", "Works out an arithmetic expression.", {})
+MONEY = ToolSchema("convert_currency", "Converts an amount of money.", {})
+SKY = ToolSchema("forecast", "The weather at a place.", {})
+
+
+@pytest.mark.parametrize(
+    ("options", "meant"),
+    [
+        ({"weather": 0.5, "final": 0.2}, "forecast"),
+        ({"arith": 0.4, "conv": 0.1}, "evaluate"),
+        ({"conv": 0.3, "weather": 0.2}, ""),
+        ({"multiply": 0.9}, ""),
+        ({"an": 0.9}, ""),
+    ],
+)
+def test_a_name_that_is_not_ours_means_the_tool_that_its_words_describe(options: dict[str, float], meant: str):
+    assert tool_meant(options, [SUM, MONEY, SKY]) == meant
