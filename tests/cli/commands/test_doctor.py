@@ -65,6 +65,11 @@ def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert len(files) == 1
     assert json.loads(files[0].read_text())["dialect"] == "schema"
     assert str(files[0]) in out
+    assert out.splitlines()[-3:] == [
+        f"  shell   treadle run '...' -m '{url}/v1#small-model'",
+        f'  file    llm_id: "{url}/v1#small-model"',
+        f"  Python  Agent('{url}/v1#small-model', tools=[...])",
+    ]
 
 
 def test_json_and_dry_and_no_key_anywhere(

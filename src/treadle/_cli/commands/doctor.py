@@ -88,7 +88,7 @@ async def _examine(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(report, path)
     else:
-        _print(report, target, path)
+        _print(report, target, path, args.key_env)
     return exit_codes.OK if report.answers else exit_codes.FAILED
 
 
@@ -119,7 +119,8 @@ def _print_target(target: Target) -> None:
     from treadle._cli.display.text import one_line
 
     address = getattr(target.model, "address", "")
-    print(f"probing {one_line(target.model.name, 80)}{f' at {address}' if address else ''}", file=sys.stderr)
+    server = f" ({target.server})" if target.server and address else ""
+    print(f"probing {one_line(target.model.name, 80)}{f' at {address}' if address else ''}{server}", file=sys.stderr)
     if target.others:
         others = one_line(", ".join(target.others), 100)
         print(f"other models of this server (choose one with --name): {others}", file=sys.stderr)
@@ -133,9 +134,9 @@ def _yes(value: bool | None) -> str:
     return "?" if value is None else "yes" if value else "no"
 
 
-def _print(report: Report, target: Target, path: Path | None) -> None:
+def _print(report: Report, target: Target, path: Path | None, key_env: str | None) -> None:
     from treadle._cli.display.table import table
-    from treadle._cli.display.text import one_line, seconds, spent
+    from treadle._cli.display.text import clean, seconds, spent
 
     rows = [
         [
@@ -156,7 +157,20 @@ def _print(report: Report, target: Target, path: Path | None) -> None:
     print(f"\ndialect: {report.dialect} ({report.reason})")
     print(f"cost: {spent(report.usage)} in {report.usage.requests} requests")
     if path is not None:
-        print(f"stored in {path}\nuse it as {one_line(target.spec, 200)}")
+        print(f"stored in {path}")
+    for line in usage_lines(target, key_env):
+        print(clean(line))
+
+
+def usage_lines(target: Target, key_env: str | None) -> list[str]:
+    """How this model is named from now on: at the shell, in a file, in Python."""
+    spec, name, address = target.spec, target.model.name, getattr(target.model, "address", "")
+    shell, code = f"treadle run '...' -m '{spec}'", f"Agent({spec!r}, tools=[...])"
+    if key_env and "://" in spec:  # an address alone gets no key
+        shell = f"OPENAI_BASE_URL='{address}' OPENAI_API_KEY=\"${key_env}\" treadle run '...' -m 'openai:{name}'"
+        code = f"Agent(OpenAIModel({name!r}, base_url={address!r}, api_key=os.environ[{key_env!r}]), tools=[...])"
+        spec = f"openai:{name}"
+    return ["use it:", f"  shell   {shell}", f'  file    llm_id: "{spec}"', f"  Python  {code}"]
 
 
 def _print_json(report: Report, path: Path | None) -> None:

@@ -14,8 +14,9 @@ def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) 
     agent.add_argument(
         "-m",
         "--model",
-        metavar="PROVIDER:MODEL",
-        help="such as openai:gpt-5-mini, ollama:llama3.2, local:qwen2.5-coder-1.5b, or scripted:FILE",
+        metavar="MODEL",
+        help="such as openai:gpt-5-mini, ollama:llama3.2, ollama (its first one), http://host:8080/v1, "
+        "http://host:8080/v1#name, local:qwen2.5-coder-1.5b, or scripted:FILE",
     )
     agent.add_argument(
         "-t",
