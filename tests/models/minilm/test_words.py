@@ -1,0 +1,29 @@
+"""Word pieces as the model was trained with; the expected ones are those of its publisher's tokenizer."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle._models.minilm.words import END, START, UNKNOWN, token_ids, vocabulary
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("Zoë's café, tokenization!", ["zoe", "'", "s", "cafe", ",", "token", "##ization", "!"]),
+        ("東京 2024", ["東", "京", "202", "##4"]),
+        ("a\tb\u200bc\n", ["a", "bc"]),
+        ("", []),
+    ],
+)
+def test_pieces(text: str, pieces: list[str]):
+    names = {number: word for word, number in vocabulary().items()}
+    assert [names[number] for number in token_ids(text, 64)[1:-1]] == pieces
+
+
+def test_the_limit_holds_with_both_marks():
+    ids = token_ids("word " * 1000, 10)
+    assert len(ids) == 10
+    assert (ids[0], ids[-1]) == (START, END)
+    assert token_ids("x" * 101, 10) == [START, UNKNOWN, END]
+    assert len(vocabulary()) == 30_522
