@@ -68,6 +68,12 @@ def test_the_version_is_in_one_place():
     spelled = re.compile(rf'(?:version|VERSION)\w*"?\s*[:=]\s*"{re.escape(__version__)}"')
     places = [path for path in (ROOT / "src").rglob("*.py") if spelled.search(path.read_text("utf-8"))]
     assert [path.name for path in places] == [] or [path.name for path in places] == ["_version.py"]
+    wheels = [
+        name
+        for page in (ROOT / "docs").rglob("*.md")
+        for name in re.findall(r"treadle-([\d.]+)-py3", page.read_text("utf-8"))
+    ]
+    assert set(wheels) <= {__version__}  # what people are told to install
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert re.findall(r"^## (.+)$", changes, re.MULTILINE)[0] == __version__
 

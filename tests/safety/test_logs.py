@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from treadle import OpenAIModel
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "treadle"
 GIVEN = "Xy7-given-in-code"
@@ -67,3 +67,15 @@ def test_every_logger_of_ours_has_the_filter():
         if re.search(r"logging\.getLogger", path.read_text("utf-8"))
     }
     assert found <= allowed
+
+
+def test_a_handled_failure_is_one_line_and_its_traceback_is_for_those_who_log_more(caplog: pytest.LogCaptureFixture):
+    for level, traceback in (("WARNING", False), ("INFO", True)):
+        caplog.clear()
+        with caplog.at_level(level, logger="treadle"):
+            try:
+                raise ValueError("first line\nsecond line")
+            except ValueError:
+                log_handled(get_logger(), "step %s failed", "a")
+        assert caplog.records[0].getMessage() == "step a failed: ValueError: first line"
+        assert ("Traceback" in caplog.text) == traceback

@@ -12,6 +12,9 @@ from treadle._cli.display.notice import notice
 from treadle._cli.driving.interrupts import RaiseOnce
 from treadle._cli.setup import exit_codes
 
+_SLOW = ("run", "chat", "runs", "serve", "worker")
+"""Commands that import much before they have something to say; each clears the notice before it does."""
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run the program. With `argv` it runs inside another one, whose handler of Ctrl-C is restored."""
@@ -50,7 +53,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def run_command(module: ModuleType, args: argparse.Namespace) -> int:
     """Run a command; an error becomes one line on stderr and an exit code."""
-    if not (getattr(args, "quiet", False) or getattr(args, "json", False)):
+    if args.command in _SLOW and not (getattr(args, "quiet", False) or getattr(args, "json", False)):
         notice.show("starting …")
     debug = os.environ.get("TREADLE_DEBUG", "") not in ("", "0")
     _set_up_logging(debug)

@@ -104,6 +104,16 @@ def test_it_is_gone_when_the_program_has_something_to_say(home: Path):
     assert "starting" not in treadle(home, "run", "q", "-m", script(home, "an answer")).err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("command", [("runs", "list", "--ids"), ("version",), ("runs", "show", "nothing")])
+def test_nothing_is_left_of_it(home: Path, command: tuple[str, ...]):
+    """However short what follows is: the line is erased, or was never there."""
+    with Terminal(home, *command) as screen:
+        screen.end()
+    text = screen.text
+    assert "starting" not in text or f"starting …\r{' ' * 10}\r" in text
+
+
 def test_a_silent_pipe_is_said(home: Path):
     arguments = ("run", "sum it up", "-m", script(home, "an answer"))
     with start(home, *arguments, stdin=subprocess.PIPE) as process:

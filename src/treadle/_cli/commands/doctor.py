@@ -136,7 +136,7 @@ def _yes(value: bool | None) -> str:
 
 def _print(report: Report, target: Target, path: Path | None, key_env: str | None) -> None:
     from treadle._cli.display.table import table
-    from treadle._cli.display.text import clean, seconds, spent
+    from treadle._cli.display.text import clean, plural, seconds, spent
 
     rows = [
         [
@@ -155,7 +155,7 @@ def _print(report: Report, target: Target, path: Path | None, key_env: str | Non
     if report.window:
         print(f"\ncontext window: {report.window} tokens (from the server)", end="")
     print(f"\ndialect: {report.dialect} ({report.reason})")
-    print(f"cost: {spent(report.usage)} in {report.usage.requests} requests")
+    print(f"cost: {spent(report.usage)} in {plural(report.usage.requests, 'request')}")
     if path is not None:
         print(f"stored in {path}")
     for line in usage_lines(target, key_env):

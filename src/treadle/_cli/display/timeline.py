@@ -190,7 +190,9 @@ def _line_of(event: ev.Event, depth: int) -> Iterator[Item]:
             yield Line("plan", marks, depth)
         case ev.ContextCompacted():
             yield Line(
-                "divider", f"context compacted: {event.original_messages} messages to {event.kept_messages}", depth
+                "divider",
+                f"context compacted: {plural(event.original_messages, 'message')} to {event.kept_messages}",
+                depth,
             )
         case ev.ToolsChanged():
             names = ", ".join(tool.name for tool in event.tools)

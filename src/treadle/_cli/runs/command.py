@@ -205,11 +205,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _act(args: argparse.Namespace) -> int:
+    from treadle._cli.display.notice import notice
     from treadle._cli.setup.launch import existing_journal
 
     module, _, function = args.handler.partition(":")
+    handler = getattr(import_module(f"treadle._cli.runs.{module}"), function)
     journal = existing_journal(args)
+    notice.clear()
     try:
-        return await getattr(import_module(f"treadle._cli.runs.{module}"), function)(args, journal)
+        return await handler(args, journal)
     finally:
         await journal.aclose()

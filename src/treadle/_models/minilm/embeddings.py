@@ -71,4 +71,6 @@ def _session() -> Any:
     if hashlib.sha256(data).hexdigest() != SHA256:
         raise ConfigError(f"{path} is not the model it should be (its SHA-256 differs): install the package again")
     runtime: Any = import_module("onnxruntime")
-    return runtime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    options: Any = runtime.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other processes need the cores, too
+    return runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
