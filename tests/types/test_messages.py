@@ -14,6 +14,7 @@ from treadle._types.messages import (
     AssistantMessage,
     Content,
     ImagePart,
+    MediaPart,
     Message,
     SystemMessage,
     TextPart,
@@ -101,9 +102,9 @@ def test_with_an_image_all_parts_are_kept_in_order():
 @given(st.lists(contents, max_size=4))
 def test_joining_loses_nothing(parts: list[Content]):
     joined = join_content(parts)
-    images = [
-        part for content in parts if not isinstance(content, str) for part in content if isinstance(part, ImagePart)
+    media = [
+        part for content in parts if not isinstance(content, str) for part in content if isinstance(part, MediaPart)
     ]
-    assert [p for p in joined if isinstance(p, ImagePart)] == images if images else isinstance(joined, str)
+    assert [p for p in joined if isinstance(p, MediaPart)] == media if media else isinstance(joined, str)
     words = [word for content in parts for word in text_of(content).split()]
     assert text_of(joined).split() == words
