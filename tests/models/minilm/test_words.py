@@ -1,4 +1,4 @@
-"""Word pieces as the model was trained with; the expected ones are those of its publisher's tokenizer."""
+"""Word pieces as the model was trained with: the expected ones follow the rules of BERT's uncased word pieces."""
 
 from __future__ import annotations
 
