@@ -47,6 +47,14 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+LONGEST = ("server/api/test_openapi.py", "durable/test_temporal.py", "web/test_long.py", "web/test_page.py")
+"""Files that take minutes. They come first, so that they run beside everything else and not alone at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not str(item.path.as_posix()).endswith(LONGEST))
+
+
 # The reports themselves are changed, in the process that makes them: so it is the same with and without pytest-xdist.
 
 

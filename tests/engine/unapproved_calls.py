@@ -369,7 +369,13 @@ class Judge:
         return self.has_read_around(done.run, place)
 
     def has_read_around(self, run: str, until: int) -> bool:
-        return any(self.has_read(outer, until) for outer in self.line(run))
+        """Whether the run has read something, or one around it before it started this one: what an outer run gets to
+        read later, from another run inside it, does not reach a run that is already under way."""
+        for outer in self.line(run):
+            if self.has_read(outer, until):
+                return True
+            until = min(until, next(place for place, record in enumerate(self.order) if record.run == outer))
+        return False
 
     def has_read(self, run: str, until: int) -> bool:
         for place, record in enumerate(self.order[:until]):

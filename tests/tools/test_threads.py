@@ -94,7 +94,7 @@ def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -
         from treadle._tools.toolkit import Toolkit
         from treadle._types.messages import ToolCall
 
-        @tool(timeout=0.1)
+        @tool(timeout=0.1, description="Sleeps.")
         def stuck() -> None:
             time.sleep(600)
 

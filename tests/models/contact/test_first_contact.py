@@ -77,7 +77,7 @@ def test_a_small_model_gets_the_settings_it_has_in_process():
 def test_a_server_that_cannot_be_used_says_why_and_what_to_do():
     closed = Kind("needs a key", [], status=401)
     _, result, _ = go(asked(closed, "{url}/v1#m"))
-    assert "check that the key is right" in str(result.error)
+    assert "check that the key in OPENAI_API_KEY" in str(result.error)
     assert not closed.received[0].headers.get("authorization")
     _, result, _ = go(asked(Kind("no list", [])))
     assert "no model was found at http://127.0.0.1" in str(result.error)
