@@ -25,6 +25,8 @@ else:
     P, R_co, DepsT_co = ParamSpec("P"), TypeVar("R_co", covariant=True), TypeVar("DepsT_co", covariant=True)
 
 Effect = Literal["pure", "idempotent", "unsafe"]
+HARMLESS: tuple[Effect, ...] = ("pure", "idempotent")
+"""Effects of tools that a model may be made to call, whatever it wanted."""
 Approval = Literal["allow", "ask", "deny"]
 UNMARKED: Effect = cast("Effect", "".join(("un", "safe")))
 """The effect of a tool whose author has not said one: treated like `unsafe`, but not a warning. It is told from one

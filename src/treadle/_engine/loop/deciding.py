@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from treadle._dialects.base import Decision
 from treadle._engine.core.execution import Execution
+from treadle._tools.base import HARMLESS
 from treadle._types.events import Event, ReplyConstrained, ThinkFailed
 from treadle._types.request import Reply, ToolSchema
 
 ANSWER = "final_answer"
 COMPONENT = "decision"
-_HARMLESS = ("pure", "idempotent")
 _SHORTEST = 3
 """Letters of a beginning that can be told from others."""
 _CLEAR = 2.0
@@ -92,4 +92,4 @@ def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str
 
 def _is_harmless(run: Execution, schema: ToolSchema) -> bool:
     tool = run.context.tool(schema.name)
-    return tool is not None and tool.effect in _HARMLESS
+    return tool is not None and tool.effect in HARMLESS

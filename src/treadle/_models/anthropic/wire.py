@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import msgspec
 
 from treadle._models.media import inline, source_of
+from treadle._models.transport.block_messages import BlockForms, Part, blocks, visible
 from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._types.messages import (
@@ -16,12 +18,9 @@ from treadle._types.messages import (
     Content,
     ImagePart,
     MediaPart,
-    Message,
-    SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
-    UserMessage,
 )
 from treadle._types.messages import (
     Part as MessagePart,
@@ -57,13 +56,6 @@ _SUPPORTED_FORMATS = frozenset(
 )
 
 
-class Part(NamedTuple):
-    """A message's content blocks and its role. Neighbours of one role are sent as one message."""
-
-    role: str
-    blocks: bytes
-
-
 class MessagesWriter:
     def __init__(
         self,
@@ -93,10 +85,12 @@ class MessagesWriter:
     ) -> bytes:
         """The body of a request. To continue a paused turn, `paused` has its blocks so far and `container` the place
         where the provider's own tools ran."""
-        parts = encoded.update(request.messages, self._message)
+        parts = encoded.update(request.messages, partial(BLOCKS.part, self._name))
         count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
         system = b",".join(part.blocks for part in parts[:count])
-        turns = _turns(parts[count:], paused)
+        turns = BLOCKS.turns(parts[count:])
+        if unfinished := list(paused):
+            turns.append(Part("assistant", blocks(unfinished)))
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
         head = encode({**self._head, "stream": streaming, **settings})[:-1]
         listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
@@ -151,58 +145,13 @@ class MessagesWriter:
             return None
         return {"type": "json_schema", "schema": enforceable(wanted.schema)}
 
-    def _message(self, messages: Sequence[Message], index: int) -> Part:
-        message = messages[index]
-        match message:
-            case SystemMessage(text=text):
-                leading = all(isinstance(earlier, SystemMessage) for earlier in messages[:index])
-                return Part("system" if leading else "user", _blocks([_text(text)]))
-            case UserMessage(content=content):
-                return Part("user", _blocks(_content(content)))
-            case AssistantMessage():
-                return Part("assistant", _blocks(self._assistant(message)))
-            case ToolMessage():
-                return Part("user", _blocks([_result(message)]))
-
-    def _assistant(self, message: AssistantMessage) -> list[Any]:
-        kept = message.opaque or {}
-        content: list[Any] = []
-        # Thoughts are signed for one model and must come back unchanged and in the same order.
-        if kept.get("api") == API and kept.get("model") == self._name:
-            content = as_list(kept.get("content"))
-            if _matches(content, message):
-                return content
-            content = [block for block in content if as_dict(block).get("type") in ("thinking", "redacted_thinking")]
-        if message.text.strip():
-            content = [*content, _text(message.text)]
-        return [*content, *(_use(call) for call in message.calls)] or [_text("")]
-
-
-def _turns(parts: Sequence[Part], paused: Iterable[Any]) -> list[Part]:
-    turns: list[Part] = []
-    for part in parts:
-        if turns and turns[-1].role == part.role:
-            turns[-1] = Part(part.role, turns[-1].blocks + b"," + part.blocks)
-        else:
-            turns.append(part)
-    if not turns or turns[0].role != "user":
-        turns.insert(0, Part("user", _blocks([_text("(The conversation goes on.)")])))
-    if unfinished := list(paused):
-        turns.append(Part("assistant", _blocks(unfinished)))
-    return turns
-
 
 def _with_cache_mark(blocks: bytes) -> bytes:
     return blocks[:-1] + _CACHE_MARK
 
 
-def _blocks(blocks: Sequence[Any]) -> bytes:
-    return encode(blocks)[1:-1]
-
-
 def _text(text: str) -> dict[str, Any]:
-    # The API refuses blocks without a visible character.
-    return {"type": "text", "text": text if text.strip() else "(no text)"}
+    return {"type": "text", "text": visible(text)}
 
 
 def _content(content: Content) -> list[dict[str, Any]]:
@@ -250,11 +199,17 @@ def _call_id(call_id: str) -> str:
 
 
 def _matches(content: list[Any], message: AssistantMessage) -> bool:
-    """Whether the kept blocks still have the text and calls of the message, which may have been shortened since."""
-    blocks = [as_dict(block) for block in content]
-    text = "".join(block["text"] for block in blocks if block.get("type") == "text")
-    ids = [block["id"] for block in blocks if block.get("type") == "tool_use"]
+    kept = [as_dict(block) for block in content]
+    text = "".join(block["text"] for block in kept if block.get("type") == "text")
+    ids = [block["id"] for block in kept if block.get("type") == "tool_use"]
     return text == message.text and ids == [call.id for call in message.calls]
+
+
+def _is_thought(block: dict[str, Any]) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")
+
+
+BLOCKS = BlockForms(API, _text, _content, _use, _result, _is_thought, _matches)
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:

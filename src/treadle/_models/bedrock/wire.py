@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import msgspec
 
 from treadle._models.media import inline, source_of
-from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle._models.transport.block_messages import BlockForms, Part, visible
+from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, encode
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
     AssistantMessage,
     Content,
     ImagePart,
     MediaPart,
-    Message,
-    SystemMessage,
     TextPart,
+    ToolCall,
     ToolMessage,
-    UserMessage,
 )
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
@@ -35,13 +35,6 @@ UNSTREAMED_CAP = 21_000
 """A reply that is not streamed keeps the connection silent while it is written."""
 
 
-class Part(NamedTuple):
-    """A message's content blocks and its role. Neighbours of one role are sent as one message."""
-
-    role: str
-    blocks: bytes
-
-
 class ConverseWriter:
     def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
         self._name = name
@@ -54,10 +47,10 @@ class ConverseWriter:
         self._is_claude = bool(_CLAUDE.search(name))
 
     def body(self, request: Request, encoded: EncodedMessages[Part], streaming: bool) -> bytes:
-        parts = encoded.update(request.messages, self._message)
+        parts = encoded.update(request.messages, partial(BLOCKS.part, self._name))
         count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
         system = [part.blocks for part in parts[:count]]
-        turns = _turns(parts[count:])
+        turns = BLOCKS.turns(parts[count:])
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         caches = self._caches and (bool(request.tools) or len(turns) > 1)
         if caches and system:
@@ -118,62 +111,9 @@ class ConverseWriter:
         schema = encode(enforceable(wanted.schema)).decode()
         return {"type": "json_schema", "structure": {"jsonSchema": {"schema": schema, "name": wanted.name}}}
 
-    def _message(self, messages: Sequence[Message], index: int) -> Part:
-        message = messages[index]
-        match message:
-            case SystemMessage(text=text):
-                leading = all(isinstance(earlier, SystemMessage) for earlier in messages[:index])
-                return Part("system" if leading else "user", _blocks([_text(text)]))
-            case UserMessage(content=content):
-                return Part("user", _blocks(_content(content)))
-            case AssistantMessage():
-                return Part("assistant", _blocks(self._assistant(message)))
-            case ToolMessage():
-                return Part("user", _blocks([_result(message)]))
-
-    def _assistant(self, message: AssistantMessage) -> list[Any]:
-        kept = message.opaque or {}
-        content: list[Any] = []
-        # Thoughts are signed for one model and must come back unchanged and in the same order.
-        if kept.get("api") == API and kept.get("model") == self._name:
-            content = as_list(kept.get("content"))
-            if _matches(content, message):
-                return content
-            content = [block for block in content if "reasoningContent" in as_dict(block)]
-        if message.text.strip():
-            content = [*content, _text(message.text)]
-        uses = [
-            {
-                "toolUse": {
-                    "toolUseId": call_id(call.id),
-                    "name": call.name,
-                    "input": msgspec.Raw(arguments_of(call).encode()),
-                }
-            }
-            for call in message.calls
-        ]
-        return [*content, *uses] or [_text("")]
-
-
-def _turns(parts: Sequence[Part]) -> list[Part]:
-    turns: list[Part] = []
-    for part in parts:
-        if turns and turns[-1].role == part.role:
-            turns[-1] = Part(part.role, turns[-1].blocks + b"," + part.blocks)
-        else:
-            turns.append(part)
-    if not turns or turns[0].role != "user":
-        turns.insert(0, Part("user", _blocks([_text("(The conversation goes on.)")])))
-    return turns
-
-
-def _blocks(blocks: Sequence[Any]) -> bytes:
-    return encode(blocks)[1:-1]
-
 
 def _text(text: str) -> dict[str, Any]:
-    # The API refuses blocks without a visible character.
-    return {"text": text if text.strip() else "(no text)"}
+    return {"text": visible(text)}
 
 
 def _content(content: Content) -> list[dict[str, Any]]:
@@ -202,6 +142,11 @@ def _format_of(mime: str) -> str:
     return mime.rpartition("/")[2].replace("jpg", "jpeg") or "png"
 
 
+def _use(call: ToolCall) -> dict[str, Any]:
+    arguments = msgspec.Raw(arguments_of(call).encode())
+    return {"toolUse": {"toolUseId": call_id(call.id), "name": call.name, "input": arguments}}
+
+
 def _result(message: ToolMessage) -> dict[str, Any]:
     blocks = _content(message.content) if message.content else [_text("")]
     result = {"toolUseId": call_id(message.call_id), "content": blocks}
@@ -213,12 +158,18 @@ def call_id(text: str) -> str:
 
 
 def _matches(content: list[Any], message: AssistantMessage) -> bool:
-    """Whether the kept blocks still have the text and calls of the message, which may have been shortened since."""
-    blocks = [as_dict(block) for block in content]
-    text = "".join(str(block["text"]) for block in blocks if "text" in block)
-    uses = [as_dict(block["toolUse"]) for block in blocks if "toolUse" in block]
+    kept = [as_dict(block) for block in content]
+    text = "".join(str(block["text"]) for block in kept if "text" in block)
+    uses = [as_dict(block["toolUse"]) for block in kept if "toolUse" in block]
     ids = [use.get("toolUseId") for use in uses if use.get("type") != "server_tool_use"]
     return text == message.text and ids == [call.id for call in message.calls]
+
+
+def _is_thought(block: dict[str, Any]) -> bool:
+    return "reasoningContent" in block
+
+
+BLOCKS = BlockForms(API, _text, _content, _use, _result, _is_thought, _matches)
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:

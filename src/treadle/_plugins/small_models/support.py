@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle._engine.context import RunContext
+from treadle._tools.base import HARMLESS
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
 
-_HARMLESS = ("pure", "idempotent")
 _WRITTEN_BY_US = ("note", "reformat")
 _NAMES_OF_0_1 = {
     "give_up": "insist",
@@ -56,4 +56,4 @@ async def require_other_tool(run: RunContext, component: str, refused: str) -> N
 def all_harmless(run: RunContext) -> bool:
     """Whether the model may be made to call a tool, whichever of those on offer it takes."""
     offered = [run.tool(schema.name) for schema in run.state.tools]
-    return all(tool is not None and tool.effect in _HARMLESS for tool in offered)
+    return all(tool is not None and tool.effect in HARMLESS for tool in offered)
