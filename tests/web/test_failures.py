@@ -135,7 +135,8 @@ def test_what_can_be_clicked_does_not_move_away(stage: Stage, fork: tuple[str, s
     stage.see(".inspector .loading, .inspector .record")
     where = "document.querySelector('a[href^=\"#/compare\"]')?.getBoundingClientRect().top ?? -1"
     page.evaluate(
-        f"() => {{ window.tops = []; const look = () => {{ window.tops.push({where}); requestAnimationFrame(look); }}; look(); }}"
+        f"() => {{ window.tops = []; const look = () => {{ window.tops.push({where}); "
+        "requestAnimationFrame(look); }; look(); }"
     )
     slow.release()
     stage.see(".notes")
