@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -72,7 +72,3 @@ def test_plugins_that_bring_tools_come_before_those_that_choose_among_them():
         brings_tools = True
 
     assert names("default", Planner(), Brings()) == ["brings", *GUARDS, *SMALL_MODELS, "planner"]
-
-
-def test_type_checkers_know_the_presets_there_are():
-    assert list(get_args(presets.PresetName)) == presets.names()

@@ -17,7 +17,6 @@ from treadle._engine.core.decisions import Answer, decisions_about
 from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
-from treadle._engine.preset import Preset, PresetName
 from treadle._engine.prompt_names import check_prompt_names
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run, new_run
@@ -95,7 +94,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         model: str | Model,
         tools: Iterable[ToolLike] | None = _NOT_GIVEN,
         *,
-        preset: PresetName | Preset = "default",
+        preset: presets.PresetName | presets.Preset = "default",
         system: Instructions = "",
         instructions: Instructions = "",
         plugins: Iterable[Any] = (),
