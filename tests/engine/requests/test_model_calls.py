@@ -373,7 +373,7 @@ def test_the_fee_of_the_providers_searches_is_in_the_cost_where_it_is_known():
     used = (ProviderCall("web_search"), ProviderCall("web_search", error="failed"), ProviderCall("web_fetch"))
 
     async def cost(search: float | None, told: float | None = None) -> float | None:
-        reply = Reply("x", usage=Usage(1_000_000, 0, cost=told), used=used)
+        reply = Reply("x", usage=Usage(1_000_000, 0, requests=1, cost=told), used=used)
         model = ScriptedModel([reply], profile=Profile(prices=Prices(1.0, 1.0, search=search)))
         priced, _ = await call_model(await started(model), REQUEST, 1)
         return priced.usage.cost
