@@ -26,7 +26,7 @@ async def load_model(agent: Agent, *, quiet: bool = False) -> None:
 async def _try(agent: Agent, quiet: bool) -> None:
     from treadle._models.contact.trial import try_once
 
-    with Waiting(f"first contact with {clean(agent.model.name)}", quiet=quiet):
+    with Waiting(f"contacting {clean(agent.model.name)}", quiet=quiet):
         trial = await try_once(agent.model)
     if trial is not None and not quiet:
         usage = trial.report.usage
