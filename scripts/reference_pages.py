@@ -21,7 +21,7 @@ from treadle._config import document as document_module
 from treadle._engine.prompt_names import PROMPTS
 from treadle._models import script_file
 from treadle._models.catalog.providers import PROVIDERS
-from treadle._server.api import bodies
+from treadle._server.api import bodies, content
 from treadle._server.app import OPERATIONS
 from treadle._server.live import projection as projection_module
 from treadle._tools.base import Tool
@@ -164,7 +164,7 @@ def http_page(note: str) -> str:
         takes = ", ".join(_linked(kind) for kind in (operation.body, operation.query) if kind is not None)
         rows.append((code(f"{operation.method} {path}"), cell(operation.summary), takes or "nothing"))
     used = {kind for operation in OPERATIONS for kind in (operation.body, operation.query) if kind is not None}
-    used |= {bodies.RunSettings, bodies.PastMessage, bodies.TextItem, bodies.ImageItem}
+    used |= {bodies.RunSettings, bodies.PastMessage, content.TextItem, content.ImageItem}
     shown = sorted((kind for kind in used if kind.__module__ == bodies.__name__), key=lambda kind: kind.__name__)
     parts = [
         note + words.HTTP + rows_of(("operation", "what it does", "takes"), rows),
