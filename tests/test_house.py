@@ -29,6 +29,7 @@ LAYERS = [
     ["_plugins"],
     ["_flows"],
     ["_config", "_durable", "_evals", "_testing"],
+    ["_record"],
     ["_server"],
     PUBLIC_MODULES,
     ["_cli"],
