@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from treadle._tools.builtin import builtin as builtin
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.function import tool as tool
+    from treadle._tools.mcp.auth.settings import McpAuth as McpAuth
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
     from treadle._tools.spec import BaseTool as BaseTool
@@ -147,6 +148,7 @@ _LAZY_IMPORTS = {
     "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
+    "McpAuth": "_tools.mcp.auth.settings",
     "McpServer": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
     "MissingExtraError": "_types.errors",

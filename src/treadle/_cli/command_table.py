@@ -22,7 +22,7 @@ COMMANDS = {
     "submit": ("commands.submit", "submit a question to the workers"),
     "config": ("commands.config", "check a document that describes agents"),
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
-    "mcp": ("commands.mcp", "serve agents and tools as an MCP server"),
+    "mcp": ("commands.mcp", "log in at MCP servers; serve agents and tools as one"),
     "tools": ("commands.tools", "list the built-in tools"),
     "models": ("commands.models", "list the models that can be used here"),
     "completion": ("commands.completion", "print a completion script for a shell"),
