@@ -94,7 +94,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         model: str | Model,
         tools: Iterable[ToolLike] | None = _NOT_GIVEN,
         *,
-        preset: str | presets.Preset = "default",
+        preset: presets.PresetName | presets.Preset = "default",
         system: Instructions = "",
         instructions: Instructions = "",
         plugins: Iterable[Any] = (),

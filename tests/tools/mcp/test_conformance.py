@@ -18,7 +18,8 @@ CORE = ("tools_call", "auth/scope-step-up")
 OTHERS = """
 initialize elicitation-sep1034-client-defaults sse-retry
 auth/metadata-default auth/metadata-var1 auth/metadata-var2 auth/metadata-var3 auth/basic-cimd
-auth/scope-from-www-authenticate auth/scope-from-scopes-supported auth/scope-omitted-when-undefined auth/scope-retry-limit
+auth/scope-from-www-authenticate auth/scope-from-scopes-supported auth/scope-omitted-when-undefined
+auth/scope-retry-limit
 auth/token-endpoint-auth-basic auth/token-endpoint-auth-post auth/token-endpoint-auth-none auth/pre-registration
 auth/2025-03-26-oauth-metadata-backcompat auth/2025-03-26-oauth-endpoint-fallback auth/resource-mismatch
 auth/offline-access-scope auth/offline-access-not-supported

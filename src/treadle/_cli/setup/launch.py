@@ -26,6 +26,7 @@ from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
+from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
@@ -189,7 +190,7 @@ def build_agent(
             agent = Agent(
                 model,
                 tools or None,
-                preset=launch.preset or "default",
+                preset=presets.get(launch.preset or "default"),
                 system=launch.system,
                 name=AGENT,
                 **launch.settings,

@@ -78,8 +78,8 @@ def _find(args: argparse.Namespace) -> McpServer:
         if args.server not in servers:
             raise ConfigError(f"{args.file} has no MCP server {args.server!r}; it has: {', '.join(servers) or 'none'}")
         server = McpTools.from_settings(args.server, servers[args.server]).connection
-    elif urlsplit(args.server).scheme in ("http", "https"):
-        server = McpServer(urlsplit(args.server).hostname or "server", url=args.server)
+    elif (address := urlsplit(str(args.server))).scheme in ("http", "https"):
+        server = McpServer(address.hostname or "server", url=args.server)
     else:
         raise ConfigError(f"{args.server!r} is no address; give the document that names it: -f FILE")
     if not server.endpoint.url:

@@ -98,7 +98,9 @@ async def _transport(endpoint: Endpoint, access: Access, stack: AsyncExitStack, 
         return stdio_client(parameters, errlog=session.errors)
     from mcp.shared._httpx_utils import create_mcp_http_client
 
-    auth = await access.open(stack)
+    from treadle._tools.mcp.auth.flow import open_flow
+
+    auth = await open_flow(access, stack)
     if endpoint.transport == "sse":
         from mcp.client.sse import sse_client
 

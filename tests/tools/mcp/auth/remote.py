@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -38,8 +39,7 @@ class Remote:
         return f"{self.url}/mcp"
 
     def token(self, scope: str) -> dict[str, Any]:
-        number = len(self.valid) + len(self.forms)
-        access, refresh = f"access-token-{number:012d}", f"refresh-token-{number:012d}"
+        access, refresh = f"access-{secrets.token_hex(12)}", f"refresh-{secrets.token_hex(12)}"
         self.valid[access] = scope
         self.refresh_tokens.add(refresh)
         return {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -14,9 +12,6 @@ from treadle._safety.secrets import known_secrets
 from treadle._tools.mcp.auth.settings import McpAuth, ShowLogin
 from treadle._tools.mcp.auth.store import CredentialFile
 from treadle._types.errors import ConfigError
-
-if TYPE_CHECKING:
-    import httpx2
 
 
 class Access:
@@ -40,12 +35,6 @@ class Access:
         self._kept = self.file() if url else None
         if self._kept is not None and not self.has_key:
             self._kept.read()  # its tokens are masked from now on, also before the first connection
-
-    async def open(self, stack: AsyncExitStack) -> httpx2.Auth:
-        """The authorization of a new connection; the stack closes what it opens."""
-        from treadle._tools.mcp.auth.flow import open_flow
-
-        return await open_flow(self, stack)
 
     def for_login(self, show: ShowLogin, scope: str, port: int) -> Access:
         """The same server, for a person who wants to log in now."""

@@ -6,19 +6,16 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client.auth import OAuthFlowError
 
 from treadle._safety.logs import get_logger, guarded
+from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.callback import LoginFailedError, plain_code
 from treadle._tools.mcp.auth.guarded_http import GuardedHttp, RefusedAddressError
 from treadle._tools.mcp.auth.provider import LoginNeededError, open_provider
 from treadle._types.errors import ConfigError
-
-if TYPE_CHECKING:
-    from treadle._tools.mcp.auth.access import Access
 
 logger = get_logger()
 guarded(logging.getLogger("mcp.client.auth.oauth2"))  # it logs what authorization servers answer
@@ -88,6 +85,7 @@ def _plain(error: Exception) -> str:
 
 
 async def open_flow(access: Access, stack: AsyncExitStack) -> httpx2.Auth:
+    """The authorization of a new connection; the stack closes what it opens."""
     auth = access.auth
     trusted = [address for address in (auth.issuer, auth.identity_endpoint) if address]
     http = GuardedHttp(access.url, trusted)
