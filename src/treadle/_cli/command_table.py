@@ -24,6 +24,7 @@ COMMANDS = {
     "config": ("commands.config", "check a document that describes agents"),
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
     "mcp": ("commands.mcp", "log in at MCP servers; serve agents and tools as one"),
+    "skills": ("given.skills", "list, check and accept Agent Skills"),
     "tools": ("commands.tools", "list the built-in tools"),
     "models": ("commands.models", "list the models that can be used here"),
     "completion": ("commands.completion", "print a completion script for a shell"),
