@@ -23,6 +23,7 @@ COMMANDS = {
     "submit": ("commands.submit", "submit a question to the workers"),
     "config": ("commands.config", "check a document that describes agents"),
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
+    "mcp": ("commands.mcp", "log in at MCP servers; serve agents and tools as one"),
     "skills": ("given.skills", "list, check and accept Agent Skills"),
     "trust": ("given.trust", "trust a folder, so that its AGENTS.md is read"),
     "mcp": ("commands.mcp", "serve agents and tools as an MCP server"),
