@@ -25,6 +25,7 @@ COMMANDS = {
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
     "mcp": ("commands.mcp", "log in at MCP servers; serve agents and tools as one"),
     "skills": ("given.skills", "list, check and accept Agent Skills"),
+    "trust": ("given.trust", "trust a folder, so that its AGENTS.md is read"),
     "tools": ("commands.tools", "list the built-in tools"),
     "models": ("commands.models", "list the models that can be used here"),
     "completion": ("commands.completion", "print a completion script for a shell"),
