@@ -27,6 +27,7 @@ from treadle._types.messages import (
     TextPart,
     ToolMessage,
     UserMessage,
+    text_of,
 )
 from treadle._types.profile import Profile
 
@@ -78,6 +79,20 @@ async def prepared(content: Content, models: Sequence[Model], fetch: Any = None)
 async def prepared_result(content: Content, models: Sequence[Model], fetch: Any = None) -> Content:
     """The same for the result of a tool. Nothing is refused: what cannot be read is replaced by words that say so."""
     return await _prepared(content, models, fetch, refuse=False)
+
+
+async def prepared_message(
+    content: Content, models: Sequence[Model]
+) -> tuple[str, tuple[ImagePart | AudioPart | FilePart, ...]]:
+    """The text and the media of a message to a run that works. Whoever sent it is not there any more to be told, so
+    nothing is refused."""
+    if isinstance(content, str):
+        return content, ()
+    try:
+        ready = await _prepared(content, models, None, refuse=False)
+    except ConfigError as error:  # too much at once
+        return f"{text_of(content)}\n[its files are not shown, because {error}]", ()
+    return text_of(ready), tuple(part for part in ready if not isinstance(part, TextPart | str))
 
 
 async def _prepared(content: Content, models: Sequence[Model], fetch: Any, *, refuse: bool) -> Content:

@@ -87,6 +87,8 @@ class NewRun(_In, frozen=True):
 
 class NewMessage(_In, frozen=True):
     text: Text
+    parts: Annotated[list[ImageItem | AudioItem | FileItem], Meta(max_length=20)] = []
+    """Images, sound and files that go with it."""
 
 
 class Decision(_In, frozen=True):
@@ -141,8 +143,11 @@ class EventsQuery(_In, frozen=True):
     """Like the header `Last-Event-ID`, for clients that cannot set one."""
 
 
-class ArtifactQuery(_In, frozen=True):
+class ContentQuery(_In, frozen=True):
     download: bool = False
+
+
+class ArtifactQuery(ContentQuery, frozen=True):
     call_id: Annotated[str, Meta(max_length=200)] = ""
     """Which call's artifact, when several have the same name; the newest when not given."""
 

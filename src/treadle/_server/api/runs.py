@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -72,10 +73,12 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
 
 
 def _question(new: b.NewRun) -> Content:
-    if isinstance(new.question, str):
-        return new.question
+    return new.question if isinstance(new.question, str) else _content(new.question)
+
+
+def _content(items: Sequence[b.TextItem | b.ImageItem | b.AudioItem | b.FileItem]) -> Content:
     parts: list[Part] = []
-    for item in new.question:
+    for item in items:
         match item:
             case b.TextItem(text=text):
                 parts.append(TextPart(text))
@@ -149,7 +152,8 @@ async def send_message(call: Call) -> Response:
     run_id = call.path("run_id")
     await _unfinished(call, run_id)
     message: b.NewMessage = call.body
-    return answer(b.Accepted(await call.hub.send(run_id, message.text)), 202)
+    content = _content([b.TextItem(text=message.text), *message.parts]) if message.parts else message.text
+    return answer(b.Accepted(await call.hub.send(run_id, content)), 202)
 
 
 async def recall_message(call: Call) -> Response:
