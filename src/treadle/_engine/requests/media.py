@@ -33,7 +33,13 @@ from treadle._types.profile import Profile
 
 MAX_TOTAL = 45_000_000
 """Bytes of all that one message brings; with base64 and the conversation around it, providers refuse more."""
-_WORDS = {"image": "images", "audio": "sound", "pdf": "PDF files", "file": "files of this type"}
+_WORDS = {
+    "image": "images",
+    "audio": "sound",
+    "pdf": "PDF files",
+    "file": "files of this type",
+    "office": "office files",
+}
 _BYTES_PER_TOKEN = 3
 _MAX_CHARS = 400_000
 
@@ -60,6 +66,8 @@ def shown(message: Message, profile: Profile) -> Message:
 
 
 def _is_sent(part: ImagePart | AudioPart | FilePart, profile: Profile) -> bool:
+    if kind_of(part) == "office" and not part.file_id:  # a provider that has the file knows what to do with it
+        return False
     return reads(profile, kind_of(part)) and bool(part.data or part.url or part.file_id)
 
 
@@ -126,11 +134,12 @@ async def _ready(
 ) -> ImagePart | AudioPart | FilePart:
     """The part with everything that any of the models needs of it: its content, its text."""
     kind = kind_of(part)
-    if source_of(part) == "url" and (kind in ("text", "file") or any(_wants_content(part, model) for model in models)):
+    by_us = kind in ("text", "file", "office") or any(_wants_content(part, model) for model in models)
+    if source_of(part) == "url" and by_us:
         part = await _fetched(part, fetch)
         kind = kind_of(part)
     direct = [_is_sent(part, model.profile) for model in models]
-    if not all(direct) and not part.text and part.data and kind in ("pdf", "text"):
+    if not all(direct) and not part.text and part.data and kind in ("pdf", "office", "text"):
         try:
             from treadle._tools.media.reading import text_of_file  # only where there is something to read
 
