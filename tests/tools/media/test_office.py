@@ -75,6 +75,8 @@ def test_it_is_read_in_a_process_of_its_own():
     assert text_of_file("office", docx(paragraph("Hello"))) == "Hello"
     with pytest.raises(ToolError, match="no Word, Excel or PowerPoint"):
         text_of_file("office", packed({"a.txt": "x"}))
+    with pytest.raises(ToolError, match="no Word, Excel or PowerPoint"):
+        text_of_file("office", b"\xd0\xcf\x11\xe0")
 
 
 def bomb() -> bytes:

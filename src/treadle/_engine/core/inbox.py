@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from treadle._engine.core.decisions import decision_of
+from treadle._engine.core.decisions import decision_of, read_result
 from treadle._journal.base import InboxItem, Journal
 from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError, RunEndedError
-from treadle._types.events import Approved
+from treadle._types.events import Approved, ToolAnswered
 from treadle._types.ids import fresh_id
 from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, TextPart, join_content, text_of
 
@@ -54,8 +54,8 @@ class Inbox:
         self._journal = journal
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, Content] = OrderedDict()
-        self.decisions: list[Approved] = []
-        """What people decided about calls that wait, not yet recorded."""
+        self.decisions: list[Approved | ToolAnswered] = []
+        """What people decided about calls that wait, and results that were given for them, not yet recorded."""
         self.cancelled = False
         self.closed = False
         """The run ends: nothing more is read."""
@@ -123,5 +123,7 @@ class Inbox:
                 self._waiting[item.id] = _content_of(payload)
         elif item.kind == "approve":
             self.decisions.append(decision_of(str(payload.get("call_id", "")), payload))
+        elif item.kind == "result":
+            self.decisions.append(read_result(payload))
         elif item.kind == "cancel":
             self.cancelled = True

@@ -30,7 +30,7 @@ def main() -> int:
     _limit()
     try:
         data = sys.stdin.buffer.read()
-        text = office_text(data) if sys.argv[-1] == "office" else "\n\n".join(pdf_pages(data))
+        text = office_text(data) if data.startswith(b"PK") else "\n\n".join(pdf_pages(data))
     except MissingExtraError:
         return NO_LIBRARY
     except ToolError as error:

@@ -29,9 +29,11 @@ def text_of_file(kind: Kind, data: bytes, max_chars: int = MAX_CHARS) -> str:
 
 def _elsewhere(kind: Kind, data: bytes) -> str:
     """In a process of its own: a few hundred bytes of PDF or zip can ask for gigabytes, or for hours."""
+    if kind == "office" and not data.startswith(b"PK"):
+        raise ToolError("it is no Word, Excel or PowerPoint file of today's format (docx, xlsx, pptx)")
     try:
         done = subprocess.run(
-            [*module_command("treadle._tools.media.file_worker"), kind],
+            module_command("treadle._tools.media.file_worker"),
             input=data, capture_output=True, timeout=SECONDS, cwd=SAFE_FOLDER, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
