@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
     from treadle._flows.mcp_server import serve_mcp as serve_mcp
     from treadle._flows.prefixes import prefixes as prefixes
+    from treadle._flows.proofs.proof import Verdict as Verdict
+    from treadle._flows.proofs.proof import prove_answer as prove_answer
+    from treadle._flows.proofs.proof import verify_proof as verify_proof
     from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
@@ -204,6 +207,9 @@ _LAZY_IMPORTS = {
     "blame": "_flows.replay",
     "compare": "_flows.compare",
     "prefixes": "_flows.prefixes",
+    "prove_answer": "_flows.proofs.proof",
+    "verify_proof": "_flows.proofs.proof",
+    "Verdict": "_flows.proofs.proof",
     "builtin": "_tools.builtin",
     "evaluation_report": "_evals.report",
     "external_tool": "_tools.external",
