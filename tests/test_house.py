@@ -165,6 +165,7 @@ PUBLIC = set(
     blame builtin compare create_app evaluation_report external_tool fork load_agent load_tasks make_server open_journal
     plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
     Skill load_skills
+    Verdict prove_answer verify_proof
     temporal_worker tool""".split()
 )
 
