@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,18 @@ def skips_are_errors() -> bool:
     return os.environ.get("CI") == "true" or os.environ.get("TREADLE_NO_SKIPS") == "1"
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A new folder each time. `mktemp` would look through all that it has made before, for each of the tests."""
+    base = tmp_path_factory.mktemp("states")
+    return (base / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keeps the tests away from the journal and the stored profiles of whoever runs them."""
-    folder = tmp_path_factory.mktemp("state")
+    folder = next(states)
+    folder.mkdir()
     monkeypatch.setenv("TREADLE_STATE", str(folder))
     return folder
 
