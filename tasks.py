@@ -68,8 +68,8 @@ def test(arguments: list[str]) -> int:
     install_system_programs()
     if arguments:
         return call(python, "-m", "pytest", *arguments)
-    # Without bytecode on disk each of the many programs that the tests start compiles the package again.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Without bytecode on disk each of the many programs that the tests start would compile the package again.
+    call(python, "-m", "compileall", "-q", "src")
     # Every core is used; files stay together, so that what a file sets up is set up once, and keep their order, in
     # which the longest come first (tests/conftest.py). Tracing for coverage multiplies the time of a test by two or
     # three: the tests of the packages that have a floor are traced, the others run without it.

@@ -56,12 +56,25 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-LONGEST = ("server/api/test_openapi.py", "durable/test_temporal.py", "web/test_long.py", "web/test_page.py")
+LONGEST = (
+    "server/api/test_openapi.py",
+    "durable/test_temporal.py",
+    "test_house.py",
+    "public/test_typed.py",
+    "web/",
+    "models/local/",
+    "test_first_hour.py",
+    "test_release.py",
+)
 """Files that take minutes. They come first, so that they run beside everything else and not alone at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not str(item.path.as_posix()).endswith(LONGEST))
+    def rank(item: pytest.Item) -> int:
+        path = item.nodeid.partition("::")[0].removeprefix("tests/")
+        return next((rank for rank, start in enumerate(LONGEST) if path.startswith(start)), len(LONGEST))
+
+    items.sort(key=rank)
 
 
 # The reports themselves are changed, in the process that makes them: so it is the same with and without pytest-xdist.
