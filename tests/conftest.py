@@ -117,11 +117,13 @@ def skip_error(nodeid: str, longrepr: object) -> str:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A test marked `untraced` measures time, which tracing for coverage would multiply.
 
+    Neither are random cases traced: there are many of them, and what they reach is not the same each time.
+
     Only this thread is left alone. The marker of pytest-cov stops and starts the whole collector: after that, threads
     that are under way already (the one behind `run_sync`) are not traced any more, whatever test uses them.
     """
     trace = sys.gettrace()
-    if trace is None or item.get_closest_marker("untraced") is None:
+    if trace is None or not any(item.get_closest_marker(name) for name in ("untraced", "hypothesis")):
         return (yield)
     sys.settrace(None)
     try:
