@@ -31,6 +31,9 @@ def skips_are_errors() -> bool:
     return os.environ.get("CI") == "true" or os.environ.get("TREADLE_NO_SKIPS") == "1"
 
 
+_REMEMBERING = ("treadle._models.catalog.probed_profiles", "treadle._models.contact.recognize")
+
+
 @pytest.fixture(scope="session")
 def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A new folder each time. `mktemp` would look through all that it has made before, for each of the tests."""
@@ -44,6 +47,9 @@ def own_state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = next(states)
     folder.mkdir()
     monkeypatch.setenv("TREADLE_STATE", str(folder))
+    for name in _REMEMBERING:  # what a process knows of servers at addresses that another test may be given
+        if (module := sys.modules.get(name)) is not None:
+            module.forget()
     return folder
 
 

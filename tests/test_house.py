@@ -29,6 +29,7 @@ LAYERS = [
     ["_plugins"],
     ["_flows"],
     ["_config", "_durable", "_evals", "_testing"],
+    ["_record"],
     ["_server"],
     PUBLIC_MODULES,
     ["_cli"],
@@ -158,14 +159,15 @@ PUBLIC = set(
     BedrockModel Budget
     BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
     DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
-    LoopResult MaxIterationsError McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
+    LoopResult MaxIterationsError McpAuth McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
     ModelError ModelRegistry OpenAIModel PendingCall Plugin Prices Profile RepairPolicy Reply
     RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo
     RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError
     StructuredResult TemporalSubmitter Tool ToolContext ToolDone ToolError ToolParam ToolResponse ToolReturn
     ToolSpec ToolStarted Toolkit TransientModelError TreadleError UnknownModelError Usage Variant VertexModel
-    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal
+    blame builtin compare create_app evaluation_report external_tool fork load_agent load_tasks make_server open_journal
     plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
+    Skill load_skills
     temporal_worker tool""".split()
 )
 

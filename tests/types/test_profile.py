@@ -94,5 +94,5 @@ def test_a_number_of_tokens_is_whole_and_at_least_one(name: str, tokens: object)
 
 @pytest.mark.parametrize("price", [-0.01, float("inf"), float("nan")])
 def test_a_price_is_a_number_of_dollars(price: float):
-    with pytest.raises(ConfigError, match="prices: output is .*, and it must be a number of dollars of at least 0"):
+    with pytest.raises(ConfigError, match=r"prices: output is .*, and it must be a number of dollars of at least 0"):
         Prices(1.0, price)

@@ -3,12 +3,14 @@
 import { memo } from "../memo";
 import { useState } from "preact/hooks";
 import { count, money, plural, seconds } from "../format";
-import { again, store, takeUp, type Turn } from "../model";
+import { again, store, takeUp, watchAgain, type Turn } from "../model";
+import { Failed } from "../reading";
 import type { Compaction, Item, Note, RunView, Thought } from "../view";
 import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
 import { Again, Check, Copy, Lens } from "./icons";
+import { ProviderCard } from "./provider";
 import { Question } from "./question";
 import { ToolCard } from "./tool";
 
@@ -60,6 +62,8 @@ const Step = memo(function Step({ item, run }: { item: Item; run: string }) {
       return <Divider compaction={item} />;
     case "note":
       return <Aside note={item} />;
+    case "provider":
+      return <ProviderCard used={item} />;
   }
 });
 
@@ -132,6 +136,10 @@ function Checklist({ steps }: { steps: RunView["checklist"] }) {
 }
 
 function Activity({ turn }: { turn: Turn }) {
+  if (turn.refused) {
+    const why = turn.refused === 404 ? "The server does not know it (any more)." : `The server answered ${turn.refused}.`;
+    return <Failed what="This run cannot be shown" why={why} again={() => watchAgain(turn.run)} />;
+  }
   if (turn.left) {
     return (
       <div class="left">

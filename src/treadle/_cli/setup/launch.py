@@ -21,11 +21,14 @@ from msgspec import Struct
 
 from treadle._cli.display.notice import notice
 from treadle._cli.display.text import wrapped
+from treadle._cli.given.for_launch import given_line, instructions_from, skill_plugins, skills_from, still_trusted
+from treadle._cli.given.instructions import instructions_text
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
+from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
@@ -49,6 +52,11 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     model: str = ""
     preset: str = ""
     tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    """The folders of the skills; each is used only as the user has accepted it."""
+    instructions: tuple[str, ...] = ()
+    """Files for the system prompt; each is read only while the user trusts its folder, or because it was named."""
+    instructions_named: bool = False
     ask: tuple[str, ...] = ()
     """Tools that need approval, besides those that ask for it themselves."""
     file: str = ""
@@ -73,6 +81,9 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         model=_absolute(choice.spec) if choice else "",
         preset=args.preset or ("" if file else user.preset),
         tools=tools,
+        skills=skills_from(args),
+        instructions=instructions_from(args),
+        instructions_named=bool(args.instructions),
         ask=tuple(args.ask or ()),
         file=file,
         system=args.system or ("" if file else user.system),
@@ -174,14 +185,18 @@ def build_agent(
     """
     approval = Approval(_say_yes) if yes else approval
     plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
+    plugins += skill_plugins(launch.skills)
     if launch.plan:
         from treadle._plugins.thinking.planner import Planner
 
         plugins.append(Planner())
     if model is None and launch.model:
         model = model_named(launch.model, skip=skip) if skip else model_of(Choice(launch.model, ""))
+    instructions = instructions_text(still_trusted(launch.instructions, launch.instructions_named))
     if launch.file:
         agent = _from_file(launch, model)
+        if isinstance(agent.instructions, str):
+            agent.instructions = "\n\n".join(filter(None, (instructions, agent.instructions)))
     else:
         assert model is not None, "a launch without a document has a model"
         tools = toolbox.find_tools(launch.tools, launch.folder)
@@ -189,8 +204,9 @@ def build_agent(
             agent = Agent(
                 model,
                 tools or None,
-                preset=launch.preset or "default",
+                preset=presets.get(launch.preset or "default"),
                 system=launch.system,
+                instructions=instructions,
                 name=AGENT,
                 **launch.settings,
             )
@@ -203,6 +219,8 @@ def build_agent(
     agent.journal = journal
     if "provenance" not in launch.settings and agent.settings.provenance == "off":
         agent.settings = agent.settings.with_changes({"provenance": "ask"})  # here is somebody to ask
+    if "probe" not in launch.settings:
+        agent.settings = agent.settings.with_changes({"probe": True})
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
     return agent
@@ -294,8 +312,13 @@ def _key() -> bytes:
     return path.read_bytes()
 
 
-def print_choice(choice: Choice | None, *, quiet: bool = False) -> None:
-    if choice is not None and not quiet:
-        notice.clear()
-        line = wrapped(f"model: {choice.spec} ({choice.reason})", rest="  ", to=sys.stderr)
-        print(line, file=sys.stderr, flush=True)
+def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: bool = False) -> None:
+    """The model and why it is the one; with a launch also what the agent was given by its folder and its user."""
+    lines = [f"model: {choice.spec} ({choice.reason})"] if choice is not None else []
+    if launch is not None and (given := given_line(launch.instructions, launch.skills)):
+        lines.append(given)
+    if quiet or not lines:
+        return
+    notice.clear()
+    for line in lines:
+        print(wrapped(line, rest="  ", to=sys.stderr), file=sys.stderr, flush=True)
