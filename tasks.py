@@ -23,8 +23,10 @@ ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
 SYSTEM_PROGRAMS = {"chromium": "chromium", "bwrap": "bubblewrap", "zsh": "zsh", "fish": "fish"}
 """What the tests run that pip cannot install: each program and the Debian package it comes in."""
-TRACED = ("types", "dialects", "engine", "plugins", "flows")
-"""The folders of tests that are traced for coverage: those of the packages that have a floor."""
+MEASURED = ("types", "dialects", "engine", "plugins", "flows")
+"""The packages whose coverage has a floor, without the underscore."""
+TRACED = (*MEASURED, "behaviours", "config", "conformance")
+"""The folders of tests that are traced for it: theirs, and those that play whole runs in every mode."""
 TESTS_FAILED = 1
 """pytest's exit code for tests that failed, as opposed to a suite that could not run."""
 MAX_UNSTABLE = 2
@@ -73,10 +75,9 @@ def test(arguments: list[str]) -> int:
     # One worker more than there are cores: many tests wait for other programs. Files stay together, so that what a file
     # sets up is set up once, and keep their order, in which the longest come first (tests/conftest.py).
     suite = [python, "-m", "pytest", "-n", cores() + 1, "--dist", "loadfile", "--no-loadscope-reorder"]
-    # Tracing for coverage multiplies the time of a test by two or three: the tests of the packages that have a floor
-    # are traced, the others run without it.
+    # Tracing for coverage multiplies the time of a test by two or three: most tests run without it.
     others = call(*suite, "--cache-clear", *(f"--ignore=tests/{name}" for name in TRACED))
-    coverage = [f"--cov=src/treadle/_{name}" for name in TRACED]
+    coverage = [f"--cov=src/treadle/_{name}" for name in MEASURED]
     traced = call(*suite, *coverage, "--cov-report=", *(f"tests/{name}" for name in TRACED))
     failed = next((code for code in (others, traced) if code not in (0, TESTS_FAILED)), max(others, traced))
     if failed == TESTS_FAILED:

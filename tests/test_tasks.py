@@ -83,7 +83,9 @@ def calls_of(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, *codes: int) ->
 def test_every_folder_is_in_one_session_and_those_with_a_floor_are_traced(
     tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
 ):
-    assert {f"_{name}" for name in tasks.TRACED} == FLOORS.keys()
+    assert {f"_{name}" for name in tasks.MEASURED} == FLOORS.keys()
+    assert set(tasks.MEASURED) <= set(tasks.TRACED)
+    assert all((ROOT / "tests" / name).is_dir() for name in tasks.TRACED)
     _, others, traced, floors = calls_of(tasks, monkeypatch, 0, 0)
     assert [part for part in others if part.startswith("--ignore")] == [f"--ignore=tests/{n}" for n in tasks.TRACED]
     assert not [part for part in others if part.startswith(("tests", "--cov"))]
