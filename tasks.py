@@ -25,8 +25,8 @@ SYSTEM_PROGRAMS = {"chromium": "chromium", "bwrap": "bubblewrap", "zsh": "zsh", 
 """What the tests run that pip cannot install: each program and the Debian package it comes in."""
 MEASURED = ("types", "dialects", "engine", "plugins", "flows")
 """The packages whose coverage has a floor, without the underscore."""
-TRACED = (*MEASURED, "behaviours", "config", "conformance")
-"""The folders of tests that are traced for it: theirs, and those that play whole runs in every mode."""
+TRACED = (*MEASURED, "behaviours", "config", "conformance", "tools")
+"""The folders of tests that are traced for it: theirs, and those that reach much of these packages."""
 TESTS_FAILED = 1
 """pytest's exit code for tests that failed, as opposed to a suite that could not run."""
 MAX_UNSTABLE = 2
