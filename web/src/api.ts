@@ -53,9 +53,10 @@ export const api = {
     call<{ conversations: ConversationLine[] }>("GET", `/api/conversations?limit=${limit}`).then((found) => found.conversations),
   conversation: (id: string, limit = 1000) => call<{ runs: TurnLine[]; more: boolean }>("GET", `/api/conversations/${part(id)}?limit=${limit}`),
   search: (words: string) => call<{ hits: Hit[]; complete: boolean }>("GET", `/api/search?${new URLSearchParams({ q: words })}`),
+  rename: (id: string, title: string) => call<{ title: string }>("POST", `/api/conversations/${part(id)}/title`, { title }),
   deleteConversation: (id: string) => call("DELETE", `/api/conversations/${part(id)}`),
   run: (id: string) => call<Run>("GET", `/api/runs/${part(id)}`),
-  start: (body: { question: Question; agent?: string; conversation?: string; follows?: string; run_id?: string; settings?: Record<string, Json> }) =>
+  start: (body: { question: Question; agent?: string; model?: string; preset?: string; conversation?: string; follows?: string; run_id?: string; settings?: Record<string, Json> }) =>
     call<Created>("POST", "/api/runs", { ...body, settings: { stream_thoughts: true, ...body.settings } }),
   send: (run: string, text: string) => call<{ id: string }>("POST", `/api/runs/${part(run)}/messages`, { text }),
   recall: (run: string, message: string) =>

@@ -2,12 +2,12 @@
 
 import { api, ApiError } from "./api";
 import { newest, pathTo, type Line } from "./branches";
-import { keepOptions, keptOptions, type Options } from "./options";
+import { forgetOptions, keepOptions, keptOptions, type Options } from "./options";
 import { follow, type Connection } from "./follow";
 import type { Attachment } from "./attachments";
 import { withAttachments } from "./attachments";
 import { createStore } from "./store";
-import type { AgentLine, ConversationLine, Decision, ServerEvent } from "./types";
+import type { AgentLine, ConversationLine, Decision, Json, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
 
 export interface Turn extends Line {
@@ -317,6 +317,7 @@ export const submit = (words: string, files: Attachment[] = []) => attempt(() =>
 
 async function ask(words: string, files: Attachment[] = []): Promise<void> {
   const { conversation, turns, agent, agents, options } = store.get();
+  const { model, preset, settings } = choice(options, agents.find((one) => one.name === agent));
   const { question, shown } = withAttachments(words, files);
   const run = newId();
   const follows = turns.at(-1)?.run ?? "";
@@ -324,12 +325,12 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   if (pictures.length) sentPictures.set(run, pictures);
   keepOptions(conversation || run, options);
   starting.add(run);
-  add({ run, agent, model: agents.find((one) => one.name === agent)?.model ?? "", question: shown, created: Date.now() / 1000, follows });
+  add({ run, agent, model, question: shown, created: Date.now() / 1000, follows });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
   try {
-    await api.start({ question, run_id: run, agent, settings: JSON.parse(JSON.stringify(options)), ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+    await api.start({ question, run_id: run, agent, model, preset, settings, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
     starting.delete(run);
     watch(run);
     await refresh();
@@ -338,6 +339,23 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
     store.set((now) => ({ lines: now.lines.filter((one) => one.run !== run), turns: now.turns.filter((one) => one.run !== run), conversation }));
     throw error;
   }
+}
+
+/** What goes with a question; a model or preset that the agent has not got is its own instead. */
+function choice(options: Options, agent: AgentLine | undefined): { model: string; preset: string; settings: Record<string, Json> } {
+  const { model, preset, ...settings } = JSON.parse(JSON.stringify(options)) as Options;
+  return {
+    model: model && agent?.models.includes(model) ? model : agent?.model ?? "",
+    preset: preset && agent?.presets.includes(preset) ? preset : "",
+    settings: settings as Record<string, Json>,
+  };
+}
+
+/** The model that answers the next question, or the one now. */
+export function modelInUse(now: State): string {
+  const last = now.turns.at(-1);
+  if (last && !last.view.done) return last.view.model || last.model;
+  return choice(now.options, now.agents.find((one) => one.name === now.agent)).model || last?.model || "";
 }
 
 /** The pictures that were sent with a question from this page. */
@@ -419,9 +437,17 @@ export const fork = (run: string, at: number, message: string) =>
     go(created.conversation);
   });
 
+/** Another title for a conversation; an empty one gives it its first question back. */
+export const rename = (conversation: string, title: string) =>
+  attempt(async () => {
+    await api.rename(conversation, title);
+    await refresh();
+  });
+
 export const remove = (conversation: string) =>
   attempt(async () => {
     await api.deleteConversation(conversation);
+    forgetOptions(conversation);
     if (store.get().conversation === conversation) go("");
     await refresh();
   });

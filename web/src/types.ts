@@ -128,6 +128,10 @@ export interface AgentLine {
   kind: string;
   max_iterations: number;
   tools: { name: string; description: string; approval: string }[];
+  preset: string;
+  /** Those a question can be asked with, its own first. */
+  models: string[];
+  presets: string[];
 }
 
 export interface ServerEvent {

@@ -75,6 +75,8 @@ export interface Done {
 export interface RunView {
   items: Item[];
   activity: string;
+  /** The model that took over during the run; empty for the one it began with. */
+  model: string;
   checklist: { text: string; done: boolean }[];
   dag: DagStep[];
   round: number;
@@ -90,6 +92,7 @@ export interface RunView {
 export const EMPTY: RunView = {
   items: [],
   activity: "Starting",
+  model: "",
   checklist: [],
   dag: [],
   round: 0,
@@ -284,7 +287,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "observed":
       return text(data.correction) ? note("Course corrected", text(data.correction)) : {};
     case "model_switched":
-      return note(`Switched to ${text(data.model)}`, text(data.reason));
+      return { ...note(`Switched to ${text(data.model)}`, text(data.reason)), model: text(data.model) };
     case "dialect_demoted":
       return note(`Switched to the dialect ${text(data.dialect)}`, text(data.reason));
     case "tools_changed":

@@ -94,10 +94,16 @@ class MemoryJournal:
         return overview_of(self._matching(only), self._tools, pending=max(0, len(ended) - BACKFILL))
 
     async def annotate(
-        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+        self,
+        run_id: str,
+        *,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        thumb: Thumb | None = None,
+        title: str | None = None,
     ) -> RunInfo:
         info = await self.info(run_id)
-        noted = changed_annotations(info, tags, note, thumb)
+        noted = changed_annotations(info, tags, note, thumb, title)
         self._infos[run_id] = with_annotations(self._infos[run_id], noted)
         return with_annotations(info, noted)
 

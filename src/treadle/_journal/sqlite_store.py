@@ -69,6 +69,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE uses(n INTEGER NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(n, hash)) WITHOUT ROWID",
         "CREATE INDEX uses_hash ON uses(hash)",
     ),
+    sqlite_catalog.TITLES,
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)

@@ -14,8 +14,8 @@ import pytest
 from journal.logs import done, log, started
 from treadle import Agent, ScriptedModel, tool
 from treadle._flows.replay import fork
-from treadle._journal import Journal, postgres_store
-from treadle._journal.catalog.values import MAX_NOTE, Overview, RunSummary, ToolUse
+from treadle._journal import Journal, postgres_store, sqlite_store
+from treadle._journal.catalog.values import MAX_NOTE, MAX_TITLE, Overview, RunSummary, ToolUse
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.postgres import PostgresJournal
 from treadle._journal.sqlite import SqliteJournal
@@ -155,6 +155,10 @@ def test_notes_about_a_run(play: Play, monkeypatch: pytest.MonkeyPatch):
         info = await journal.annotate("a", thumb="")
         assert (info.thumb, len(info.tags), info.note[:3]) == ("", 1, "see")
         assert (await journal.annotate("a", tags=[], note="")).tags == ()
+        assert (await journal.annotate("a", title=" A  better\nname ")).title == "A better name"
+        assert (await journal.annotate("a", thumb="up")).title == "A better name"
+        assert await ids(journal, text="BETTER") == ["a"]
+        assert (await journal.annotate("a", title="")).title == ""
         with pytest.raises(RunNotFoundError):
             await journal.annotate("nothing", note="x")
         wrong: list[dict[str, Any]] = [
@@ -163,6 +167,7 @@ def test_notes_about_a_run(play: Play, monkeypatch: pytest.MonkeyPatch):
             {"tags": "one"},
             {"note": "x" * (MAX_NOTE + 1)},
             {"thumb": "sideways"},
+            {"title": "x" * (MAX_TITLE + 1)},
         ]
         for change in wrong:
             with pytest.raises(ConfigError):
@@ -270,6 +275,33 @@ def test_a_file_of_version_0_1_has_lists_and_sums(tmp_path: Path, read_only: boo
 
     asyncio.run(main())
     assert (path.read_bytes() == before) is read_only
+
+
+def test_a_file_without_titles_is_read_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def main(read_only: bool) -> None:
+        journal = SqliteJournal(tmp_path / "runs.db", read_only=read_only)
+        if not read_only:
+            await journal.append(log("a"))
+            await journal._write(lambda con: con.execute("INSERT INTO annotations VALUES('a', 'kept', 'up')"))
+        else:
+            assert [(info.note, info.title) for info in await journal.list(text="kept")] == [("kept", "")]
+        await journal.aclose()
+
+    with monkeypatch.context() as older:
+        older.setattr(sqlite_store, "MIGRATIONS", sqlite_store.MIGRATIONS[:-1])
+        asyncio.run(main(read_only=False))
+    asyncio.run(main(read_only=True))
+
+
+def test_runs_by_the_beginning_of_their_ids(play: Play):
+    async def body(journal: Journal) -> None:
+        for run in ("ab", "ab1", "aB2", "ac", "b_%"):
+            await journal.append(log(run))
+        assert sorted(await ids(journal, prefix="ab")) == ["ab", "ab1"]
+        assert await ids(journal, prefix="b_") == ["b_%"]
+        assert await ids(journal, prefix="_") == []
+
+    play(body)
 
 
 @pytest.mark.net

@@ -24,6 +24,7 @@ MIGRATION = """
     CREATE TABLE {s}.annotations(run text PRIMARY KEY, note text NOT NULL, thumb text NOT NULL);
     CREATE TABLE {s}.tags(run text NOT NULL, tag text NOT NULL, PRIMARY KEY(run, tag));
     """
+TITLES = "ALTER TABLE {s}.annotations ADD COLUMN title text NOT NULL DEFAULT ''"
 WORDS = sql.Words(
     updated="coalesce((SELECT time FROM {s}records AS l WHERE l.run = r.run ORDER BY seq DESC LIMIT 1), r.created)",
     records="coalesce((SELECT max(seq) + 1 FROM {s}records AS l WHERE l.run = r.run), 0)",
@@ -31,9 +32,11 @@ WORDS = sql.Words(
     lower="lower",
     driven="SELECT jsonb_array_elements_text(CAST(:driven AS jsonb))",
     bucket="CAST(floor(r.created / :span) AS bigint)",
+    begins="starts_with(r.run, :prefix)",
 )
 _TYPES = {
-    "run": "text", "tool": "text", "note": "text", "thumb": "text", "tag": "text", "text": "text", "driven": "text",
+    "run": "text", "tool": "text", "note": "text", "thumb": "text", "title": "text", "tag": "text", "text": "text",
+    "driven": "text", "prefix": "text",
     "cost": "float8", "elapsed": "float8", "created": "float8", "since": "float8", "until": "float8", "span": "float8",
     "conversation": "text", "parent": "text", "user": "text", "agent": "text", "model": "text", "status": "text",
     "stop_reason": "text",
@@ -116,9 +119,15 @@ class Catalog:
             await self._ask(con, statement, values)
 
     async def annotate(
-        self, con: Connection, info: RunInfo, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None
+        self,
+        con: Connection,
+        info: RunInfo,
+        tags: Sequence[str] | None,
+        note: str | None,
+        thumb: Thumb | None,
+        title: str | None,
     ) -> RunInfo:
-        noted = changed_annotations(info, tags, note, thumb)
+        noted = changed_annotations(info, tags, note, thumb, title)
         for statement, values in sql.store_annotations(info.run_id, noted):
             await self._ask(con, statement, values)
         return with_annotations(info, noted)

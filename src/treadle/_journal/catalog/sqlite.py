@@ -26,6 +26,8 @@ MIGRATION = (
     "CREATE TABLE tags(run TEXT NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(run, tag)) WITHOUT ROWID",
 )
 
+TITLES = ("ALTER TABLE annotations ADD COLUMN title TEXT NOT NULL DEFAULT ''",)
+
 
 def words(updated: str, records: str) -> sql.Words:
     return sql.Words(
@@ -35,6 +37,7 @@ def words(updated: str, records: str) -> sql.Words:
         lower="treadle_lower",
         driven="SELECT value FROM json_each(:driven)",
         bucket="CAST(r.created / :span AS INTEGER)",
+        begins="r.run >= :prefix AND r.run < :prefix || char(1114111)",  # so that the index is used
     )
 
 
@@ -48,6 +51,10 @@ def add_missing_tables(con: sqlite3.Connection) -> None:
     if not con.execute("SELECT 1 FROM sqlite_master WHERE name = 'summaries'").fetchone():
         for statement in MIGRATION:
             con.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE IF NOT EXISTS"))
+    if "title" not in [column for _, column, *_ in con.execute("PRAGMA table_info(annotations)")]:
+        con.execute("CREATE TEMP TABLE titled AS SELECT run, note, thumb, '' AS title FROM annotations")
+        con.execute("DROP TABLE IF EXISTS temp.annotations")
+        con.execute("ALTER TABLE temp.titled RENAME TO annotations")
 
 
 def execute(con: sqlite3.Connection, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:

@@ -17,6 +17,7 @@ Thumb = Literal["", "up", "down"]
 MAX_TAGS = 20
 MAX_TAG = 60
 MAX_NOTE = 10_000
+MAX_TITLE = 200
 BACKFILL = 500
 """How many runs of an older version one overview summarises before it answers."""
 
@@ -61,7 +62,9 @@ class RunFilter(TypedDict, total=False):
     """up | down"""
     stop_reason: str
     text: str
-    """Part of the question, the note or the id, in whatever case."""
+    """Part of the question, the title, the note or the id, in whatever case."""
+    prefix: str
+    """How the id begins."""
     since: float
     """Started at this time (seconds since 1970) or later."""
     until: float
@@ -190,10 +193,11 @@ class Annotations(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     note: str = ""
     thumb: Thumb = ""
+    title: str = ""
 
 
 def clean_annotations(
-    before: Annotations, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None
+    before: Annotations, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None, title: str | None
 ) -> Annotations:
     """With what is given changed; secrets are taken out, like everywhere in a journal."""
     if isinstance(tags, str):
@@ -203,12 +207,15 @@ def clean_annotations(
         raise ConfigError(f"a run can have at most {MAX_TAGS} tags, not {len(kept)}")
     if note is not None and len(note) > MAX_NOTE:
         raise ConfigError(f"a note can have at most {MAX_NOTE} characters, not {len(note)}")
+    if title is not None and len(title) > MAX_TITLE:
+        raise ConfigError(f"a title can have at most {MAX_TITLE} characters, not {len(title)}")
     if thumb not in (None, "", "up", "down"):
         raise ConfigError(f"`thumb` must be 'up', 'down' or '', not {thumb!r}")
     return Annotations(
         tuple(sorted(kept)),
         before.note if note is None else _storable(note.strip()),
         before.thumb if thumb is None else thumb,
+        before.title if title is None else _storable(" ".join(title.split())),
     )
 
 

@@ -74,6 +74,10 @@ class NewRun(_In, frozen=True):
     question: Text | Annotated[list[TextItem | ImageItem | AudioItem | FileItem], Meta(min_length=1, max_length=20)]
     agent: Annotated[str, Meta(max_length=200)] = ""
     """The server's first agent when not given."""
+    model: Annotated[str, Meta(max_length=200)] = ""
+    """One of the agent's `models`; its own when not given."""
+    preset: Annotated[str, Meta(max_length=200)] = ""
+    """One of the agent's `presets`; its own when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
     """The conversation to continue; a new one when not given."""
     follows: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
@@ -224,6 +228,7 @@ class RunLine(Struct, frozen=True):
     note: str
     thumb: str
     """up, down, or empty"""
+    title: str
 
 
 def line(info: RunInfo) -> RunLine:
@@ -329,36 +334,6 @@ class RequestBody(Struct, frozen=True):
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
     options: dict[str, Any]
-
-
-class ToolBody(Struct, frozen=True):
-    name: str
-    description: str
-    approval: str
-    parameters: dict[str, Any]
-
-
-class KnowledgeBody(Struct, frozen=True):
-    name: str
-    tool: str
-    """The tool that searches it."""
-    exists: bool
-
-
-class AgentBody(Struct, frozen=True):
-    name: str
-    description: str
-    model: str
-    kind: str
-    max_iterations: int
-    tools: list[ToolBody]
-    knowledge: list[KnowledgeBody]
-    mcp: list[str]
-    """The names of its MCP servers; `GET /api/agents/{name}/mcp` says whether they answer."""
-
-
-class AgentList(Struct, frozen=True):
-    agents: list[AgentBody]
 
 
 class Created(Struct, frozen=True):

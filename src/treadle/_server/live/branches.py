@@ -27,13 +27,24 @@ class RunFacts(Struct, frozen=True):
     """The run of its conversation that it continues, as far as it says so."""
     origin: str = ""
     """The run whose log it was copied from."""
+    model: str = ""
+    preset: str = ""
 
 
 def facts_of(records: Sequence[Record]) -> RunFacts:
     first = records[0]
     started = first.event if isinstance(first.event, RunStarted) else RunStarted("")
     origin = next((record.event.origin for record in reversed(records) if isinstance(record.event, Forked)), "")
-    return RunFacts(started.user, started.agent, started.conversation, first.parent, started.follows, origin)
+    return RunFacts(
+        started.user,
+        started.agent,
+        started.conversation,
+        first.parent,
+        started.follows,
+        origin,
+        started.model,
+        started.preset,
+    )
 
 
 class ForkPlan(Struct, frozen=True, kw_only=True):
