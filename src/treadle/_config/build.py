@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle._config.document import AgentParams, Document, McpRef, ToolRef, convert
 from treadle._config.references import has_references
+from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._flows.agent_tool import agent_tool
 from treadle._models.base import Model
@@ -68,7 +69,7 @@ class Builder:
             agent = Agent(
                 model,
                 tools or None,
-                preset=agent_params.preset,
+                preset=presets.get(agent_params.preset),
                 # With references in it, the prompt is known when the run is: see `graph`.
                 system="" if has_references(agent_params.sys_prompt) else agent_params.sys_prompt,
                 name=component_id.split(":")[-1],

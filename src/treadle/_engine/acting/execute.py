@@ -63,7 +63,7 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
         except PASSED_ON:
             raise
         except Exception as error:
-            logger.exception("plug-in %s failed before a call of %s, which is refused", plugin_name(hook), call.name)
+            log_handled(logger, "plug-in %s failed before a call of %s, which is refused", plugin_name(hook), call.name)
             return _refused(call, f"the check by {plugin_name(hook)} failed ({type(error).__name__})")
         if isinstance(verdict, ToolOutcome):
             return verdict
@@ -105,7 +105,7 @@ async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | Tool
         except PASSED_ON:
             raise
         except Exception as error:
-            logger.exception("asking for the approval of %s failed: the call is refused", call.name)
+            log_handled(logger, "asking for the approval of %s failed, and the call is refused", call.name)
             return _refused(call, f"asking for approval failed ({type(error).__name__})")
     if decision is None:
         raise Pause(why or f"approval of {call.name}", (call,))
