@@ -16,6 +16,8 @@ export interface ToolUse {
   call: string;
   name: string;
   args: Record<string, Json>;
+  /** What the model asked for, where a person has changed it. */
+  asked: Record<string, Json> | null;
   iteration: number;
   state: "running" | "done" | "failed";
   output: string;
@@ -82,6 +84,8 @@ export interface RunView {
   round: number;
   waiting: WaitingCall[];
   waitingFor: string;
+  /** The arguments the model gave, of calls that have waited for a person. */
+  proposed: Record<string, Record<string, Json>>;
   answer: string;
   answering: boolean;
   error: { type: string; message: string; partial: string } | null;
@@ -98,6 +102,7 @@ export const EMPTY: RunView = {
   round: 0,
   waiting: [],
   waitingFor: "",
+  proposed: {},
   answer: "",
   answering: false,
   error: null,
@@ -196,6 +201,7 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
     call,
     name,
     args: data.tool_args as Record<string, Json>,
+    asked: differs(view.proposed[call], data.tool_args) ? view.proposed[call] ?? null : null,
     iteration,
     state: "running",
     output: "",
@@ -210,6 +216,8 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
   const items = [...view.items.filter((item) => item.key !== use.key), use];
   return { items, activity: using(items), waiting: [] };
 }
+
+const differs = (asked: Record<string, Json> | undefined, made: Json | undefined): boolean => asked !== undefined && JSON.stringify(asked) !== JSON.stringify(made);
 
 /** Which tools run now. */
 function using(items: Item[]): string {
@@ -268,6 +276,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return {
         waiting: list<WaitingCall>(data.calls),
         waitingFor: text(data.reason),
+        proposed: { ...view.proposed, ...Object.fromEntries(list<WaitingCall>(data.calls).map((call) => [call.call_id, call.tool_args])) },
         activity: data.parked ? "Parked" : "Waiting for you",
         ...(data.parked ? note("Parked", text(data.reason)) : {}),
       };

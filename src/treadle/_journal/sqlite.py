@@ -27,7 +27,7 @@ from treadle._types.paths import state_folder
 
 T = TypeVar("T")
 
-_WORDS = catalog.words(store.UPDATED, store.RECORDS)
+_WORDS = catalog.words(store.UPDATED, store.RECORDS, store.KEYS)
 
 
 class SqliteJournal:

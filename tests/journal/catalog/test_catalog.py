@@ -20,7 +20,7 @@ from treadle._journal.memory import MemoryJournal
 from treadle._journal.postgres import PostgresJournal
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import Record, RunFinished, ThinkDone
+from treadle._types.events import Injected, Record, RunFinished, RunStarted, ThinkDone, ToolDone
 from treadle._types.messages import AssistantMessage
 from treadle._types.usage import Usage
 
@@ -300,6 +300,32 @@ def test_runs_by_the_beginning_of_their_ids(play: Play):
         assert sorted(await ids(journal, prefix="ab")) == ["ab", "ab1"]
         assert await ids(journal, prefix="b_") == ["b_%"]
         assert await ids(journal, prefix="_") == []
+
+    play(body)
+
+
+def test_runs_by_what_was_said_in_them(play: Play):
+    async def body(journal: Journal) -> None:
+        def talk(run: str, question: str, found: str, answer: str) -> list[Record]:
+            begun = Record(run, 0, 100.0, RunStarted(question, system="Speak of basalt."))
+            return [
+                begun,
+                Record(run, 1, 101.0, ToolDone("c", "look", 1, found)),
+                Record(run, 2, 102.0, Injected(("m",), ("also this: 50% off",))),
+                Record(run, 3, 103.0, RunFinished("answer", answer)),
+            ]
+
+        await journal.append(talk("a", "Why is the Causeway regular?", "hexagonal columns", "It cooled. \u00c4pfel"))
+        await journal.append(talk("b", "long " * 200 + "the very last word: zebra", 'a "quoted\\word"', "no"))
+        assert await ids(journal, said="causeway") == ["a"]
+        assert await ids(journal, said="COLUMNS hexagonal") == ["a"]
+        assert await ids(journal, said="hexagonal cooled") == [], "in two records"
+        assert await ids(journal, said="zebra") == ["b"], "behind what the list of runs keeps of a question"
+        assert await ids(journal, said='"quoted') == ["b"]
+        assert await ids(journal, said="50%") == await ids(journal, said="also") != []
+        assert await ids(journal, said="5_%") == []
+        assert await ids(journal, said="\u00e4PFEL") == ["a"], "by its letters of ASCII"
+        assert "a" not in await ids(journal, said="basalt"), "the system prompt is not what was said"
 
     play(body)
 

@@ -9,8 +9,8 @@ from typing import Any
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import with_annotations
-from treadle._journal.catalog.values import Annotations, Overview, RunFilter, RunSummary, ToolUse, span_of
-from treadle._journal.rows import not_found
+from treadle._journal.catalog.values import SAID, Annotations, Overview, RunFilter, RunSummary, ToolUse, span_of
+from treadle._journal.rows import QUESTION_CHARS, not_found
 
 TABLES = ("summaries", "tool_use", "annotations", "tags")
 MIGRATION = (
@@ -28,8 +28,12 @@ MIGRATION = (
 
 TITLES = ("ALTER TABLE annotations ADD COLUMN title TEXT NOT NULL DEFAULT ''",)
 
+_SAID = " OR ".join(f"""l.data LIKE '{{"type":"{kind}"%'""" for kind in SAID)
+_LONG = f"""length(r.question) >= {QUESTION_CHARS} AND l.data LIKE '{{"type":"run_started"%'"""
 
-def words(updated: str, records: str) -> sql.Words:
+
+def words(updated: str, records: str, log: str) -> sql.Words:
+    """`log` is the range of keys that the records of the run `r` have."""
     return sql.Words(
         updated=updated,
         records=records,
@@ -38,6 +42,8 @@ def words(updated: str, records: str) -> sql.Words:
         driven="SELECT value FROM json_each(:driven)",
         bucket="CAST(r.created / :span AS INTEGER)",
         begins="r.run >= :prefix AND r.run < :prefix || char(1114111)",  # so that the index is used
+        said=f"SELECT 1 FROM records AS l WHERE l.key BETWEEN {log} AND ({_SAID} OR ({_LONG}))",
+        like="LIKE",  # of ASCII letters it takes either case
     )
 
 

@@ -21,6 +21,7 @@ from treadle._journal.catalog.values import (
     Span,
     ToolGroup,
     ToolUse,
+    ascii_parts,
     check_filter,
     cursor_of,
     read_cursor,
@@ -38,6 +39,10 @@ class Words(Struct, frozen=True):
     bucket: str
     begins: str
     """Whether an id begins with `:prefix`."""
+    said: str
+    """The records `l` of the run `r` in which something was said, up to the condition on their `l.data`."""
+    like: str
+    """LIKE, in whatever case."""
 
 
 Statement = tuple[str, dict[str, Any]]
@@ -76,6 +81,14 @@ def where(only: RunFilter, words: Words, driven: Sequence[str]) -> Statement:
     if prefix := only.get("prefix"):
         conditions.append(words.begins)
         values["prefix"] = prefix
+    if parts := ascii_parts(only.get("said", "")):
+        marks = [f":said_{place}" for place in map(_letter, range(len(parts)))]
+        values |= {mark[1:]: _pattern(part) for mark, part in zip(marks, parts, strict=True)}
+        said, asked = (
+            " AND ".join(f"{place} {words.like} {mark} ESCAPE '!'" for mark in marks)
+            for place in ("l.data", "r.question")
+        )
+        conditions.append(f"(({asked}) OR EXISTS ({words.said} AND {said}))")
     if thumb := only.get("thumb"):
         conditions.append("a.thumb = :thumb")
         values["thumb"] = thumb
@@ -86,8 +99,17 @@ def where(only: RunFilter, words: Words, driven: Sequence[str]) -> Statement:
             "r.run",
         )
         conditions.append("(" + " OR ".join(f"{place} LIKE :text ESCAPE '!'" for place in places) + ")")
-        values["text"] = "%" + text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+        values["text"] = _pattern(text)
     return " AND ".join(conditions), values
+
+
+def _pattern(text: str) -> str:
+    return "%" + text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+
+
+def _letter(place: int) -> str:
+    """Names of values have letters only; a search has few words."""
+    return "abcdefghijklmnopqrstuvwxyz"[place % 26] * (place // 26 + 1)
 
 
 def list_runs(only: RunFilter, words: Words, driven: Sequence[str], limit: int, after: str = "") -> Statement:

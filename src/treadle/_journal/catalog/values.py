@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
@@ -18,6 +19,9 @@ MAX_TAGS = 20
 MAX_TAG = 60
 MAX_NOTE = 10_000
 MAX_TITLE = 200
+SAID = ("injected", "tool_done", "run_finished")
+"""The records in which something was said, found or answered. What was asked is in the list of runs; where that is too
+long for it (`QUESTION_CHARS`), in the first record, with the system prompt and the tools."""
 BACKFILL = 500
 """How many runs of an older version one overview summarises before it answers."""
 
@@ -65,6 +69,10 @@ class RunFilter(TypedDict, total=False):
     """Part of the question, the title, the note or the id, in whatever case."""
     prefix: str
     """How the id begins."""
+    said: str
+    """Words that all stand in one record of something that was asked, said, found or answered, in whatever case. The
+    records are compared as they are stored, so that none is decoded: some of the runs may have a word in the name of a
+    field only, and of a word with other letters than ASCII only those of ASCII are compared."""
     since: float
     """Started at this time (seconds since 1970) or later."""
     until: float
@@ -179,6 +187,12 @@ def check_filter(only: RunFilter) -> RunFilter:
         if not math.isfinite(only.get(name, 0.0)):
             raise ConfigError(f"`{name}` must be a finite number of seconds")
     return RunFilter(**{key: value for key, value in only.items() if value or (key == "parent" and value == "")})  # pyright: ignore[reportArgumentType]
+
+
+def ascii_parts(words: str) -> list[str]:
+    """Of each word the longest part that stands in a stored record as it is; the others cannot be compared there."""
+    parts = [max(re.findall(r"[!#-\[\]-~]+", word), key=len, default="") for word in words.split()]
+    return [part.lower() for part in parts if part]
 
 
 def span_of(first: float, last: float) -> float:
