@@ -112,11 +112,13 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
 
 def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:
     """What the options say about the calls that wait; a later one counts more than an earlier one."""
-    waiting = [call.id for call in waiting_calls(fold(records))]
-    answers: dict[str, Answer] = dict.fromkeys(waiting, _YES) if args.yes else {}
+    calls = waiting_calls(fold(records))
+    undecided = [call.id for call in calls if not call.external]
+    answers: dict[str, Answer] = dict.fromkeys(undecided, _YES) if args.yes else {}
     for allow, named in ((True, args.approve or ()), (False, args.deny or ())):
         for call_id in named:
-            answers |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
+            every = undecided if allow else [call.id for call in calls]
+            answers |= dict.fromkeys(every if call_id == "all" else [call_id], allow)
     return answers
 
 
