@@ -48,6 +48,7 @@ def test_arguments_are_edited_and_checked_by_the_server(stage: Stage, shoot: Sho
     assert records(stage, "approved")[0]["args"]["to"] == "bob@example.com"
     for _ in range(2):  # as it happened, and as it is read again
         stage.page.locator(".tool summary").click()
+        stage.count(".tool .arguments", 2)
         made, asked = stage.page.locator(".tool .arguments").all_inner_texts()
         assert "bob@example.com" in made
         assert "ann@example.com" in asked

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from server.serving import relaxed, serving
+from tools.builtin.pdf_file import make_pdf
 from treadle import Agent, ScriptedModel
 from treadle._types.messages import ImagePart, TextPart, UserMessage
 
@@ -20,6 +21,7 @@ from .test_page import SIZE, Shoot, Stage
 
 GUIDE = Gates()
 GUIDE.search.open()
+PDF = make_pdf(["The plan is simple."])
 PLAIN = ScriptedModel(lambda request: "Plain **words**.")
 
 
@@ -146,9 +148,20 @@ def test_pictures_and_texts_go_with_a_question(talk: Stage, tmp_path: Path):
     talk.count(".attachments li", 2)
     page.evaluate(drop, [base64.b64encode(b"MZ").decode(), "bad.exe", "application/x-msdownload", "drop"])
     talk.see(".notice", has_text="bad.exe cannot be sent")
+    page.evaluate(drop, [base64.b64encode(PDF).decode(), "plan.pdf", "application/pdf", "drop"])
+    talk.count(".attachments li", 3)
     talk.ask("What is this?")
     talk.finish()
-    assert page.locator(".question img").count() == 1
+    for _ in range(2):  # as it was sent, and as the journal gives it back
+        assert page.locator(".question img").count() == 1
+        page.wait_for_function("document.querySelector('.question img').naturalWidth > 0")
+        link = page.locator(".question-file")
+        assert link.inner_text().strip() == "plan.pdf"
+        got = page.request.get(page.evaluate("document.querySelector('.question-file').href"))
+        assert (got.body(), got.headers["content-type"]) == (PDF, "application/pdf")
+        assert got.headers["content-security-policy"].startswith("sandbox;")
+        page.reload()
+        talk.finish()
     sent = next(m for m in reversed(PLAIN.requests[-1].messages) if isinstance(m, UserMessage))
     assert not isinstance(sent.content, str)
     assert [part.data for part in sent.content if isinstance(part, ImagePart)] == [PNG]

@@ -111,57 +111,111 @@ def test_it_is_painted_at_once(browser: Any, long_talk: Any):
     assert min(times) < 2000, times
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Any, node_modules: Path, scheme: str):
+@pytest.fixture(scope="module")
+def guided(browser: Any) -> Iterator[Stage]:
+    """One talk for all that is only looked at."""
     gates = Gates()
     with serving({"guide": guide(gates)}) as client:
-        context = browser.new_context(viewport=SIZE, color_scheme=scheme)
+        context = browser.new_context(viewport=SIZE, color_scheme="light")
         stage = Stage(context.new_page(), client, gates)
-        page = stage.page
-        page.goto(client.address)
-        axe = (node_modules / "axe-core" / "axe.min.js").read_text("utf-8")
-
-        def found(where: str) -> list[Any]:
-            stage.settle()
-            page.evaluate(axe)  # not as a tag: the page's own policy forbids those
-            nodes = "found.nodes.map((node) => `${node.html} ${node.failureSummary}`)"
-            result = page.evaluate(f"axe.run().then((all) => all.violations.map((found) => [found.id, {nodes}]))")
-            return [(where, *one) for one in result]
-
-        stage.see(".welcome")
-        problems = found("welcome")
-        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
-        stage.finish()
-        page.locator(".tool summary").first.click()
-        problems += found("answer")
-        page.get_by_label("Settings and export").click()
-        problems += found("settings")
-        page.keyboard.press("Escape")
-        page.get_by_label("Edit and ask again").click()
-        problems += found("edit")
-        page.keyboard.press("Escape")
-        stage.ask("Write Ann a mail.")
-        stage.see(".approval")
-        problems += found("approval")
-        page.get_by_role("button", name="Keys", exact=True).click()
-        problems += found("keys")
+        stage.page.goto(client.address)
+        yield stage
         context.close()
-        assert problems == [], problems
+        assert not stage.faults, stage.faults
+
+
+def test_axe_finds_nothing(guided: Stage, node_modules: Path):
+    """By day with all its rules, by night what can differ then: the contrast."""
+    stage, page = guided, guided.page
+    axe = (node_modules / "axe-core" / "axe.min.js").read_text("utf-8")
+    problems: list[Any] = []
+
+    def look(where: str) -> None:
+        page.evaluate(axe)  # not as a tag: the page's own policy forbids those
+        nodes = "found.nodes.map((node) => `${node.html} ${node.failureSummary}`)"
+        for scheme, rules in (("light", ""), ("dark", "{ runOnly: ['color-contrast'] }")):
+            page.emulate_media(color_scheme=scheme)
+            stage.settle()
+            run = f"axe.run({rules}).then((all) => all.violations.map((found) => [found.id, {nodes}]))"
+            problems.extend((where, scheme, *one) for one in page.evaluate(run))
+        page.emulate_media(color_scheme="light")
+
+    stage.see(".welcome")
+    look("welcome")
+    stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
+    stage.finish()
+    page.locator(".tool summary").first.click()
+    page.get_by_label("Settings and export").click()
+    look("answer and settings")
+    page.keyboard.press("Escape")
+    page.get_by_label("Edit and ask again").click()
+    look("edit")
+    page.keyboard.press("Escape")
+    page.keyboard.press("F2")
+    look("rename")
+    page.keyboard.press("Escape")
+    stage.ask("Write Ann a mail.")
+    stage.see(".approval")
+    look("approval")
+    page.get_by_role("button", name="Keys", exact=True).click()
+    look("keys")
+    page.keyboard.press("Escape")
+    page.get_by_label("Inspect this run").first.click()
+    stage.see(".record")
+    page.locator(".notes summary").click()
+    page.get_by_label("Add a tag").fill("tall")
+    page.keyboard.press("Enter")
+    stage.see(".notes-row .badge")
+    for tab, there in (("Tokens and cost", ".cost"), ("Waterfall", ".fall"), ("Cache", ".prefixes li")):
+        page.get_by_role("tab", name=tab).click()
+        stage.see(f".inspector {there}")
+        look(tab)
+    page.get_by_role("button", name="Show the difference").first.click()
+    stage.see(".difference")
+    look("two requests")
+    runs = [run["run_id"] for run in stage.client.get("/api/runs")["runs"]]
+    for place, there in (
+        ("runs", ".totals:not(.not-yet)"),
+        ("agents", ".try"),
+        (f"compare/{runs[1]}/{runs[0]}", ".facts"),
+    ):
+        page.goto(f"{stage.client.address}/#/{place}")
+        stage.see(there)
+        if place == "agents":
+            page.locator(".try summary").first.click()
+        look(place.split("/")[0])
+    page.goto(f"{stage.client.address}/#/compare/a/b")
+    stage.see(".failure")
+    look("an error card")
+    stage.faults[:] = [fault for fault in stage.faults if "404" not in fault]
+    assert problems == [], problems
 
 
 @pytest.mark.parametrize("width", [360, 3840])
-def test_from_small_to_wide(browser: Any, width: int):
-    gates = Gates()
-    with serving({"guide": guide(gates)}) as client:
-        context = browser.new_context(viewport={"width": width, "height": 900})
-        stage = Stage(context.new_page(), client, gates)
-        stage.page.goto(client.address)
-        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
-        stage.finish()
-        stage.page.get_by_label("Settings and export").click()
-        panel = stage.see(".choices-panel").bounding_box()
-        assert panel is not None
-        assert panel["x"] >= 0
-        assert panel["x"] + panel["width"] <= width
-        assert not stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        context.close()
+def test_from_small_to_wide(guided: Stage, width: int):
+    page = guided.page
+    page.set_viewport_size({"width": width, "height": 900})
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    page.goto(f"{guided.client.address}/#/")
+    guided.see(".welcome")
+    conversation = guided.client.get("/api/conversations")["conversations"][0]["id"]
+    for place, there in (
+        ("agents", ".try"),
+        ("runs", ".totals:not(.not-yet)"),
+        (f"compare/{conversation}/{conversation}", ".facts"),
+        (f"c/{conversation}", ".turn-foot"),
+    ):
+        page.goto(f"{guided.client.address}/#/{place}")
+        guided.see(there)
+        assert page.evaluate(fits), place
+    page.get_by_label("Settings and export").click()
+    panel = guided.see(".choices-panel").bounding_box()
+    assert panel is not None
+    assert panel["x"] >= 0
+    assert panel["x"] + panel["width"] <= width
+    page.keyboard.press("Escape")
+    page.get_by_label("Inspect this run").first.click()
+    guided.see(".record")
+    assert page.evaluate(fits), "inspector"
+    page.keyboard.press("Escape")
+    page.set_viewport_size(SIZE)

@@ -36,8 +36,8 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
 
 const part = encodeURIComponent;
 
-/** Text, or text with pictures. */
-export type Question = string | ({ type: "text"; text: string } | { type: "image"; data: string; mime: string })[];
+/** Text, or text with pictures, sound and documents. */
+export type Question = string | ({ type: "text"; text: string } | { type: "image" | "audio" | "file"; data: string; mime: string; name: string })[];
 
 export interface Created {
   run_id: string;
@@ -71,6 +71,11 @@ export const api = {
     call<{ records: LogRecord[]; more: boolean }>("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),
   request: (run: string, seq: number) => call<SentRequest>("GET", `/api/runs/${part(run)}/requests/${seq}`),
 };
+
+/** What was sent with a question, by its place. */
+export function fileUrl(run: string, place: number): string {
+  return url(`/api/runs/${part(run)}/files/${place}`);
+}
 
 export function artifactUrl(run: string, call_id: string, name: string, download = false): string {
   const query = new URLSearchParams({ call_id });

@@ -173,7 +173,7 @@ export const visit = (anew = false) =>
       if (store.get().conversation !== id) return;
       // What was asked while the list was on its way stays: it may or may not be in it.
       const asked = store.get().lines;
-      const past = found.runs.map(({ run_id: run, agent, model, question, created, follows }) => ({ run, agent, model, question, created, follows }));
+      const past = found.runs.map(({ run_id: run, agent, model, question, created, follows, files }) => ({ run, agent, model, question, created, follows, files }));
       const listed = new Set(past.map((line) => line.run));
       const late = asked.filter((line) => !listed.has(line.run)).map((line) => ({ ...line, follows: line.follows || past.at(-1)?.run || "" }));
       store.set({ lines: [...past, ...late], loading: false });
@@ -321,11 +321,11 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   const { question, shown } = withAttachments(words, files);
   const run = newId();
   const follows = turns.at(-1)?.run ?? "";
-  const pictures = files.filter((file) => file.data).map((file) => `data:${file.mime};base64,${file.data}`);
-  if (pictures.length) sentPictures.set(run, pictures);
+  const sent = files.flatMap(({ kind, mime, name, data }) => (kind === "text" ? [] : [{ kind, mime, name, data }]));
+  if (sent.length) sentFiles.set(run, sent.map(({ mime, data }) => `data:${mime};base64,${data}`));
   keepOptions(conversation || run, options);
   starting.add(run);
-  add({ run, agent, model, question: shown, created: Date.now() / 1000, follows });
+  add({ run, agent, model, question: shown, created: Date.now() / 1000, follows, files: sent.map(({ kind, mime, name }) => ({ kind, mime, name })) });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
@@ -358,8 +358,8 @@ export function modelInUse(now: State): string {
   return choice(now.options, now.agents.find((one) => one.name === now.agent)).model || last?.model || "";
 }
 
-/** The pictures that were sent with a question from this page. */
-export const sentPictures = new Map<string, string[]>();
+/** What was sent with a question from this page, before the server can give it back. */
+export const sentFiles = new Map<string, string[]>();
 
 export function setOptions(options: Options): void {
   store.set({ options });

@@ -38,8 +38,15 @@ export interface RunLine {
   updated: number;
 }
 
+export interface QuestionFile {
+  kind: "image" | "audio" | "file";
+  mime: string;
+  name: string;
+}
+
 export interface TurnLine extends RunLine {
   follows: string;
+  files: QuestionFile[];
 }
 
 export interface Hit {

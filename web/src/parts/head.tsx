@@ -68,8 +68,9 @@ function Title({ title }: { title: string }) {
   if (!conversation) return <h1>{title || "New conversation"}</h1>;
   if (writing === conversation) {
     return (
-      <form
-        class="retitle"
+      <h1 class="retitle">
+        <span class="visually-hidden">{title}</span>
+        <form
         onSubmit={(event) => {
           event.preventDefault();
           end(true);
@@ -90,7 +91,8 @@ function Title({ title }: { title: string }) {
           }}
           onBlur={() => end(true)}
         />
-      </form>
+        </form>
+      </h1>
     );
   }
   return (

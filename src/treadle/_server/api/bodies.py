@@ -282,11 +282,19 @@ class ConversationList(Struct, frozen=True):
     conversations: list[Conversation]
 
 
+class QuestionFile(Struct, frozen=True):
+    kind: Literal["image", "audio", "file"]
+    mime: str
+    name: str
+
+
 class TurnLine(RunLine, frozen=True):
     """A run of a conversation. Runs that follow the same one are branches."""
 
     follows: str
     """The run it continues; empty for those that begin the conversation."""
+    files: list[QuestionFile]
+    """What was sent with the question; `GET /api/runs/{run_id}/files/{number}` has the content of each, from 0."""
 
 
 class ConversationBody(Struct, frozen=True):

@@ -106,7 +106,14 @@ async def get_conversation(call: Call) -> Response:
     found = await _existing_conversation(call, name, query.limit + 1)
     runs = found[: query.limit][::-1]
     before = await parents(runs, call.hub.facts)
-    lines = [b.TurnLine(**msgspec.structs.asdict(line), follows=before[line.run_id]) for line in b.lines(runs)]
+    lines = [
+        b.TurnLine(
+            **msgspec.structs.asdict(line),
+            follows=before[line.run_id],
+            files=[b.QuestionFile(*file) for file in (await call.hub.facts(line.run_id)).files],
+        )
+        for line in b.lines(runs)
+    ]
     return answer(b.ConversationBody(name, lines, more=len(found) > query.limit))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +13,7 @@ from treadle._journal.base import RunInfo
 from treadle._server.errors import bad_request, conflict
 from treadle._types.events import Forked, Injected, Record, RunFinished, RunStarted, ThinkStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, MediaPart, TextPart
 from treadle._types.state import CONVERSATION
 
 
@@ -29,6 +30,8 @@ class RunFacts(Struct, frozen=True):
     """The run whose log it was copied from."""
     model: str = ""
     preset: str = ""
+    files: tuple[tuple[Literal["image", "audio", "file"], str, str], ...] = ()
+    """Kind, type and name of what was sent with the question."""
 
 
 def facts_of(records: Sequence[Record]) -> RunFacts:
@@ -44,7 +47,19 @@ def facts_of(records: Sequence[Record]) -> RunFacts:
         origin,
         started.model,
         started.preset,
+        tuple((KINDS[type(part)], part.mime, part.name) for part in question_files(started.question)),
     )
+
+
+KINDS: dict[type[MediaPart], Literal["image", "audio", "file"]] = {
+    ImagePart: "image",
+    AudioPart: "audio",
+    FilePart: "file",
+}
+
+
+def question_files(question: Content) -> list[MediaPart]:
+    return [] if isinstance(question, str) else [part for part in question if isinstance(part, MediaPart)]
 
 
 class ForkPlan(Struct, frozen=True, kw_only=True):
