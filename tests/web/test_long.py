@@ -15,14 +15,30 @@ from server.serving import serving
 from treadle import Agent, ScriptedModel
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
 
 from .conftest import ROOT
 from .stage import Gates, guide
 from .test_page import SIZE, Stage
 
 TURNS = 2500
+STEPS = 1500
 STATIC = ROOT / "src" / "treadle" / "_server" / "static"
 ANSWER = "Answer {n} is **here**.\n\n- one\n- two\n\n```python\nprint({n})\n```\n" + "Some more words. " * 20
+
+
+def many_steps() -> list[ev.Record]:
+    events: list[ev.Event] = [ev.RunStarted("Read them all", agent="demo", conversation="steps")]
+    for number in range(STEPS):
+        made = ToolCall(f"c{number}", "read", {"page": number})
+        events += [
+            ev.ThinkStarted("loop", number),
+            ev.ThinkDone("loop", number, AssistantMessage(calls=(made,))),
+            ev.ToolStarted(made, number),
+            ev.ToolDone(made.id, "read", number, f"Page {number}."),
+        ]
+    events.append(ev.RunFinished("answer", "All are read."))
+    return [ev.Record("steps", seq, 1_770_000_000.0 + seq, event) for seq, event in enumerate(events)]
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +57,8 @@ def long_talk(browser: Any) -> Iterator[Any]:
             )
             time = 1_780_000_000.0 + number
             await journal.append([ev.Record(run, seq, time, event) for seq, event in enumerate(events)])
+
+        await journal.append(many_steps())
 
     with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, fill()).result()
@@ -87,6 +105,20 @@ def test_five_thousand_messages_are_windowed(browser: Any, long_talk: Any):
     stage.see(".welcome")
     page.goto(f"{long_talk.address}/#/c/turn-000000/turn-000700")
     stage.see("#turn-turn-000700 .answer", has_text="Answer 700 is here")
+    assert not stage.faults, stage.faults
+    context.close()
+
+
+def test_a_run_of_many_steps(browser: Any, long_talk: Any):
+    context = browser.new_context(viewport=SIZE)
+    stage = Stage(context.new_page(), long_talk, Gates())
+    page = stage.page
+    page.goto(f"{long_talk.address}/#/c/steps")
+    stage.finish()
+    assert page.locator(".tool").count() == 200
+    assert page.evaluate("document.querySelectorAll('*').length") < 6000
+    page.get_by_role("button", name="1,300 earlier steps").click()
+    stage.count(".tool", 400)
     assert not stage.faults, stage.faults
     context.close()
 
