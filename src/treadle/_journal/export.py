@@ -80,6 +80,12 @@ async def import_run(journal: Journal, data: bytes) -> str:
     return header.run
 
 
+def read_export(data: bytes) -> tuple[str, dict[str, list[Record]]]:
+    """The id of the exported run, and the records of each run in the export."""
+    header, logs = _read(data)
+    return header.run, logs
+
+
 def _read(data: bytes) -> tuple[_Header, dict[str, list[Record]]]:
     header_line, *lines = data.splitlines() or [b""]
     try:
