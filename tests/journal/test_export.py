@@ -60,6 +60,7 @@ def test_what_people_noted_goes_with_a_run():
         await source.append(log("a"))
         noted = await source.annotate("a", tags=["odd"], note="It read the wrong page.", thumb="down", title="The page")
         await import_run(target, await export_run(source, "a"))
+        assert b"wrong page" not in await export_run(source, "a", notes=False)
         found = await target.info("a")
         assert (found.tags, found.note, found.thumb, found.title) == (
             noted.tags,

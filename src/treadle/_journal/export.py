@@ -34,15 +34,16 @@ class _Line(Struct, frozen=True, omit_defaults=True):
     parent: str = ""
 
 
-async def export_run(journal: Journal, run_id: str, *, salvage: bool = False) -> bytes:
-    """The run and its children as JSON lines; with `salvage` a damaged run up to its first damaged record."""
+async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, notes: bool = True) -> bytes:
+    """The run and its children as JSON lines, with what people noted about them unless `notes` is False; with `salvage`
+    a damaged run up to its first damaged record."""
     records = await journal.load(run_id, salvage=salvage)
     infos = [await journal.info(run_id), *await _descendants(journal, run_id)]
     for child in infos[1:]:
         records.extend(await journal.load(child.run_id, salvage=salvage))
     noted = {info.run_id: annotations_of(info) for info in infos}
-    notes = {run: annotations for run, annotations in noted.items() if annotations != Annotations()}
-    header = msgspec.json.encode(_Header(FORMAT, SCHEMA, run_id, notes))
+    kept = {run: annotations for run, annotations in noted.items() if notes and annotations != Annotations()}
+    header = msgspec.json.encode(_Header(FORMAT, SCHEMA, run_id, kept))
     return b"\n".join([header, *(msgspec.json.encode(record) for record in records), b""])
 
 

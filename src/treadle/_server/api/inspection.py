@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.api.views import find_artifact, record_body, request_body
+from treadle._server.api.views import find_artifact, find_content, record_body, request_body
 from treadle._server.errors import bad_request, conflict, not_found
 from treadle._server.live.branches import question_files
 from treadle._types.events import RunStarted
@@ -47,7 +47,7 @@ async def run_artifact(call: Call) -> Response:
     await call.hub.owned(run_id, call.principal.user)
     artifact = find_artifact(await call.hub.records(run_id), call.path("name"), query.call_id)
     content = _decoded(artifact.content) if artifact.base64 else artifact.content.encode()
-    return _sandboxed(content, artifact.mime, artifact.name, download=query.download)
+    return _file(content, artifact.mime, artifact.name, download=query.download)
 
 
 async def run_file(call: Call) -> Response:
@@ -61,7 +61,7 @@ async def run_file(call: Call) -> Response:
     part = files[int(number)]
     if not part.data:
         raise conflict("it was given by its address or its id at the provider: its content is not here")
-    return _sandboxed(_decoded(part.data), part.mime, part.name or f"file-{number}", download=False)
+    return _file(_decoded(part.data), part.mime, part.name or f"file-{number}", download=False)
 
 
 def _decoded(text: str) -> bytes:
@@ -71,7 +71,16 @@ def _decoded(text: str) -> bytes:
         raise conflict("it is marked as base64 but is not valid base64") from None
 
 
-def _sandboxed(content: bytes, mime: str, name: str, *, download: bool) -> Response:
+async def run_content(call: Call) -> Response:
+    """What a record refers to with `blob`: an image, a sound or a file of the conversation, in the same sandbox."""
+    query: b.ContentQuery = call.query
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    part, content = find_content(await call.hub.records(run_id), call.path("digest"))
+    return _file(content, part.mime, part.name, download=query.download)
+
+
+def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
     mime = mime if mime.isascii() and mime.isprintable() else "application/octet-stream"
     inline = mime.startswith(_SHOWN_INLINE) and not download
     filename = quote(name.rsplit("/")[-1], safe="")
@@ -102,6 +111,16 @@ OPERATIONS = (
         errors=(404, 409),
         summary="The exact request a record sent to the model.",
         answers={200: b.RequestBody},
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/contents/{digest}",
+        handler=run_content,
+        tag="inspector",
+        query=b.ContentQuery,
+        errors=(404,),
+        summary="The content of an image, a sound or a file that a record refers to.",
+        answers={200: "*/*"},
     ),
     Operation(
         method="GET",
