@@ -21,7 +21,7 @@ from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
-from treadle._server.api import catalog, comparison, conversations, facade, inspection, meta, runs, search
+from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -30,6 +30,7 @@ from treadle._server.live.hub import Hub
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
 from treadle._server.page import Page
+from treadle._server.protocols import openai_chat
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
 
@@ -44,7 +45,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *search.OPERATIONS,
     *agent_operations.OPERATIONS,
     *meta.OPERATIONS,
-    *facade.OPERATIONS,
+    *openai_chat.OPERATIONS,
 )
 
 

@@ -194,10 +194,14 @@ class Hub:
 
     async def give_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
         """Take the results of calls that wait for one, as `Agent.resume(results=...)` does, and have the run go on."""
+        await self.leave_results(run_id, results, by)
+        self._go_on(run_id)
+
+    async def leave_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
+        """The same, for a caller that resumes the run itself."""
         agent, _ = await self._served(run_id)
         state = fold(await self.records(run_id))
         await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by)
-        self._go_on(run_id)
 
     def _go_on(self, run_id: str) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
