@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
-from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages, written_answer
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._engine.context import DepsT, RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
@@ -18,7 +17,7 @@ from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import OutputT_co
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
@@ -38,12 +37,13 @@ from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
+from treadle._types.messages import Message, SystemMessage
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
     from treadle._engine.options import AgentOptions, RunOptions, SettingOptions
+    from treadle._tools.skills.skill import Skill
 
     AnyDepsT = TypeVar("AnyDepsT", default=Any)
 
@@ -101,6 +101,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         system: Instructions = "",
         instructions: Instructions = "",
         plugins: Iterable[Any] = (),
+        skills: Iterable[str | PathLike[str] | Skill] = (),
         output_type: Any = None,
         deps_type: type[DepsT] | None = None,
         deps: DepsT = NO_DEPS,
@@ -113,7 +114,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         logger: logging.Logger | None = None,
         **settings: Unpack[SettingOptions],
     ) -> None:
-        plugins = list(plugins)
+        plugins = [*plugins, *_skills(skills)]
         if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
             tools = None
         if tools is _NOT_GIVEN:
@@ -318,17 +319,6 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         for run in tuple(self._active):
             run.swap_toolkit(self.toolkit)
 
-    async def stream_answer(self, result: RunResult[Any]) -> AsyncIterator[str]:
-        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
-        prompt, chars = self.prompts.get("synthesis", SYNTHESIS), self.settings.synthesis_chars
-        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        messages = synthesis_messages(
-            prompt, question, result.steps, result.brief, chars, transcript=result.messages,
-            system=self._system_text([], output_type=self.output_type),
-        )  # fmt: skip
-        async for text in written_answer(self.model, messages, result.brief):
-            yield text
-
     # ---- inside
 
     def _journal_under(self, parent: RunContext[Any] | None) -> Journal | None:
@@ -360,14 +350,18 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             redact=event_redactor(self._secrets),
         )
 
-    def _system_text(self, past: Sequence[Message], own: Sequence[Instructions] = (), output_type: Any = None) -> str:
+    def _system_text(
+        self, past: Sequence[Message], own: Sequence[Instructions] = (), output_type: Any = _NOT_GIVEN
+    ) -> str:
         """The system prompt; instructions that are functions are left out unless `own` has what they gave."""
         own = [text if isinstance(text, str) else "" for text in own or (self.system, self.instructions)]
         system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
-        shape = instruction(output_type) if output_type is not None else ""
+        wanted = self.output_type if output_type is _NOT_GIVEN else output_type
+        shape = instruction(wanted) if wanted is not None else ""
         # Where each reply is a list of calls, how to choose them is how to plan.
         how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
-        return "\n\n".join(text for text in (own[0], *system, own[1], how, shape) if text)
+        given = [getattr(plugin, "instructions", "") for plugin in self.plugins]
+        return "\n\n".join(text for text in (own[0], *system, own[1], *given, how, shape) if text)
 
     def _system_of(
         self, past: Sequence[Message], output_type: Any
@@ -395,3 +389,12 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
                 self._paused[run.id] = run.records
             else:
                 self._paused.pop(run.id, None)
+
+
+def _skills(given: Iterable[str | PathLike[str] | Skill]) -> list[Any]:
+    folders = [given] if isinstance(given, str) else [*given]
+    if not folders:
+        return []
+    from treadle._plugins.skills import Skills  # most agents have none
+
+    return [Skills(folders)]

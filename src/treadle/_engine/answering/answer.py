@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from treadle._dialects.registry import get_dialect, show_assistant
 from treadle._engine.answering.progress import conversation, split_at_question, trace
@@ -10,13 +10,11 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
-from treadle._models.base import Model
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage, text_of
-from treadle._types.request import Reply, Request, TextDelta
 from treadle._types.state_values import Step
 
 _BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
@@ -210,18 +208,3 @@ async def salvage(run: Execution) -> str:
     messages = [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)]
     reply = await ask(run, "salvage", messages, stream=run.log.watched)
     return reply.text.strip()
-
-
-async def written_answer(model: Model, messages: list[Message], fallback: str) -> AsyncIterator[str]:
-    """The answer a model writes outside a run, in pieces; `fallback` if it fails before the first."""
-    shown = False
-    try:
-        async for part in model.stream(Request(messages=messages, stream=True, component="synthesis")):
-            if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
-                shown = True
-                yield part.text
-    except Exception:
-        if shown:
-            raise
-    if not shown:
-        yield fallback
