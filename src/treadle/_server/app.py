@@ -30,7 +30,7 @@ from treadle._server.live.hub import Hub
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
 from treadle._server.page import Page
-from treadle._server.protocols import openai_chat
+from treadle._server.protocols import a2a, ag_ui, anthropic_messages, openai_chat, openai_responses, vercel_ai
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
 
@@ -46,6 +46,11 @@ OPERATIONS: tuple[Operation, ...] = (
     *agent_operations.OPERATIONS,
     *meta.OPERATIONS,
     *openai_chat.OPERATIONS,
+    *openai_responses.OPERATIONS,
+    *anthropic_messages.OPERATIONS,
+    *ag_ui.OPERATIONS,
+    *vercel_ai.OPERATIONS,
+    *a2a.OPERATIONS,
 )
 
 

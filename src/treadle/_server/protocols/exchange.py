@@ -25,6 +25,7 @@ from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.sse import EventStream
+from treadle._server.protocols.foreign import fields_of
 from treadle._tools.base import Tool
 from treadle._types.errors import ConfigError, RunBusyError
 from treadle._types.events import Paused, Record
@@ -110,7 +111,7 @@ class Cut:
 
     def __init__(self, stop: Sequence[str]) -> None:
         self._stop = [text for text in stop if text]
-        self._held = ""
+        self._held: str = ""
         self.stopped = False
 
     def feed(self, text: str, *, last: bool = False) -> str:
@@ -118,7 +119,8 @@ class Cut:
             return text
         if self.stopped:
             return ""
-        text, self._held = self._held + text, ""
+        text = self._held + text
+        self._held = ""
         if found := [at for one in self._stop if (at := text.find(one)) >= 0]:
             self.stopped = True
             return text[: min(found)]
@@ -142,7 +144,7 @@ async def begin(call: Call, asked: Asked) -> Exchange:
         earlier = await conversation_so_far(call, asked.conversation, asked.follows)
         if earlier is not None:
             follows, past = earlier
-            system = [one for one in history if isinstance(one, dict) and one.get("role") in ("system", "developer")]
+            system = [one for one in history if fields_of(one).get("role") in ("system", "developer")]
             history = [*system, *past]
     run = await call.hub.start(
         call.hub.agent(asked.agent),
@@ -251,6 +253,11 @@ class Exchange:
             disconnected.cancel()
             self.leave()
         return await self.outcome_now()
+
+    async def settled(self) -> None:
+        """Waits until nobody drives the run here any more."""
+        if self.run is not None and self.run.begun:
+            await asyncio.wait([self.run.task])
 
     async def outcome_now(self) -> Outcome:
         """What the run amounts to; `ApiError` when it has no answer."""

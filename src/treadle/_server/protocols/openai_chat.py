@@ -18,6 +18,7 @@ from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, error_body, not_found
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.exchange import Asked, ClientCall, Exchange, Outcome, Silence, Words, begin, data
+from treadle._server.protocols.foreign import as_text
 from treadle._tools.base import Tool
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
@@ -202,16 +203,8 @@ def _results(messages: Sequence[ChatMessage]) -> dict[str, Any]:
     for message in reversed(messages):
         if message.role != "tool":
             break
-        results[message.tool_call_id or ""] = text_of_parts(message.content)
+        results[message.tool_call_id or ""] = as_text(message.content)
     return results
-
-
-def text_of_parts(content: str | Sequence[Any] | None) -> Any:
-    """Content of other protocols as the engine takes it: text parts alone are one text."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    texts = [str(part.get("text", "")) for part in content if isinstance(part, dict) and part.get("type") == "text"]
-    return "\n".join(texts) if len(texts) == len(content) else msgspec.json.encode(content).decode()
 
 
 def _tools(tools: Sequence[ChatTool]) -> list[Tool]:
