@@ -10,6 +10,7 @@ from server.protocols.scenario import PARAMETERS, looker, streamed
 from server.serving import ANN, BOB, TOKENS, Gate, serving
 from treadle import Agent, ScriptedModel, external_tool, tool
 from treadle._types.errors import RequestRefusedError
+from treadle._types.messages import ImagePart, UserMessage
 
 
 def rpc(method: str, **params: Any) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def test_a_message_becomes_a_task_with_an_answer(client: Any):
 
 def test_streaming(client: Any):
     results = [one["result"] for one in streamed(client, "/a2a/adder", rpc("SendStreamingMessage", message=message()))]
-    assert results[0]["task"]["status"]["state"] == "TASK_STATE_WORKING"
+    assert results[0]["task"]["status"]["state"] in ("TASK_STATE_WORKING", "TASK_STATE_COMPLETED")
     updates = [one["artifactUpdate"] for one in results if "artifactUpdate" in one]
     assert "".join(update["artifact"]["parts"][0]["text"] for update in updates) == "It is 5."
     assert [update["append"] for update in updates] == [False, *[True] * (len(updates) - 1)]
@@ -107,3 +108,12 @@ def test_errors(client: Any):
     assert client.post("/a2a/adder", rpc("SendMessage", message={}))["error"]["code"] == -32602
     assert client.post("/a2a/adder", rpc("GetTask", id="nobody"))["error"]["code"] == -32001
     assert client.ask("POST", "/a2a/nobody", rpc("GetTask", id="x")).status == 404
+
+
+def test_an_image():
+    model = ScriptedModel(["A dot."], abilities={"vision": True})
+    parts = [{"text": "What is it?"}, {"raw": "iVBORw0KGgo=", "mediaType": "image/png", "filename": "dot.png"}]
+    with serving({"a": Agent(model, None)}) as server:
+        server.post("/a2a/a", rpc("SendMessage", message={"messageId": "m", "role": "ROLE_USER", "parts": parts}))
+    [asked] = [one for one in model.requests[0].messages if isinstance(one, UserMessage)]
+    assert any(isinstance(part, ImagePart) for part in asked.content)

@@ -59,7 +59,8 @@ def test_tools_of_the_client(client: Any, stream: bool, failed: bool):
     assert (wanted["type"], wanted["name"]) == ("tool_use", "look")
     result = {"type": "tool_result", "tool_use_id": wanted["id"], "content": "a cat", "is_error": failed}
     past = [*ASK["messages"], {"role": "assistant", "content": said}, {"role": "user", "content": [result]}]
-    assert content(messages=past)[-1]["text"] == "I see a cat."
+    for _ in range(2):  # repeated after a lost response: the same run, the same answer
+        assert content(messages=past)[-1]["text"] == "I see a cat."
 
 
 def test_stop_sequences_and_a_schema(client: Any):

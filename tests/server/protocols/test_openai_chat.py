@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from kit import add, call, user_texts
+from server.protocols.scenario import streamed
 from server.serving import Client, Gate, PacedModel, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.settings import RetryPolicy
 from treadle._types.errors import ContextOverflowError, RequestRefusedError, TransientModelError
-from treadle._types.messages import ToolMessage
+from treadle._types.messages import ImagePart, ToolMessage, UserMessage
 from treadle._types.request import RawCall, Reply, Request
 from waiting import GUARD_SECONDS
 
@@ -286,3 +287,44 @@ def test_only_what_may_end_differently_is_worth_another_attempt(error: Any, stat
             api.chat.completions.create(model="demo", messages=ASK)
         assert raised.value.status_code == status
         assert len(client.get("/api/runs")["runs"]) == (2 if retried else 1)
+
+
+def test_an_image():
+    model = ScriptedModel(["A dot."], abilities={"vision": True})
+    url = {"url": "data:image/png;base64,iVBORw0KGgo="}
+    parts: Any = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": url}]
+    with serving(Agent(model, tools=None)) as client, sdk(client) as api:
+        api.chat.completions.create(model="demo", messages=[{"role": "user", "content": parts}])
+    [asked] = [message for message in model.requests[0].messages if isinstance(message, UserMessage)]
+    assert any(isinstance(part, ImagePart) for part in asked.content)
+
+
+OPEN_WEBUI: Any = {
+    "stream": True,
+    "model": "adder",
+    "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+3?"}],
+    "stream_options": {"include_usage": True},
+    "tools": [],
+    "params": {},
+    "features": {"image_generation": False, "code_interpreter": False, "web_search": False},
+    "session_id": "s1",
+    "chat_id": "c1",
+    "id": "m1",
+    "background_tasks": {"title_generation": True},
+}
+"""What Open WebUI sends for a message; its requests for a title and tags are the same with `stream: false`."""
+
+
+def test_the_requests_of_open_webui():
+    _, agent = adder()
+    talker = Agent(ScriptedModel(['{"title": "Sums"}'], repeat_last=True), tools=None)
+    with serving({"adder": agent, "talker": talker}) as client:
+        assert [model["id"] for model in client.get("/v1/models")["data"]] == ["adder", "talker"]
+        chunks = streamed(client, "/v1/chat/completions", OPEN_WEBUI)
+        assert "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"]) == "It is 5."
+        assert chunks[-1]["usage"]["total_tokens"] > 0
+        title = {"model": "talker", "messages": [{"role": "user", "content": "Title?"}], "stream": False}
+        answer = client.post(
+            "/v1/chat/completions", {**title, "max_completion_tokens": 1000, "metadata": {"task": "title"}}
+        )
+        assert answer["choices"][0]["message"]["content"] == '{"title": "Sums"}'

@@ -52,7 +52,8 @@ def test_tools_of_the_client(stream: bool):
         assert (wanted.name, wanted.arguments) == ("look", '{"where":"left"}')
         made = {"type": "function_call_output", "call_id": wanted.call_id, "output": "a cat"}
         past = [{"role": "user", "content": "What is there?"}, *[item.model_dump() for item in first.output], made]
-        assert ask(past).output_text == "I see a cat."
+        for _ in range(2):  # repeated after a lost response: the same run, the same answer
+            assert ask(past).output_text == "I see a cat."
         assert len(client.get("/api/runs")["runs"]) == 1
 
 
