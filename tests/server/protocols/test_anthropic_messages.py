@@ -86,7 +86,7 @@ def test_an_image():
 
 def test_errors_have_the_form_that_clients_read(client: Any):
     answer = client.ask("POST", "/v1/messages", {**ASK, "model": "failing"})
-    assert (answer.status, answer.json["type"], answer.json["error"]["type"]) == (424, "error", "upstream_failed")
+    assert (answer.status, answer.json["type"], answer.json["error"]["type"]) == (424, "error", "run_failed")
     assert answer.headers["x-should-retry"] == "false"
     [*_, last] = streamed(client, "/v1/messages", {**ASK, "model": "failing", "stream": True})
     assert (last["type"], "wrong key" in last["error"]["message"]) == ("error", True)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option, port
+from treadle._cli.setup.options import add_agent_options, add_journal_option, port, positive
 
 if TYPE_CHECKING:
     from treadle._flows.agent import Agent
@@ -29,6 +29,20 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--leave", action="store_true", help="do not resume the runs that an earlier server left unfinished"
     )
+    parser.add_argument("--prefix", default="", metavar="PATH", help="the path a reverse proxy serves it under")
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="believe the X-Forwarded headers of this proxy, an address or a network",
+    )
+    parser.add_argument(
+        "--takeover",
+        type=positive,
+        metavar="SECONDS",
+        help="how often to look for runs that another server on the same journal left unfinished",
+    )
     add_agent_options(parser)
     add_journal_option(parser)
 
@@ -48,7 +62,12 @@ def run(args: argparse.Namespace) -> int:
         "memory:" if journal == "none" else journal or None,
         host=args.host,
         tokens=tokens_from(args.tokens),
-        settings=ServerSettings(on_restart="leave" if args.leave else "resume"),
+        settings=ServerSettings(
+            on_restart="leave" if args.leave else "resume",
+            trusted_proxies=tuple(args.trust_proxy),
+            path_prefix=args.prefix,
+            takeover=args.takeover,
+        ),
         on_ready=lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True),
         **options,
     )

@@ -276,6 +276,17 @@ class Hub:
                 logger.warning("run %s cannot be resumed: %s", info.run_id, error)
         return resumed
 
+    async def take_over(self) -> None:
+        """Look again and again for runs whose process is gone, and resume them; a journal that fails is tried again."""
+        seconds = self.settings.takeover or 60.0
+        while not self.closing:
+            await asyncio.sleep(seconds)
+            try:
+                if resumed := await self.resume_unfinished():
+                    logger.warning("took over %d runs of a process that is gone", len(resumed))
+            except JournalError as error:
+                logger.error("cannot look for unfinished runs: %s", error)
+
     async def close(self) -> None:
         """End all streams and give runs `grace` seconds to finish; the others stay unfinished in the journal."""
         self.closing = True

@@ -90,9 +90,14 @@ class TaskParams(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
+async def first_agent_card(call: Call) -> Response:
+    name = next(iter(call.hub.agents))
+    return answer(card_of(call, name, call.hub.agent(name)))
+
+
 async def agent_card(call: Call) -> Response:
-    name = call.request.path_params.get("agent") or next(iter(call.hub.agents))
-    return answer(card_of(call, str(name), call.hub.agent(str(name))))
+    name = call.path("agent")
+    return answer(card_of(call, name, call.hub.agent(name)))
 
 
 def card_of(call: Call, name: str, agent: Agent[Any, Any]) -> CardBody:
@@ -297,7 +302,7 @@ OPERATIONS = (
     Operation(
         method="GET",
         path="/.well-known/agent-card.json",
-        handler=agent_card,
+        handler=first_agent_card,
         tag="a2a",
         summary="The A2A card of the server's first agent.",
         answers={200: CardBody},

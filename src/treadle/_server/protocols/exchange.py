@@ -159,11 +159,7 @@ async def begin(call: Call, asked: Asked) -> Exchange:
         output_schema=asked.output_schema,
         **{name: value for name, value in asked.settings.items() if value is not None},
     )
-    return Exchange(call, run.id, run, typed=_typed(call, asked.agent, asked.output_schema), stop=asked.stop)
-
-
-def _typed(call: Call, agent: str, schema: dict[str, Any] | None) -> bool:
-    return schema is not None or call.hub.agent(agent).output_type is not None
+    return Exchange(call, run.id, run, typed=asked.output_schema is not None, stop=asked.stop)
 
 
 async def _continued(call: Call, asked: Asked) -> Exchange:
@@ -182,7 +178,7 @@ async def _continued(call: Call, asked: Asked) -> Exchange:
             await hub.leave_results(run_id, given, call.principal.user)
         except ConfigError as error:
             raise bad_request(str(error)) from None
-    typed = state.started is not None and _typed(call, asked.agent, state.started.output_schema)
+    typed = state.started is not None and state.started.output_schema is not None
     run = None
     if given or (state.finished is None and state.paused is None):
         try:
@@ -383,7 +379,7 @@ def refuse_unless_answered(run_id: str, state: RunState) -> None:
             raise ApiError(503, "run_failed", finished.error)
         if finished.error_type == "ContextOverflowError":
             raise ApiError(400, "context_length_exceeded", finished.error, again=False)
-        raise ApiError(424, "upstream_failed", finished.error or "the run failed", again=False)
+        raise ApiError(424, "run_failed", finished.error or "the run failed", again=False)
 
 
 async def _disconnected(call: Call) -> None:
