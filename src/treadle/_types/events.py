@@ -34,7 +34,7 @@ from treadle._types.dag_events import PlannedStep as PlannedStep
 from treadle._types.dag_events import StepDone as StepDone
 from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.event_base import EventBase
-from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
+from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
@@ -181,6 +181,8 @@ class Injected(EventBase, frozen=True, tag="injected"):
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
+    media: tuple[ImagePart | AudioPart | FilePart, ...] = ()
+    """What came with them, in this order."""
 
 
 class ToolsChanged(EventBase, frozen=True, tag="tools_changed"):
