@@ -41,6 +41,10 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Seconds between reads of the journal, for streams of a run that another process drives."""
     grace: Pause = 5.0
     """Seconds runs get to finish when the server stops; the others are resumed at the next start."""
+    models: tuple[str, ...] = ()
+    """Models that a client may choose for a run instead of the agent's own, such as `openai:gpt-5`."""
+    presets: tuple[str, ...] = ()
+    """Presets that a client may choose for a run instead of the agent's own."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     allowed_hosts: tuple[str, ...] = ()

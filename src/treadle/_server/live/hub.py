@@ -21,6 +21,7 @@ from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
 from treadle._server.live.branches import ForkPlan, RunFacts, facts_of, kept_records
 from treadle._server.live.channel import Channel
+from treadle._server.live.variants import Variants
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
@@ -45,6 +46,8 @@ class Hub:
         self.agents = {name: _with_journal(agent, name, journal) for name, agent in agents.items()}
         self.trials = {trial.name: trial for trial in map(ToolTrial, self.agents.values())}
         """The same agents, for calls of their tools by hand."""
+        self.variants = Variants(settings)
+        """The same agents with other models and presets."""
         self.runs: dict[str, Run] = {}
         self.run_limit = ConcurrencyLimit("runs", settings.max_runs, settings.max_runs_per_user)
         self.closing = False
@@ -121,7 +124,8 @@ class Hub:
 
     async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
         facts = await self.facts(run_id)
-        agent = self.agents.get(facts.agent) or self.trials.get(facts.agent)
+        served = self.agents.get(facts.agent)
+        agent = self.variants.of_run(served, facts) if served is not None else self.trials.get(facts.agent)
         if agent is None:
             raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which this server does not have")
         return agent, facts
@@ -299,6 +303,7 @@ class Hub:
             await asyncio.wait(tasks, timeout=self.settings.grace)
         for run in list(self.runs.values()):
             await run.abandon()
+        await self.variants.aclose()
 
 
 def _with_journal(agent: Agent, name: str, journal: Journal) -> Agent:
