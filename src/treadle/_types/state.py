@@ -12,7 +12,7 @@ from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted
+from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted, flat
 from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage, Work
 
 CONVERSATION = ("loop", "repair")
@@ -26,16 +26,14 @@ class RunState:
 
     def __init__(self) -> None:
         self.seq = -1
-        self.created = 0.0
-        self.updated = 0.0
+        self.created = self.updated = 0.0
         self.started: ev.RunStarted | None = None
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None
         self.phase = ""
         """For display only."""
         self.loop_started = False
-        self.model = ""
-        self.dialect = ""
+        self.model = self.dialect = ""
         self.profile = Profile()
         self.tools: tuple[ToolSchema, ...] = ()
         self._named: tuple[ToolSchema, ...] = ()
@@ -120,10 +118,8 @@ class RunState:
     # ---- the fold
 
     def apply(self, record: ev.Record) -> None:
-        self.seq = record.seq
-        self.updated = record.time
-        handler = _HANDLERS.get(type(record.event))
-        if handler is not None:
+        self.seq, self.updated = record.seq, record.time
+        if (handler := _HANDLERS.get(type(record.event))) is not None:
             handler(self, record.event, record)
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
@@ -235,7 +231,7 @@ class RunState:
             used = used or (done.executed and not done.error) or done.error == "lost_extras"
             message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
-            observation = done.content if isinstance(done.content, str) else _flat(done.content)
+            observation = done.content if isinstance(done.content, str) else flat(done.content)
             self.steps.append(
                 Step(
                     done.iteration, done.name, call.call.args, observation, done.error, done.elapsed, done.call_id,
@@ -276,6 +272,14 @@ class RunState:
         else:
             self.counters.compactions += 1
         self._break(record.seq, f"context {event.reason or 'compacted'}")
+
+    def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:
+        if event.system is not None and self.started is not None:
+            self.started = msgspec.structs.replace(self.started, system=event.system)
+        self.window = [*self.window[: event.kept], *(Entry(m, record.seq, "recorded") for m in event.messages)]
+        self.transcript.extend(event.messages)
+        self.open, self.waiting, self.candidate, self.problem = {}, [], None, ""
+        self._break(record.seq, f"the program changed its request: {event.reason}")
 
     def on_plan_changed(self, event: ev.PlanChanged, record: ev.Record) -> None:
         self.plan = event.steps
@@ -380,10 +384,6 @@ class RunState:
             spent = self.spent[component] = Spent()
         spent.add(usage, elapsed, calls)
         self.usage += usage
-
-
-def _flat(parts: Iterable[Any]) -> str:
-    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
 
 
 _NAMES = {event: f"on_{event.__struct_config__.tag}" for event in get_args(ev.Event)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -58,6 +59,11 @@ class DagState(Struct, gc=False):
     """Whether a new plan is being made."""
     judged: bool = False
     """Whether the current plan's round has its verdict already."""
+
+
+def flat(parts: Iterable[Any]) -> str:
+    """Parts as one text."""
+    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
 
 
 def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import port
+from treadle._cli.setup.options import add_journal_option, port
 
 if TYPE_CHECKING:
     from treadle._record.recorder import Recorder, Sink
@@ -44,7 +44,9 @@ def register(commands: Any) -> None:
         metavar="NAME=URL",
         help="one more server, for a program that finds its address some other way: it is given under /NAME",
     )
+    parser.add_argument("--name", default="", help="the agent under which the runs are listed (the program's name)")
     parser.add_argument("--save", metavar="FOLDER", help="write the exchanges as files for tests into this folder")
+    add_journal_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="only say what could not be recorded")
 
 
@@ -95,9 +97,19 @@ def _named(pairs: Any, option: str) -> dict[str, str]:
 
 
 def _sinks(args: argparse.Namespace) -> list[Sink]:
+    from treadle._cli.setup.launch import journal_from
+    from treadle._record.runs import RunWriter
     from treadle._record.saving import TrafficFolder
 
-    return [TrafficFolder(Path(args.save))] if args.save else []
+    sinks: list[Sink] = [TrafficFolder(Path(args.save))] if args.save else []
+    journal = journal_from(args)
+    return sinks if journal is None else [*sinks, RunWriter(journal, args.name or _name_of(args.program))]
+
+
+def _name_of(program: list[str]) -> str:
+    """What the runs are listed under: the script, or the program."""
+    script = next((word for word in program[1:] if not word.startswith("-") and Path(word).suffix), "")
+    return Path(script or (program[0] if program else "recorded")).name
 
 
 def _ready(args: argparse.Namespace, routes: Routes, address: str) -> None:

@@ -21,6 +21,8 @@ from treadle._engine.core.decisions import Answer
 from treadle._flows.replay import fork
 from treadle._flows.waiting import waiting_calls
 from treadle._journal import Journal
+from treadle._record.stubs import stubs_for
+from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
@@ -45,6 +47,8 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     agent = build_agent(
         launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
     )
+    if toolbox.STUBS in launch.tools:
+        agent.toolkit = Toolkit([*agent.toolkit, *stubs_for(fold(records).tools, agent.toolkit.names)])
     try:
         await load_model(agent, quiet=args.quiet)
         approve = _answers(args, records)
@@ -92,7 +96,10 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
     steps = any(isinstance(record.event, StepStarted) for record in records)
     if not args.file and (steps or not (args.tools or set(tools) <= set(toolbox.DEFAULT_TOOLS))):
         needed = (
-            "its document with -f" if steps else f"its tools ({', '.join(tools)}) with --tools, its model with --model"
+            "its document with -f"
+            if steps
+            else f"its tools ({', '.join(tools)}) with --tools (or --tools stubs, to give their results yourself), "
+            "its model with --model"
         )
         raise ConfigError(f"this run was not started here, so its agent is not known: give {needed}")
     args.tools = args.tools or tools or ["none"]
