@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
+    from treadle._tools.skills.skill import Skill as Skill
+    from treadle._tools.skills.skill import load_skills as load_skills
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
@@ -176,6 +178,7 @@ _LAZY_IMPORTS = {
     "ScriptedModel": "_models.scripted",
     "ServerSettings": "_server.settings",
     "Settings": "_engine.settings",
+    "Skill": "_tools.skills.skill",
     "Step": "_types.state_values",
     "StructuredCallError": "_types.errors",
     "StructuredResult": "_engine.structured",
@@ -202,6 +205,7 @@ _LAZY_IMPORTS = {
     "evaluation_report": "_evals.report",
     "fork": "_flows.replay",
     "load_agent": "_config",
+    "load_skills": "_tools.skills.skill",
     "load_tasks": "_evals.load",
     "open_journal": "_journal",
     "plan_diagram": "_flows.dag.picture",

@@ -23,6 +23,7 @@ COMMANDS = {
     "submit": ("commands.submit", "submit a question to the workers"),
     "config": ("commands.config", "check a document that describes agents"),
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
+    "skills": ("given.skills", "list, check and accept Agent Skills"),
     "mcp": ("commands.mcp", "serve agents and tools as an MCP server"),
     "tools": ("commands.tools", "list the built-in tools"),
     "models": ("commands.models", "list the models that can be used here"),

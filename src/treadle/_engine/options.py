@@ -17,6 +17,7 @@ from treadle._engine.settings import Budget, RepairPolicy
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.transport.retry import RetryPolicy
+from treadle._tools.skills.skill import Skill
 
 
 class SettingOptions(TypedDict, total=False):
@@ -74,6 +75,7 @@ class AgentOptions(SettingOptions, Generic[DepsT], total=False):
     system: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
     instructions: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
     plugins: Iterable[Any]
+    skills: Iterable[str | PathLike[str] | Skill]
     deps_type: type[DepsT] | None
     deps: DepsT
     journal: Journal | str | PathLike[str] | None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
-from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._engine.context import DepsT, RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
@@ -18,7 +17,7 @@ from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import OutputT_co
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
@@ -37,13 +36,13 @@ from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
-from treadle._types.request import Reply, Request, TextDelta
+from treadle._types.messages import Message, SystemMessage
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
     from treadle._engine.options import AgentOptions, SettingOptions
+    from treadle._tools.skills.skill import Skill
 
     AnyDepsT = TypeVar("AnyDepsT", default=Any)
 
@@ -98,6 +97,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         system: Instructions = "",
         instructions: Instructions = "",
         plugins: Iterable[Any] = (),
+        skills: Iterable[str | PathLike[str] | Skill] = (),
         output_type: Any = None,
         deps_type: type[DepsT] | None = None,
         deps: DepsT = NO_DEPS,
@@ -110,7 +110,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         logger: logging.Logger | None = None,
         **settings: Unpack[SettingOptions],
     ) -> None:
-        plugins = list(plugins)
+        plugins = [*plugins, *_skills(skills)]
         if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
             tools = None
         if tools is _NOT_GIVEN:
@@ -321,26 +321,6 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         for run in tuple(self._active):
             run.swap_toolkit(self.toolkit)
 
-    async def stream_answer(self, result: RunResult[Any]) -> AsyncIterator[str]:
-        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
-        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        prompt = self.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(
-            prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
-            system=self._system_text([]), transcript=result.messages,
-        )  # fmt: skip
-        shown = False
-        try:
-            async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
-                if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
-                    shown = True
-                    yield part.text
-        except Exception:
-            if shown:
-                raise
-        if not shown:
-            yield result.brief
-
     # ---- inside
 
     def _journal_under(self, parent: RunContext[Any] | None) -> Journal | None:
@@ -372,7 +352,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         shape = instruction(self.output_type) if self.output_type is not None else ""
         # Where each reply is a list of calls, how to choose them is how to plan.
         how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
-        return "\n\n".join(text for text in (own[0], *system, own[1], how, shape) if text)
+        given = [getattr(plugin, "instructions", "") for plugin in self.plugins]
+        return "\n\n".join(text for text in (own[0], *system, own[1], *given, how, shape) if text)
 
     def _system_of(self, past: Sequence[Message]) -> Callable[[RunContext[Any]], Awaitable[str]] | None:
         """How the system prompt is put together when the run starts, where instructions are functions of it."""
@@ -398,3 +379,12 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
                 self._paused[run.id] = run.records
             else:
                 self._paused.pop(run.id, None)
+
+
+def _skills(given: Iterable[str | PathLike[str] | Skill]) -> list[Any]:
+    folders = [given] if isinstance(given, str) else [*given]
+    if not folders:
+        return []
+    from treadle._plugins.skills import Skills  # most agents have none
+
+    return [Skills(folders)]

@@ -15,7 +15,16 @@ from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
-from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
+from treadle._cli.setup.launch import (
+    REDACTED,
+    Launch,
+    build_agent,
+    launch_from,
+    launch_note,
+    launch_of,
+    settings_from,
+    skills_from,
+)
 from treadle._cli.setup.user_config import UserConfig
 from treadle._engine.core.decisions import Answer
 from treadle._flows.replay import fork
@@ -84,6 +93,8 @@ def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
         raise ConfigError(
             "a tool of this run had a secret as a parameter, which is not recorded: give its tools again with --tools"
         )
+    if args.skills:
+        changes["skills"] = skills_from(args)
     if args.ask:
         changes["ask"] = tuple(args.ask)
     return msgspec.structs.replace(launch, **changes)
