@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from treadle._tools.base import ToolResponse as ToolResponse
     from treadle._tools.builtin import builtin as builtin
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
+    from treadle._tools.external import external_tool as external_tool
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
@@ -203,6 +204,7 @@ _LAZY_IMPORTS = {
     "prefixes": "_flows.prefixes",
     "builtin": "_tools.builtin",
     "evaluation_report": "_evals.report",
+    "external_tool": "_tools.external",
     "fork": "_flows.replay",
     "load_agent": "_config",
     "load_skills": "_tools.skills.skill",

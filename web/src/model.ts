@@ -7,7 +7,7 @@ import { follow, type Connection } from "./follow";
 import type { Attachment } from "./attachments";
 import { withAttachments } from "./attachments";
 import { createStore } from "./store";
-import type { AgentLine, ConversationLine, Decision, ServerEvent } from "./types";
+import type { AgentLine, CallResult, ConversationLine, Decision, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
 
 export interface Turn extends Line {
@@ -397,17 +397,22 @@ export const stop = () =>
   });
 
 /** What is wrong with the decision, in the server's words; empty when it was taken. */
-export async function decide(run: string, decision: Decision): Promise<string> {
+export const decide = (run: string, decision: Decision) => settle(run, decision.call_id, () => api.decide(run, decision));
+
+export const answerCall = (run: string, result: CallResult) => settle(run, result.call_id, () => api.answer(run, result));
+
+/** What is wrong with a decision or a result, if the server says so; else the call waits no more. */
+async function settle(run: string, call: string, send: () => Promise<unknown>): Promise<string> {
   let problem = "";
   await attempt(async () => {
     try {
-      await api.decide(run, decision);
+      await send();
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 422) throw error;
       problem = error.message;
       return;
     }
-    update(run, (one) => ({ view: decided(one.view, decision.call_id) }));
+    update(run, (one) => ({ view: decided(one.view, call) }));
   });
   return problem;
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._engine.context import DepsT, RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
-from treadle._engine.core.decisions import Answer, decisions_about
+from treadle._engine.core.decisions import Answer, decisions_about, results_for, waiting_calls
 from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
@@ -32,6 +32,7 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._plugins.telemetry import watch
 from treadle._safety.secrets import known_secrets
 from treadle._tools.base import Tool
+from treadle._tools.external import client_tool
 from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
@@ -41,7 +42,7 @@ from treadle._types.messages import Message, SystemMessage
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
-    from treadle._engine.options import AgentOptions, SettingOptions
+    from treadle._engine.options import AgentOptions, RunOptions, SettingOptions
     from treadle._tools.skills.skill import Skill
 
     AnyDepsT = TypeVar("AnyDepsT", default=Any)
@@ -60,6 +61,9 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
     functions get of the program around them: here the value for runs that are given none. `async with Agent(...) as
     agent:` closes at its end what the agent has opened.
     """
+
+    takes_client_tools = True
+    """Whether its runs may be given tools by their callers."""
 
     @overload
     def __init__(
@@ -151,31 +155,9 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
 
     # ---- starting runs
 
-    def start(
-        self,
-        question: Any,
-        *,
-        history: Iterable[Any] = (),
-        run_id: str = "",
-        conversation: str = "",
-        user: str = "",
-        parent: RunContext[Any] | None = None,
-        deps: DepsT = NO_DEPS,
-        **overrides: Unpack[SettingOptions],
-    ) -> Run[OutputT_co]:
+    def start(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> Run[OutputT_co]:
         """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
-        return self.launch(
-            self.prepare(
-                question,
-                history=history,
-                run_id=run_id,
-                conversation=conversation,
-                user=user,
-                parent=parent,
-                deps=deps,
-                **overrides,
-            )
-        )
+        return self.launch(self.prepare(question, **options))
 
     def prepare(
         self,
@@ -188,9 +170,14 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         follows: str = "",
         parent: RunContext[Any] | None = None,
         deps: DepsT = NO_DEPS,
+        client_tools: Sequence[Tool] = (),
+        output_schema: dict[str, Any] | None = None,
         **overrides: Unpack[SettingOptions],
     ) -> Run[OutputT_co]:
-        """A run that has not begun yet: subscribe to it, then `launch` it."""
+        """A run that has not begun yet: subscribe to it, then `launch` it. `client_tools` are external tools that this
+        run has beside the agent's, `output_schema` what its answer has to be; both are recorded with it."""
+        if client_tools and not self.takes_client_tools:
+            raise ConfigError(f"the agent {self.name!r} follows a plan of its own: it takes no tools from its callers")
         settings = self.settings.with_changes(cast("dict[str, Any]", overrides))
         past = to_messages(history)
         origin = Origin(
@@ -200,16 +187,20 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             conversation=conversation,
             user=user,
             follows=follows,
+            output_schema=output_schema,
+            client_tools=tuple(tool.name for tool in client_tools),
         )
         given = self._deps_for(deps, parent, "agent.run(question, deps=...)")
         journal = self._journal_under(parent)
-        return new_run(self._blueprint(settings, past), origin, journal=journal, parent=parent, deps=given)
+        blueprint = self._blueprint(settings, past, client_tools, output_schema)
+        return new_run(blueprint, origin, journal=journal, parent=parent, deps=given)
 
     async def load(
         self,
         run: str | Run[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
+        results: Mapping[str, Any] | None = None,
         parent: RunContext[Any] | None = None,
         unattended: bool = False,
         deps: DepsT = NO_DEPS,
@@ -244,11 +235,18 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         )
         over = isinstance(records[-1].event, RunFinished)
         given = NO_DEPS if over else self._deps_for(deps, parent, f"agent.resume({run_id!r}, deps=...)")
-        blueprint = self._blueprint(settings, [])
+        brought = [
+            client_tool(schema.name, schema.description, schema.parameters)
+            for schema in started.tools
+            if schema.name in started.client_tools
+        ]
+        blueprint = self._blueprint(settings, [], brought, started.output_schema)
         resumed = new_run(blueprint, origin, journal=journal, records=records, parent=parent, deps=given)
+        waiting = waiting_calls(resumed.state)
         if approve is not None:
-            paused = resumed.state.paused
-            resumed.decide(*decisions_about(paused.calls if paused is not None else (), approve))
+            resumed.decide(*decisions_about(waiting, approve))
+        if results is not None:
+            resumed.decide(*results_for(waiting, results, blueprint.toolkit.get))
         if isinstance(run, Run):
             resumed.decide(*run.decisions)
             for text in run.unread:
@@ -327,42 +325,54 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         """A run inside another is stored where that one is."""
         return execution_of(parent).log.journal if parent is not None else self.journal
 
-    def _blueprint(self, settings: Settings, past: Sequence[Message]) -> Blueprint:
+    def _blueprint(
+        self,
+        settings: Settings,
+        past: Sequence[Message],
+        brought: Sequence[Tool] = (),
+        output_schema: dict[str, Any] | None = None,
+    ) -> Blueprint:
+        output_type = self.output_type if output_schema is None else output_schema
         plugins = presets.plugins_for(self.preset, settings, self.plugins)
         if settings.budget is not None and settings.max_tokens is None:
             # The worst case can only be reserved if there is one.
             settings = settings.with_changes({"max_tokens": self.model.profile.max_output or 4096})
         return Blueprint(
             models=self.models,
-            toolkit=self.toolkit,
+            toolkit=self.toolkit + brought if brought else self.toolkit,
             settings=settings,
             plugins=tuple(plugins),
-            system=self._system_text(past),
-            system_of=self._system_of(past),
+            system=self._system_text(past, output_type=output_type),
+            system_of=self._system_of(past, output_type),
             prompts=self.prompts,
-            output_type=self.output_type,
+            output_type=output_type,
             name=self.name,
             redact=event_redactor(self._secrets),
         )
 
-    def _system_text(self, past: Sequence[Message], own: Sequence[Instructions] = ()) -> str:
+    def _system_text(
+        self, past: Sequence[Message], own: Sequence[Instructions] = (), output_type: Any = _NOT_GIVEN
+    ) -> str:
         """The system prompt; instructions that are functions are left out unless `own` has what they gave."""
         own = [text if isinstance(text, str) else "" for text in own or (self.system, self.instructions)]
         system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
-        shape = instruction(self.output_type) if self.output_type is not None else ""
+        wanted = self.output_type if output_type is _NOT_GIVEN else output_type
+        shape = instruction(wanted) if wanted is not None else ""
         # Where each reply is a list of calls, how to choose them is how to plan.
         how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
         given = [getattr(plugin, "instructions", "") for plugin in self.plugins]
         return "\n\n".join(text for text in (own[0], *system, own[1], *given, how, shape) if text)
 
-    def _system_of(self, past: Sequence[Message]) -> Callable[[RunContext[Any]], Awaitable[str]] | None:
+    def _system_of(
+        self, past: Sequence[Message], output_type: Any
+    ) -> Callable[[RunContext[Any]], Awaitable[str]] | None:
         """How the system prompt is put together when the run starts, where instructions are functions of it."""
         parts = (self.system, self.instructions)
         if all(isinstance(part, str) for part in parts):
             return None
 
         async def system(run: RunContext[Any]) -> str:
-            return self._system_text(past, [await text_for(part, run) for part in parts])
+            return self._system_text(past, [await text_for(part, run) for part in parts], output_type)
 
         return system
 

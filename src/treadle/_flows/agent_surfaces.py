@@ -173,25 +173,30 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         run: str | Run[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
+        results: Mapping[str, Any] | None = None,
         deps: DepsT = NO_DEPS,
         **overrides: Unpack[SettingOptions],
     ) -> RunResult[OutputT_co]:
         """Resume a run that was interrupted, killed or paused. A finished run gives its result again.
 
+        `approve` decides about calls that wait for a person; `results` are those of calls of external tools: text, any
+        JSON value, content parts, or an exception when the call failed, by the id of the call (see `result.pending`).
         `deps` were not stored: they are given again.
         """
-        return await self.launch(await self.load(run, approve=approve, deps=deps, **overrides))
+        loaded = await self.load(run, approve=approve, results=results, deps=deps, **overrides)
+        return await self.launch(loaded)
 
     def resume_sync(
         self,
         run: str | Run[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
+        results: Mapping[str, Any] | None = None,
         deps: DepsT = NO_DEPS,
         **overrides: Unpack[SettingOptions],
     ) -> RunResult[OutputT_co]:
         """The same for scripts and notebooks."""
-        return bridge.run(self.resume(run, approve=approve, deps=deps, **overrides))
+        return bridge.run(self.resume(run, approve=approve, results=results, deps=deps, **overrides))
 
     async def stream_answer(self, result: RunResult[Any]) -> AsyncGenerator[str, None]:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""

@@ -75,6 +75,7 @@ class RunState:
         """Components that have constrained a reply of this run."""
         self.answered: ev.AnswerDone | None = None
         self.approvals: dict[str, ev.Approved] = {}
+        self.results: dict[str, ev.ToolAnswered] = {}  # of calls that whoever called executes
         self.always_allowed: set[str] = set()
         """Tools that a person has allowed for the rest of the run."""
         self.steps: list[Step] = []
@@ -191,10 +192,7 @@ class RunState:
         if event.component == "repair" and getattr(event.message, "kind", "") == "observation":
             self.parse_failures = 0  # the repairs are used up: a new step begins
         entry = Entry(event.message, record.seq, event.component)
-        if self.open:
-            self.waiting.append(entry)
-        else:
-            self._put(entry)
+        (self.waiting.append if self.open else self._put)(entry)
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
         if event.call.id in self.open:
@@ -256,10 +254,7 @@ class RunState:
         self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
         text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
         entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
-        if self.open:
-            self.waiting.append(entry)
-        else:
-            self._put(entry)
+        (self.waiting.append if self.open else self._put)(entry)
 
     def on_tools_changed(self, event: ev.ToolsChanged, record: ev.Record) -> None:
         self.tools = event.tools
@@ -308,6 +303,9 @@ class RunState:
         if event.always and event.allow and event.tool:
             self.always_allowed.add(event.tool)
             self.provenance.allow_always(event.tool)
+
+    def on_tool_answered(self, event: ev.ToolAnswered, record: ev.Record) -> None:
+        self.results.setdefault(event.call_id, event)  # the first counts
 
     def on_tainted(self, event: ev.Tainted | ev.ProviderToolsUsed, record: ev.Record) -> None:
         self.provenance.read(event.sources)

@@ -80,6 +80,11 @@ def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield group
 
 
+def flat(parts: Iterable[Any]) -> str:
+    """Content parts as one text."""
+    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
+
+
 def compacted(window: Iterable[Entry], event: ev.ContextCompacted, seq: int) -> list[Entry]:
     """The window after a compaction that is record `seq`."""
     covers, unpinned = set(event.covers), set(event.unpinned)

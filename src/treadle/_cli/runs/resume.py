@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,7 +30,8 @@ from treadle._engine.core.decisions import Answer
 from treadle._flows.replay import fork
 from treadle._flows.waiting import waiting_calls
 from treadle._journal import Journal
-from treadle._record.stubs import stubs_for
+from treadle._tools.base import Tool
+from treadle._tools.external import external_tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
@@ -57,7 +58,7 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
     )
     if toolbox.STUBS in launch.tools:
-        agent.toolkit = Toolkit([*agent.toolkit, *stubs_for(fold(records).tools, agent.toolkit.names)])
+        agent.toolkit = Toolkit([*agent.toolkit, *_stubs(records, agent.toolkit.names)])
     try:
         await load_model(agent, quiet=args.quiet)
         approve = _answers(args, records)
@@ -68,6 +69,16 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         await close(agent, None)
     print_outcome(result, file=args.file if launch_of(records) is None else None)
     return exit_codes.code_of(result)
+
+
+def _stubs(records: Sequence[Record], known: Iterable[str]) -> list[Tool]:
+    """The tools of the run that are not here: their results are given by whoever can."""
+    names = set(known)
+    return [
+        external_tool(schema.name, schema.description, schema.parameters)
+        for schema in fold(records).tools
+        if schema.name not in names
+    ]
 
 
 async def _replies(journal: Journal, run_id: str) -> int:
@@ -119,11 +130,13 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
 
 def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:
     """What the options say about the calls that wait; a later one counts more than an earlier one."""
-    waiting = [call.id for call in waiting_calls(fold(records))]
-    answers: dict[str, Answer] = dict.fromkeys(waiting, _YES) if args.yes else {}
+    calls = waiting_calls(fold(records))
+    undecided = [call.id for call in calls if not call.external]
+    answers: dict[str, Answer] = dict.fromkeys(undecided, _YES) if args.yes else {}
     for allow, named in ((True, args.approve or ()), (False, args.deny or ())):
         for call_id in named:
-            answers |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
+            every = undecided if allow else [call.id for call in calls]
+            answers |= dict.fromkeys(every if call_id == "all" else [call_id], allow)
     return answers
 
 
