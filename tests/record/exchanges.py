@@ -93,29 +93,18 @@ def lamp_run() -> list[Passed]:
     ]
 
 
-async def recorded(
-    exchanges: Sequence[Passed], *, journal: Journal | None = None, close: bool = True
-) -> list[list[Record]]:
+async def recorded(exchanges: Sequence[Passed], *, journal: Journal | None = None) -> list[list[Record]]:
     """The runs of these exchanges, oldest first."""
     kept = journal or MemoryJournal()
-    writer = RunWriter(_Kept(kept), "program")
+    writer = RunWriter(kept, "program")
     for exchange in exchanges:
         await writer.take(exchange, lambda text: text)
-    if close:
-        await writer.close()
+    await writer.finish()
     infos = await kept.list(limit=1000)
     runs = [await kept.load(info.run_id) for info in infos]
+    if not isinstance(kept, MemoryJournal):
+        await kept.aclose()
     return sorted(runs, key=lambda records: records[0].time)
-
-
-def _Kept(journal: Journal) -> Journal:
-    """The journal stays open for the test."""
-
-    class Kept(type(journal)):  # pyright: ignore[reportGeneralTypeIssues]
-        async def aclose(self) -> None: ...
-
-    journal.__class__ = Kept  # pyright: ignore[reportAttributeAccessIssue]
-    return journal
 
 
 def events(records: Sequence[Record], kind: Any) -> list[Any]:

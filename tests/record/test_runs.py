@@ -360,3 +360,23 @@ def test_a_secret_that_streams_in_pieces_is_not_stored():
         await asyncio.sleep(0)
 
     go(check())
+
+
+def test_a_shorter_request_after_one_that_was_refused_is_the_same_conversation():
+    long = [SYSTEM, {"role": "user", "content": "Hello"}, says("Hi"), QUESTION]
+    refused = chat(long, {}, answer={"error": {"message": "too long"}}, status=400)
+    (records,) = go(recorded([refused, chat([SYSTEM, QUESTION], says("40"))]))
+    assert len(events(records, ev.ThinkFailed)) == len(events(records, ev.ThinkDone)) == 1
+    assert len(events(records, ev.ThinkStarted)) == 2
+    assert replay(records).same
+
+
+def test_another_agent_with_the_same_question_is_no_retry():
+    other = {"role": "system", "content": "You are the other one."}
+    failed = chat([SYSTEM, QUESTION], {}, answer={"error": {"message": "busy"}}, status=503)
+    assert len(go(recorded([failed, chat([other, QUESTION], says("40"))]))) == 2
+
+
+def test_a_word_in_common_makes_no_child():
+    exchanges = [chat([SYSTEM, QUESTION], LAMP), chat([{"role": "user", "content": "Is a lamp a light?"}], says("Yes"))]
+    assert [records[0].parent for records in go(recorded(exchanges))] == ["", ""]

@@ -17,6 +17,8 @@ from treadle._record.reading.asked import Asked
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.state import RunState
 
+_SHORTEST = 12
+"""Characters of a question that is recognized inside a longer argument."""
 MAX_OPEN = 2_000
 """Conversations that are remembered; the one that was silent longest is closed for another."""
 
@@ -79,8 +81,12 @@ class Conversation:
         if asked.previous:
             return 9 if asked.previous == self.reply_id else 0
         common = self.common(prints)
-        if len(prints) == self.sent and common == self.sent:
-            return 8 if self.failed else 0  # the same again: another try, or another run of the same question
+        if len(prints) == self.sent and common == self.sent:  # the same again: another try, or another run of it
+            started = self.state.started
+            same = started is not None and (started.system, self.state.tools) == (asked.system, asked.tools)
+            return 8 if self.failed and same else 0
+        if self.failed and prints and self.prints and prints[-1] == self.prints[-1]:
+            return 2 if common < len(self.prints) else 7  # a shorter request after one that was refused
         if len(prints) <= self.sent and not self.open_calls:
             return 0
         answers = any(
@@ -117,6 +123,9 @@ class Conversations:
         for message in asked.messages:
             if isinstance(message, ToolMessage):
                 candidates |= {id(one): one for one in self._by_call.get(message.call_id, ())}
+        candidates |= {
+            id(one): one for one in self._all.values() if one.failed and prints and one.prints[-1:] == [prints[-1]]
+        }
         if asked.previous:
             candidates = {id(one): one for one in self._all.values() if one.reply_id == asked.previous}
         fits = [(one.fit(asked, prints), one.common(prints), -one.active, one) for one in candidates.values()]
@@ -155,8 +164,14 @@ class Conversations:
 
 
 def _asks(arguments: Iterable[object], question: str) -> bool:
-    texts = [text.strip() for text in arguments if isinstance(text, str) and len(text.strip()) >= 4]
-    return any(text in question or question.strip() in text for text in texts) if question.strip() else False
+    """Whether one of the arguments is the question, or most of it: a word in common says nothing."""
+    asked = question.strip()
+    texts = [text.strip() for text in arguments if isinstance(text, str)]
+    return any(
+        text == asked or (text in asked and 2 * len(text) >= len(asked)) or (asked in text and len(asked) >= _SHORTEST)
+        for text in texts
+        if text and asked
+    )
 
 
 def question_of(asked: Asked) -> tuple[tuple[Message, ...], UserMessage, tuple[Message, ...]]:

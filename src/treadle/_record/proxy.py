@@ -359,7 +359,7 @@ def _rewritten(head: Head, method: bytes, target: str, upstream: Upstream) -> by
 
 def _kept(memory: Memory, upstream: Upstream, method: bytes, target: str, head: Head) -> Passed:
     path, _, query = target.partition("?")
-    secrets = [*header_secrets(head.headers()), *(value for _, value in parse_qsl(query) if len(value) >= 16)]
+    secrets = [*header_secrets(head.headers()), *header_secrets(dict(parse_qsl(query)))]
     passed = Passed(
         memory, upstream=upstream.address, method=method.decode("latin-1"), path=path, secrets=tuple(secrets)
     )

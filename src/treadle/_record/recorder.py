@@ -6,6 +6,7 @@ Nothing here can hold up or end the program that is recorded: what cannot be wri
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +18,9 @@ from treadle._record.contents import UnreadableError
 from treadle._record.passed import Passed
 from treadle._safety.secrets import known_secrets
 from treadle._types.errors import TreadleError
+
+_SWITCH = 0.0005
+"""Seconds for which this thread may keep the proxy waiting; Python's own value is ten times as long."""
 
 
 class Sink(Protocol):
@@ -58,6 +62,7 @@ class Recorder:
             self._say(f"exchanges that were passed on but not recorded: {reasons}")
 
     def _work(self) -> None:
+        sys.setswitchinterval(_SWITCH)  # what passes goes before what is written down
         with asyncio.Runner() as runner:
             while (passed := self._queue.get()) is not None:
                 runner.run(self._record(passed))
@@ -73,9 +78,10 @@ class Recorder:
                 self._miss(passed.not_kept)
                 return
             clean = event_redactor().current().text
+            before = self.missed.total()
             for sink in self._sinks:
                 await self._guarded(sink.take(passed, clean), "")
-            self.recorded += 1
+            self.recorded += self.missed.total() == before
         finally:
             passed.forget()
 

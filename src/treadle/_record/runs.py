@@ -52,14 +52,15 @@ _LOOP = "loop"
 class RunWriter:
     """Writes what passes into a journal, a run for each conversation."""
 
-    def __init__(self, journal: Journal, agent: str) -> None:
+    def __init__(self, journal: Journal, agent: str, *, tag: str = TAG, take_up: bool = True) -> None:
         self.runs = 0
         self._journal = journal
         self._agent = agent
+        self._tag = tag
         self._owner = f"record-{fresh_id()}"
         self._open = Conversations()
         self._renderers: dict[str, Renderer] = {}
-        self._resumed = False
+        self._resumed = not take_up
 
     async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
         if passed.method != "POST" or not (protocol := protocol_of(passed.path)):
@@ -83,7 +84,7 @@ class RunWriter:
         profile = profile_at(passed.upstream, asked.protocol, asked.model)
         if conversation is None:
             conversation = await self._begin(asked, prints, profile, passed)
-        elif not (conversation.failed and conversation.sent == len(prints)):
+        elif not (conversation.failed and list(prints) == conversation.prints):
             await self._go_on(conversation, asked, prints, profile, passed)
         conversation.active = time.monotonic()
         try:
@@ -94,11 +95,23 @@ class RunWriter:
         if (silent := self._open.silent()) is not None:
             await self._end(silent)
 
-    async def close(self) -> None:
-        """End every run: what the program has not said any more, it does not say any more."""
+    async def finish(self) -> list[str]:
+        """End every run: what the program has not said by now, it does not say any more. Returns their ids."""
+        runs, problem = [one.run for one in self._open.all()], None
         for conversation in self._open.all():
-            await self._end(conversation)
-        await self._journal.aclose()
+            try:
+                await self._end(conversation)
+            except TreadleError as error:
+                problem = error
+        if problem is not None:
+            raise problem
+        return runs
+
+    async def close(self) -> None:
+        try:
+            await self.finish()
+        finally:
+            await self._journal.aclose()
 
     # ---- one conversation
 
@@ -127,7 +140,7 @@ class RunWriter:
             parent.children.append(conversation)
         self._open.add(conversation)
         await self._journal.claim(conversation.run, self._owner)
-        await self._journal.annotate(conversation.run, tags=[TAG])
+        await self._journal.annotate(conversation.run, tags=[self._tag])
         return conversation
 
     async def _go_on(
@@ -161,6 +174,7 @@ class RunWriter:
             why = "a reply was rewritten" if common >= conversation.sent else "earlier messages were changed"
             events.append(HistoryReplaced(common, tuple(new), system, why))
         conversation.asked(prints)
+        conversation.failed = False
         await self._store(conversation, passed.began, *events)
 
     def _results(
@@ -289,7 +303,7 @@ class RunWriter:
 
     async def _take_up(self) -> None:
         """Conversations that an earlier recorder, which was killed, has left open: they may go on."""
-        for info in await self._journal.list(tag=TAG, status="idle", limit=200):
+        for info in await self._journal.list(tag=self._tag, status="idle", limit=200):
             try:
                 records = await self._journal.load(info.run_id)
             except TreadleError:

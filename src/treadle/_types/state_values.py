@@ -61,11 +61,6 @@ class DagState(Struct, gc=False):
     """Whether the current plan's round has its verdict already."""
 
 
-def flat(parts: Iterable[Any]) -> str:
-    """Parts as one text."""
-    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
-
-
 def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
     """The window as units that must stay together: a reply with calls and its results, or a single message."""
     group: list[Entry] = []

@@ -15,7 +15,11 @@ from threading import Thread
 
 import pytest
 
+from kit import go
+from record.exchanges import lamp_run, recorded
+from treadle import open_journal
 from treadle._cli.main import main
+from treadle._types.state import fold
 from treadle.testing import load_traffic
 from waiting import eventually
 
@@ -121,3 +125,29 @@ def test_what_is_wrong_is_said(
     monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
     assert main(["record", *arguments]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_recorded_run_goes_on_with_stubs_whose_results_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
+    where = tmp_path / "journal.db"
+
+    async def prepare() -> str:
+        (records,) = await recorded(lamp_run(), journal=open_journal(where))
+        return records[0].run
+
+    run = go(prepare())
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"name": "price", "args": {"item": "lamp"}}, "It costs 44."]))
+    assert main(["runs", "fork", run, "--at", "1", "--go", "-q", "-m", f"scripted:{script}", "-t", "stubs"]) == 4
+    assert main(["runs", "answer", "last", "--result", "44", "-q"]) == 0
+
+    async def check() -> None:
+        journal = open_journal(where)
+        (info, *_) = await journal.list(limit=1)
+        state = fold(await journal.load(info.run_id))
+        assert [(step.tool, step.observation) for step in state.steps] == [("price", "44")]
+        assert state.finished is not None
+        assert state.finished.answer == "It costs 44."
+        await journal.aclose()
+
+    go(check())
