@@ -30,11 +30,17 @@ def skips_are_errors() -> bool:
     return os.environ.get("CI") == "true" or os.environ.get("TREADLE_NO_SKIPS") == "1"
 
 
+_REMEMBERING = ("treadle._models.catalog.probed_profiles", "treadle._models.contact.recognize")
+
+
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keeps the tests away from the journal and the stored profiles of whoever runs them."""
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("TREADLE_STATE", str(folder))
+    for name in _REMEMBERING:  # what a process knows of servers at addresses that another test may be given
+        if (module := sys.modules.get(name)) is not None:
+            module.forget()
     return folder
 
 

@@ -49,7 +49,22 @@ export interface Note {
   text: string;
 }
 
-export type Item = Thought | ToolUse | Interrupt | Compaction | Note;
+/** What the provider did by itself while it wrote a reply, and what the reply cites. */
+export interface AtProvider {
+  kind: "provider";
+  key: string;
+  calls: { tool: string; input?: string; output?: string; error?: string }[];
+  citations: { url?: string; title?: string; quote?: string; file?: string }[];
+}
+
+/** In one line, for exports and for runs inside others. */
+export function atProvider(item: AtProvider): string {
+  const asked = item.calls.map((call) => `${call.tool} at the provider${call.input ? `: ${call.input}` : ""}`);
+  const cited = item.citations.map((one) => [one.title, one.url].filter(Boolean).join(" ") || (one.file ?? ""));
+  return [...asked, ...(cited.length ? [`cited: ${cited.join("; ")}`] : [])].join("; ").replace(/\s+/g, " ");
+}
+
+export type Item = Thought | ToolUse | Interrupt | Compaction | Note | AtProvider;
 
 export interface DagStep {
   id: string;
@@ -288,6 +303,8 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return note(`Switched to ${text(data.model)}`, text(data.reason));
     case "dialect_demoted":
       return note(`Switched to the dialect ${text(data.dialect)}`, text(data.reason));
+    case "provider_tools_used":
+      return { items: [...view.items, { kind: "provider", key: id, calls: list(data.calls), citations: list(data.citations) }] };
     case "tools_changed":
       return note("Tools changed", list<string>(data.tools).join(", "));
     default: {

@@ -10,6 +10,7 @@ import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
 import { Again, Check, Copy, Lens } from "./icons";
+import { ProviderCard } from "./provider";
 import { Question } from "./question";
 import { ToolCard } from "./tool";
 
@@ -61,6 +62,8 @@ const Step = memo(function Step({ item, run }: { item: Item; run: string }) {
       return <Divider compaction={item} />;
     case "note":
       return <Aside note={item} />;
+    case "provider":
+      return <ProviderCard used={item} />;
   }
 });
 

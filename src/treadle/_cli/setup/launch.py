@@ -227,6 +227,8 @@ def build_agent(
     agent.journal = journal
     if "provenance" not in launch.settings and agent.settings.provenance == "off":
         agent.settings = agent.settings.with_changes({"provenance": "ask"})  # here is somebody to ask
+    if "probe" not in launch.settings:
+        agent.settings = agent.settings.with_changes({"probe": True})
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
     return agent

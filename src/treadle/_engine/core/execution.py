@@ -168,9 +168,8 @@ class Execution:
 
     async def meet_model(self) -> None:
         """First contact with the model: what it is decides how it is spoken to."""
-        before = self.model.profile
-        await meet(self.model)
-        if self.model.profile is not before:
+        await self._meet()
+        if self.model.profile is not self.renderer.profile:  # or another run has met it since this one was prepared
             self._new_renderer()
             self.counts_tokens = self.budget.bounded or self.token_limit is not None
 
@@ -178,8 +177,16 @@ class Execution:
         """Take the next model of the agent's list."""
         self._model_index += 1
         self.model = self.blueprint.models[self._model_index]
-        await meet(self.model)
+        await self._meet()
         await self.switch_model(reason)
+
+    async def _meet(self) -> None:
+        await meet(self.model)
+        # What a trial costs is in no budget; and without tools there is nothing to try.
+        if self.settings.probe and not self.budget.bounded and self.tools.toolkit:
+            from treadle._models.contact.trial import try_once  # for those who ask for it only
+
+            await try_once(self.model)
 
     async def switch_model(self, reason: str) -> None:
         """Record that another model than the log names continues, and speak the dialect that suits it."""
