@@ -155,7 +155,7 @@ PUBLIC = set(
     BedrockModel Budget
     BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
     DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
-    LoopResult MaxIterationsError McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
+    LoopResult MaxIterationsError McpAuth McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
     ModelError ModelRegistry OpenAIModel PendingCall Plugin Prices Profile RepairPolicy Reply
     RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo
     RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError

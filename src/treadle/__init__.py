@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.external import external_tool as external_tool
     from treadle._tools.function import tool as tool
+    from treadle._tools.mcp.auth.settings import McpAuth as McpAuth
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
     from treadle._tools.skills.skill import Skill as Skill
@@ -150,6 +151,7 @@ _LAZY_IMPORTS = {
     "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
+    "McpAuth": "_tools.mcp.auth.settings",
     "McpServer": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
     "MissingExtraError": "_types.errors",

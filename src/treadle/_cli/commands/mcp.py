@@ -1,4 +1,4 @@
-"""`treadle mcp serve`: serves agents and tools to MCP clients."""
+"""`treadle mcp`: serves agents and tools to MCP clients; logs in at MCP servers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.setup import mcp_logins as logins
 from treadle._cli.setup.options import port
 
 if TYPE_CHECKING:
@@ -43,9 +44,14 @@ def register(commands: Any) -> None:
     )
     serve.add_argument("--http", type=port, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")
     serve.add_argument("--name", default="treadle", help="the name of the server (treadle)")
+    logins.register(actions)
 
 
 def run(args: argparse.Namespace) -> int:
+    return _serve(args) if args.action == "serve" else logins.run(args)
+
+
+def _serve(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
     from treadle._flows.mcp_server import serve_http, serve_stdio
