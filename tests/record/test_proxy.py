@@ -321,3 +321,22 @@ def test_a_slow_client_holds_the_server_back_and_no_memory():
             assert setting.passed[0].not_kept
 
     go(check())
+
+
+def test_a_request_that_is_sent_in_chunks_passes_in_chunks():
+    seen: list[bytes] = []
+    body = b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        seen.append(await reader.readexactly(len(body)))
+        writer.write(LIMITED)
+
+    async def check() -> None:
+        async with between(talk) as setting:
+            request = b"POST /v1 HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+            assert await ask(setting.port, request) == LIMITED
+            await until(lambda: setting.passed)
+            assert (seen, b"".join(setting.passed[0].sent)) == ([body], b"hello!")
+
+    go(check())

@@ -20,7 +20,11 @@ from treadle._types.state import RunState
 _SHORTEST = 12
 """Characters of a question that is recognized inside a longer argument."""
 MAX_OPEN = 2_000
-"""Conversations that are remembered; the one that was silent longest is closed for another."""
+MAX_BYTES = 128 * 1024 * 1024
+"""Conversations that are remembered, and bytes of their last requests; beyond that the one that was silent longest is
+closed."""
+SILENT_SECONDS = 3600.0
+"""Then a conversation has ended."""
 
 
 def fingerprint(message: Message) -> str:
@@ -62,6 +66,10 @@ class Conversation:
         self.attempt = 0
         self.reply_id = ""
         self.children: list[Conversation] = []
+
+    @property
+    def size(self) -> int:
+        return sum(len(data) for _, data in self.pieces)
 
     @property
     def open_calls(self) -> list[str]:
@@ -158,9 +166,17 @@ class Conversations:
                 if not index[key]:
                     del index[key]
 
-    def silent(self) -> Conversation | None:
-        """The one to close, when there are too many."""
-        return min(self._all.values(), key=lambda one: one.active) if len(self._all) > MAX_OPEN else None
+    def silent(self) -> list[Conversation]:
+        """Those to close: silent for long, or one too many."""
+        ordered = sorted(self._all.values(), key=lambda one: one.active)
+        size, count, now = sum(one.size for one in ordered), len(ordered), time.monotonic()
+        closing: list[Conversation] = []
+        for one in ordered[:-1]:  # never the one that has just been heard
+            if size <= MAX_BYTES and count <= MAX_OPEN and now - one.active < SILENT_SECONDS:
+                break
+            closing.append(one)
+            size, count = size - one.size, count - 1
+        return closing
 
 
 def _asks(arguments: Iterable[object], question: str) -> bool:

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 from typing import Protocol
 
 from treadle._engine.core.redaction import event_redactor
@@ -42,18 +41,21 @@ class Recorder:
         """Exchanges that were passed on and not written down, by reason."""
         self._sinks = sinks
         self._say = say
-        self._queue: SimpleQueue[Passed | None] = SimpleQueue()
         self._keys: set[str] = set()
+        self._queue: asyncio.Queue[Passed | None] = asyncio.Queue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="treadle-record", daemon=True)
         self._thread.start()
+        self._ready.wait()
 
     def __call__(self, passed: Passed) -> None:
         """Never blocks."""
-        self._queue.put(passed)
+        self._put(passed)
 
     def close(self, seconds: float = 30.0) -> None:
         """Write down what is left, and stop."""
-        self._queue.put(None)
+        self._put(None)
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._say(f"the last exchanges could not be written within {seconds:g} seconds")
@@ -63,11 +65,20 @@ class Recorder:
 
     def _work(self) -> None:
         sys.setswitchinterval(_SWITCH)  # what passes goes before what is written down
-        with asyncio.Runner() as runner:
-            while (passed := self._queue.get()) is not None:
-                runner.run(self._record(passed))
-            for sink in self._sinks:
-                runner.run(self._guarded(sink.close(), "the end of the recording failed"))
+        asyncio.run(self._take_all())
+
+    def _put(self, passed: Passed | None) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._queue.put_nowait, passed)
+
+    async def _take_all(self) -> None:
+        """The loop runs all the time: a journal renews its claims meanwhile."""
+        self._loop = asyncio.get_running_loop()
+        self._ready.set()
+        while (passed := await self._queue.get()) is not None:
+            await self._record(passed)
+        for sink in self._sinks:
+            await self._guarded(sink.close(), "the end of the recording failed")
 
     async def _record(self, passed: Passed) -> None:
         try:

@@ -92,7 +92,7 @@ class RunWriter:
         except JournalError:
             self._forget(conversation)  # its state is ahead of its log now
             raise
-        if (silent := self._open.silent()) is not None:
+        for silent in self._open.silent():
             await self._end(silent)
 
     async def finish(self) -> list[str]:

@@ -54,10 +54,9 @@ class RunState:
         self.candidate: str | None = None
         """An answer the loop has proposed and nobody has objected to yet."""
         self.problem = ""
-        self.parse_failures = 0
+        self.parse_failures = self.tool_failures = 0
         self.native_calls = False
         """The model has made a native call in this run: what its text holds is no call."""
-        self.tool_failures = 0
         self.round_failed = False
         self.round_due = False
         """Results are in the conversation and the model has not been asked about them yet."""
@@ -267,6 +266,9 @@ class RunState:
         else:
             self.counters.compactions += 1
         self._break(record.seq, f"context {event.reason or 'compacted'}")
+
+    def on_exchanged(self, event: ev.Exchanged, record: ev.Record) -> None:
+        self.extra_iterations = event.iteration  # what another program did leaves the limit of whoever goes on alone
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:
         if event.system is not None and self.started is not None:

@@ -41,9 +41,9 @@ def dumped(value: Any) -> list[Imported]:
 
 def _messages_in(value: Any) -> list[Any]:
     fields = as_dict(value)
-    raw: Any = value if isinstance(value, list) else fields.get("messages") or fields.get("input")
-    items = [as_dict(item) for item in as_list(raw)]
-    return as_list(raw) if items and all("role" in item or item.get("type") in _ITEMS for item in items) else []
+    raw = as_list(value) or as_list(fields.get("messages")) or as_list(fields.get("input"))
+    items = [as_dict(item) for item in raw]
+    return raw if items and all("role" in item or item.get("type") in _ITEMS for item in items) else []
 
 
 def _protocol(raw: list[Any], fields: dict[str, Any]) -> str:
