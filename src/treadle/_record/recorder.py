@@ -1,4 +1,4 @@
-"""What becomes of an exchange after it has passed: a thread of its own writes it down.
+"""What becomes of an exchange after it has passed: a thread writes it down (in a process of its own, see `worker.py`).
 
 Nothing here can hold up or end the program that is recorded: what cannot be written is counted and said.
 """
@@ -6,7 +6,6 @@ Nothing here can hold up or end the program that is recorded: what cannot be wri
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,9 +17,6 @@ from treadle._record.passed import Passed
 from treadle._safety.secrets import known_secrets
 from treadle._types.errors import TreadleError
 
-_SWITCH = 0.0005
-"""Seconds for which this thread may keep the proxy waiting; Python's own value is ten times as long."""
-
 
 class Sink(Protocol):
     """Somewhere to write exchanges down."""
@@ -29,7 +25,9 @@ class Sink(Protocol):
         """Write one down; `clean` takes the secrets out of a text."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self, *, ended: bool) -> None:
+        """`ended`: nothing more passes. Else the recording broke off, and another one may go on with it."""
+        ...
 
 
 class Recorder:
@@ -45,16 +43,27 @@ class Recorder:
         self._queue: asyncio.Queue[Passed | None] = asyncio.Queue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
+        self._written = threading.Condition()
+        self._left = 0
+        self._ended = True
         self._thread = threading.Thread(target=self._work, name="treadle-record", daemon=True)
         self._thread.start()
         self._ready.wait()
 
     def __call__(self, passed: Passed) -> None:
         """Never blocks."""
+        with self._written:
+            self._left += 1
         self._put(passed)
 
-    def close(self, seconds: float = 30.0) -> None:
+    def wait_below(self, most: int) -> None:
+        """Wait until fewer exchanges than that are left to be written."""
+        with self._written:
+            self._written.wait_for(lambda: self._left < most)
+
+    def close(self, seconds: float = 30.0, *, ended: bool = True) -> None:
         """Write down what is left, and stop."""
+        self._ended = ended
         self._put(None)
         self._thread.join(seconds)
         if self._thread.is_alive():
@@ -64,7 +73,6 @@ class Recorder:
             self._say(f"exchanges that were passed on but not recorded: {reasons}")
 
     def _work(self) -> None:
-        sys.setswitchinterval(_SWITCH)  # what passes goes before what is written down
         asyncio.run(self._take_all())
 
     def _put(self, passed: Passed | None) -> None:
@@ -77,8 +85,11 @@ class Recorder:
         self._ready.set()
         while (passed := await self._queue.get()) is not None:
             await self._record(passed)
+            with self._written:
+                self._left -= 1
+                self._written.notify()
         for sink in self._sinks:
-            await self._guarded(sink.close(), "the end of the recording failed")
+            await self._guarded(sink.close(ended=self._ended), "the end of the recording failed")
 
     async def _record(self, passed: Passed) -> None:
         try:

@@ -107,9 +107,13 @@ class RunWriter:
             raise problem
         return runs
 
-    async def close(self) -> None:
+    async def close(self, *, ended: bool) -> None:
         try:
-            await self.finish()
+            if ended:
+                await self.finish()
+            else:
+                for conversation in self._open.all():
+                    await self._journal.release(conversation.run, self._owner)
         finally:
             await self._journal.aclose()
 

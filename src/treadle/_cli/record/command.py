@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from treadle._cli.setup.options import add_journal_option, port
 
 if TYPE_CHECKING:
-    from treadle._record.recorder import Recorder, Sink
     from treadle._record.upstreams import Routes
+    from treadle._record.worker import Recording
 
 _EXAMPLES = """examples:
   treadle record -- python my_app.py               its SDKs find the proxy through their usual variables
@@ -51,11 +51,11 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._record.recorder import Recorder
+    from treadle._record.process import RecorderProcess
     from treadle._record.session import record_connections, record_program
 
     routes = _routes(args)
-    recorder = Recorder(_sinks(args), _say)
+    recorder = RecorderProcess(_recording(args), _say)
     try:
         if args.program:
             return asyncio.run(record_program(args.program, routes, recorder, os.environ))
@@ -63,8 +63,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     finally:
         recorder.close()
-        if not args.quiet:
-            _say(_summary(recorder))
 
 
 def _routes(args: argparse.Namespace) -> Routes:
@@ -96,14 +94,16 @@ def _named(pairs: Any, option: str) -> dict[str, str]:
     return found
 
 
-def _sinks(args: argparse.Namespace) -> list[Sink]:
-    from treadle._cli.setup.launch import journal_from
-    from treadle._record.runs import RunWriter
-    from treadle._record.saving import TrafficFolder
+def _recording(args: argparse.Namespace) -> Recording:
+    from treadle._cli.setup.launch import journal_location
+    from treadle._record.worker import Recording
 
-    sinks: list[Sink] = [TrafficFolder(Path(args.save))] if args.save else []
-    journal = journal_from(args)
-    return sinks if journal is None else [*sinks, RunWriter(journal, args.name or _name_of(args.program))]
+    journal = journal_location(args)
+    if journal and "://" not in journal and not journal.startswith("sqlite:") and journal != "none":
+        journal = os.path.abspath(journal)  # the recorder works in another folder
+    save = os.path.abspath(args.save) if args.save else ""
+    name = args.name or _name_of(args.program)
+    return Recording(name, None if journal == "none" else journal, save, args.quiet)
 
 
 def _name_of(program: list[str]) -> str:
@@ -116,10 +116,6 @@ def _ready(args: argparse.Namespace, routes: Routes, address: str) -> None:
     if not args.quiet:
         for name, upstream in routes.by_name.items():
             _say(f"{address}{'/' if name else ''}{name} passes on to {upstream.address} (Ctrl-C stops)")
-
-
-def _summary(recorder: Recorder) -> str:
-    return f"{recorder.recorded} exchange{'' if recorder.recorded == 1 else 's'} recorded"
 
 
 def _say(text: str) -> None:
