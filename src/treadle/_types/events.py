@@ -34,7 +34,7 @@ from treadle._types.dag_events import PlannedStep as PlannedStep
 from treadle._types.dag_events import StepDone as StepDone
 from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.event_base import EventBase
-from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
+from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.recorded.events import Exchanged as Exchanged
 from treadle._types.recorded.events import HistoryReplaced as HistoryReplaced
@@ -183,6 +183,8 @@ class Injected(EventBase, frozen=True, tag="injected"):
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
+    media: tuple[ImagePart | AudioPart | FilePart, ...] = ()
+    """What came with them, in this order."""
 
 
 class ToolsChanged(EventBase, frozen=True, tag="tools_changed"):

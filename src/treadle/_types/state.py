@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 
 from treadle._types import events as ev
-from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
+from treadle._types.messages import Message, ToolMessage, UserMessage, join_content, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
@@ -251,8 +251,8 @@ class RunState:
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
         self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
-        text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
-        entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
+        told = join_content(("[USER INTERRUPT]\n" + "\n\n".join(event.texts), event.media))
+        entry = Entry(UserMessage(told, kind="interrupt", pinned=True), record.seq, "interrupt")
         (self.waiting.append if self.open else self._put)(entry)
 
     def on_tools_changed(self, event: ev.ToolsChanged, record: ev.Record) -> None:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import RunSummary
-from treadle._server.api.content import In, Items, Text
+from treadle._server.api.content import AudioItem, FileItem, ImageItem, In, Items, Text
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 RunId = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
@@ -54,6 +54,8 @@ class NewRun(In, frozen=True):
 
 class NewMessage(In, frozen=True):
     text: Text
+    parts: Annotated[list[ImageItem | AudioItem | FileItem], Meta(max_length=20)] = []
+    """Images, sound and files that go with it."""
 
 
 class Decision(In, frozen=True):
@@ -126,8 +128,11 @@ class EventsQuery(In, frozen=True):
     """Like the header `Last-Event-ID`, for clients that cannot set one."""
 
 
-class ArtifactQuery(In, frozen=True):
+class ContentQuery(In, frozen=True):
     download: bool = False
+
+
+class ArtifactQuery(ContentQuery, frozen=True):
     call_id: Annotated[str, Meta(max_length=200)] = ""
     """Which call's artifact, when several have the same name; the newest when not given."""
 

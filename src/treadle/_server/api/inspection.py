@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.api.views import find_artifact, record_body, request_body
+from treadle._server.api.views import find_artifact, find_content, record_body, request_body
 from treadle._server.errors import bad_request, conflict
 
 ARTIFACT_CSP = (
@@ -48,9 +48,22 @@ async def run_artifact(call: Call) -> Response:
         content = base64.b64decode(artifact.content, validate=True) if artifact.base64 else artifact.content.encode()
     except binascii.Error:
         raise conflict("the artifact is marked as base64 but is not valid base64") from None
-    mime = artifact.mime if artifact.mime.isascii() and artifact.mime.isprintable() else "application/octet-stream"
-    inline = mime.startswith(_SHOWN_INLINE) and not query.download
-    filename = quote(artifact.name.rsplit("/")[-1], safe="")
+    return _file(content, artifact.mime, artifact.name, download=query.download)
+
+
+async def run_content(call: Call) -> Response:
+    """What a record refers to with `blob`: an image, a sound or a file of the conversation, in the same sandbox."""
+    query: b.ContentQuery = call.query
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    part, content = find_content(await call.hub.records(run_id), call.path("digest"))
+    return _file(content, part.mime, part.name, download=query.download)
+
+
+def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
+    mime = mime if mime.isascii() and mime.isprintable() else "application/octet-stream"
+    inline = mime.startswith(_SHOWN_INLINE) and not download
+    filename = quote(name.rsplit("/")[-1], safe="")
     headers = {
         "content-security-policy": ARTIFACT_CSP,
         "content-disposition": f"{'inline' if inline else 'attachment'}; filename*=utf-8''{filename}",
@@ -78,6 +91,16 @@ OPERATIONS = (
         errors=(404, 409),
         summary="The exact request a record sent to the model.",
         answers={200: b.RequestBody},
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/contents/{digest}",
+        handler=run_content,
+        tag="inspector",
+        query=b.ContentQuery,
+        errors=(404,),
+        summary="The content of an image, a sound or a file that a record refers to.",
+        answers={200: "*/*"},
     ),
     Operation(
         method="GET",

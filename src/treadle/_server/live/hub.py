@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treadle._engine.core.decisions import Answer
+from treadle._engine.core.inbox import message_payload
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.direct.tool_trial import ToolTrial
@@ -171,13 +172,13 @@ class Hub:
 
     # ---- messages to runs, in whichever process they are driven
 
-    async def send(self, run_id: str, text: str) -> str:
+    async def send(self, run_id: str, content: Content) -> str:
         """Put a message into the run's inbox. A conflict when nobody will read it: the run has just ended."""
         ended = conflict("the run has ended before it could read this: start another one in the same conversation")
         run = self.runs.get(run_id)
         if run is not None and not run.listens:
             raise ended
-        item = InboxItem(fresh_id(), run_id, "message", {"text": text})
+        item = InboxItem(fresh_id(), run_id, "message", message_payload(content))
         await self.journal.put(item)
         # A run that is not driven here is looked up: it may have ended meanwhile.
         over = not run.listens if run is not None else fold(await self.records(run_id)).finished is not None
