@@ -80,7 +80,7 @@ VARIABLES = (
     SdkVariable("OPENROUTER_API_BASE", "openrouter", "https://openrouter.ai/api/v1", "LangChain, LiteLLM"),
     SdkVariable("MISTRAL_BASE_URL", "mistral", "https://api.mistral.ai/v1", "LangChain"),
     SdkVariable("XAI_BASE_URL", "xai", "https://api.x.ai/v1", "LangChain"),
-    SdkVariable("OLLAMA_HOST", "ollama", "http://127.0.0.1:11434", "Ollama SDK"),
+    SdkVariable("OLLAMA_HOST", "ollama", "", "Ollama SDK; only where it is set, since its server reads it too"),
     SdkVariable("AZURE_OPENAI_ENDPOINT", "azure", "", "Azure's OpenAI SDKs; only where it is set"),
 )
 """The variables that `treadle record -- COMMAND` sets for the command."""
