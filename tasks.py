@@ -156,7 +156,8 @@ def prove(arguments: list[str]) -> int:
 
 
 def peers(arguments: list[str]) -> int:
-    """Install four other engines beside ours, run the programs of the migration pages, measure."""
+    """Install four other engines beside ours and show what the README says of them: the programs of the migration
+    pages, a call that needs a person, a kill in the middle of one, sizes and times."""
     folder = ROOT / ".venv" / "peers"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     wanted, stamp = LOCKS / "peers.in", folder / "installed"
@@ -167,7 +168,8 @@ def peers(arguments: list[str]) -> int:
         subprocess.run([*pip, "-r", str(wanted)], check=True)
         stamp.write_text(wanted.read_text())
     ours = environment("test")
-    return call(ours, "-m", "pytest", "tests/test_migration.py") or call(ours, "benchmarks/compare.py", python)
+    checks = (["-m", "pytest", "tests/test_migration.py"], ["benchmarks/behaviour.py", python])
+    return next(filter(None, (call(ours, *check) for check in (*checks, ["benchmarks/compare.py", python]))), 0)
 
 
 def wheel(arguments: list[str]) -> int:

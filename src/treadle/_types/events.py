@@ -70,6 +70,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
     follows: str = ""
     """The run of its conversation that it continues; if none is named, the one before it."""
+    preset: str = ""
+    """The preset its settings began with; empty in logs that are older."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer, where the caller gave one for this run."""
     client_tools: tuple[str, ...] = ()

@@ -194,9 +194,8 @@ class RunState:
         (self.waiting.append if self.open else self._put)(entry)
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
-        if event.call.id in self.open:
-            self.open[event.call.id].started = True
-            self.open[event.call.id].effect = event.effect
+        if (call := self.open.get(event.call.id)) is not None:
+            call.started, call.made, call.effect = True, event.call, event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
         self.provenance.read((event.source,) if event.source else ())
@@ -228,11 +227,12 @@ class RunState:
             used = used or (done.executed and not done.error) or done.error == "lost_extras"
             message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
+            args = (call.made or call.call).args
             observation = done.content if isinstance(done.content, str) else flat(done.content)
             self.steps.append(
                 Step(
-                    done.iteration, done.name, call.call.args, observation, done.error, done.elapsed, done.call_id,
-                    self.thought, done.artifacts,
+                    done.iteration, done.name, args, observation, done.error, done.elapsed, done.call_id,
+                    self.thought, done.artifacts, None if args == call.call.args else call.call.args,
                 )
             )  # fmt: skip
         # Extras wait until a call has used them, or the model was told that they are gone.
