@@ -26,6 +26,7 @@ COMMANDS = {
     "config": ("commands.config", "check a document that describes agents"),
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
     "mcp": ("commands.mcp", "log in at MCP servers; serve agents and tools as one"),
+    "memory": ("given.memory", "see, edit and forget what is remembered about users"),
     "skills": ("given.skills", "list, check and accept Agent Skills"),
     "trust": ("given.trust", "trust a folder, so that its AGENTS.md is read"),
     "tools": ("commands.tools", "list the built-in tools"),
