@@ -14,7 +14,7 @@ import re
 from treadle import Agent, ScriptedModel, Tool
 from treadle._engine.requests.estimate import Estimator
 from treadle._models.embeddings import MINILM, Meanings
-from treadle._plugins.guards.tool_search import ToolSearch, _text
+from treadle._plugins.guards.tool_search import ToolSearch, searched_text
 from treadle.testing import assert_prefix_stable
 
 OBJECTS = {
@@ -53,6 +53,10 @@ ACTIONS = {
 }
 
 
+def _done(id: str, note: str = "") -> str:
+    return f"{id}: done {note}"
+
+
 def tools() -> tuple[list[Tool], dict[str, str]]:
     made: list[Tool] = []
     questions: dict[str, str] = {}
@@ -62,7 +66,7 @@ def tools() -> tuple[list[Tool], dict[str, str]]:
             name = f"{verb}_{noun}"
             text = description.format(noun.replace("_", " "))
             schema = {"type": "object", "properties": {"id": field, "note": field}, "required": ["id"]}
-            made.append(Tool(name, text, schema, lambda **_: "done", effect="pure"))
+            made.append(Tool(name, text, schema, _done, effect="pure"))
             questions[name] = question.format(said)
     return made, questions
 
@@ -74,7 +78,7 @@ def by_words(question: str, made: list[Tool]) -> list[str]:
 
 async def main() -> None:
     made, questions = tools()
-    texts = [_text(tool) for tool in made]
+    texts = [searched_text(tool) for tool in made]
     meanings = Meanings(MINILM)
     found = {"meaning": {1: 0, 6: 0, 12: 0}, "words": {1: 0, 6: 0, 12: 0}}
     for name, question in questions.items():
@@ -86,13 +90,10 @@ async def main() -> None:
         recall = ", ".join(f"at {most}: {count / len(questions):.0%}" for most, count in hits.items())
         print(f"recall of the needed tool by {kind}: {recall} ({len(questions)} questions, {len(made)} tools)")
     question = questions["delete_flight"]
-    for label, plugins, options in (
-        ("all tools", [], {"selection_threshold": None}),
-        ("search", [ToolSearch(meanings.embedder)], {}),
-    ):
+    for label, plugins, threshold in (("all tools", [], None), ("search", [ToolSearch(meanings.embedder)], 12)):
         replies = [{"name": "find_tools", "args": {"query": "send the bill"}}, "done"] if plugins else ["done"]
         model = ScriptedModel(replies)
-        run = Agent(model, made, plugins=plugins, **options).start(question)
+        run = Agent(model, made, plugins=plugins, selection_threshold=threshold).start(question)
         await run
         assert_prefix_stable(run)
         tokens = [Estimator().tokens(request) for request in model.requests]

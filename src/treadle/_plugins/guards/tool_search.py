@@ -61,9 +61,10 @@ class ToolSearch(ToolSelection):
     async def _nearest(self, query: str, tools: list[Tool], most: int) -> list[str]:
         if not tools:
             return []
-        ranked = await self._meanings.ranked(query[:2_000], [_text(tool) for tool in tools])
+        ranked = await self._meanings.ranked(query[:2_000], [searched_text(tool) for tool in tools])
         return [tools[index].name for index, _ in ranked[:most]]
 
 
-def _text(tool: Tool) -> str:
+def searched_text(tool: Tool) -> str:
+    """What of a tool is compared with a question."""
     return f"{tool.name.replace('_', ' ')}: {tool.description}"[:_MAX_TEXT]
