@@ -12,7 +12,8 @@ import pytest
 from kit import add, go
 from models.contact.replayed import QUESTION, Kind, eight_kinds
 from models.loopback import Loopback
-from treadle import Agent, OpenAIModel, RunResult, resolve_model
+from treadle import Agent, LocalModel, OpenAIModel, RunResult, resolve_model
+from treadle._dialects.registry import choose_dialect
 from treadle._types import events as ev
 from treadle._types.errors import UnknownModelError
 
@@ -72,6 +73,29 @@ def test_a_small_model_gets_the_settings_it_has_in_process():
         assert [(body["temperature"], body["max_tokens"]) for body in kind.chats] == [(0.0, 1024)] * 2
     assert all("json_schema" in body and "tools" not in body for body in llamacpp.chats)
     assert all(body["response_format"]["type"] == "json_schema" for body in ollama.chats)
+
+
+def test_the_same_choice_is_made_by_address_by_name_and_in_process(tmp_path: Path):
+    """The 0.5B model of the real run (`test_real_server.py`): its requests are the same, byte for byte, whether the
+    server is named or only its address, and its profile makes the choice that is made for the same file in process."""
+    kind = eight_kinds()[0]
+
+    async def main() -> None:
+        async with Loopback(kind) as loopback:
+            by_address = resolve_model(f"{loopback.url}/v1")
+            named = resolve_model("llamacpp:model.gguf", base_url=f"{loopback.url}/v1")
+            for model in (by_address, named):
+                assert (await Agent(model, [add]).run(QUESTION)).answer == "The sum is 5."
+            chats = [request.body for request in kind.received if request.path.endswith("/chat/completions")]
+            assert chats[:2] == chats[2:]
+            file = tmp_path / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+            file.write_bytes(b"GGUF")
+            inside = LocalModel(str(file)).profile
+            for field in ("json_schema", "grammar", "tiny", "small", "tool_call", "constrained"):
+                assert getattr(by_address.profile, field) == getattr(inside, field), field
+            assert choose_dialect("auto", inside).name == choose_dialect("auto", by_address.profile).name == "brief"
+
+    go(main())
 
 
 def test_a_server_that_cannot_be_used_says_why_and_what_to_do():
