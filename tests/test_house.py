@@ -155,7 +155,8 @@ PUBLIC = set(
     BedrockModel Budget
     BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
     DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
-    LoopResult MaxIterationsError McpConnection McpServer McpTools MissingExtraError MissingKeyError Model
+    LoopResult MaxIterationsError McpAuth McpConnection McpPeer McpPrompt McpResource McpServer McpTools
+    MissingExtraError MissingKeyError Model
     ModelError ModelRegistry OpenAIModel PendingCall Plugin Prices Profile RepairPolicy Reply
     RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo
     RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError
@@ -164,6 +165,7 @@ PUBLIC = set(
     blame builtin compare create_app evaluation_report external_tool fork load_agent load_tasks make_server open_journal
     plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
     Skill load_skills
+    Verdict prove_answer verify_proof
     temporal_worker tool""".split()
 )
 

@@ -51,7 +51,7 @@ async def import_run(journal: Journal, data: bytes) -> str:
 
     Refused when the journal already has a run with one of these ids.
     """
-    run_id, logs = _read(data)
+    run_id, logs = read_export(data)
     for run in logs:
         try:
             await journal.load(run, after=0)
@@ -70,7 +70,7 @@ async def import_run(journal: Journal, data: bytes) -> str:
     return run_id
 
 
-def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
+def read_export(data: bytes) -> tuple[str, dict[str, list[Record]]]:
     header_line, *lines = data.splitlines() or [b""]
     try:
         header = msgspec.json.decode(header_line, type=_Header)

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     launch, choice = launch_from(args)
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
-    print_choice(choice)
+    print_choice(choice, launch)
     options = {} if args.port is None else {"port": args.port}
     journal = journal_location(args)
     serve(

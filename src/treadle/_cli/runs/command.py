@@ -190,6 +190,14 @@ def _register_storing(actions: Any) -> None:
         help="write what a small model can learn from it: pairs of request and reply (RUN 'all': every good run)",
     )
     action.add_argument("--salvage", action="store_true", help="export the intact part of a damaged run")
+    action = _action(
+        actions,
+        "proof",
+        "proof:prove_run",
+        "write the answer with its grounds: each sentence and number, the record it came from, and the whole log",
+    )
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("-o", "--output", metavar="FILE", help="the file to write (proof-ID.jsonl); '-' for stdout")
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal")
     action.add_argument("files", nargs="+", metavar="FILE", help="exported runs; '-' for stdin")
     action = _action(actions, "delete", "storage:delete_runs", "delete runs, and those of their sub-agents")
