@@ -12,10 +12,19 @@ import pytest
 from kit import add, go
 from models.contact.replayed import QUESTION, Kind, eight_kinds
 from models.loopback import Loopback
-from treadle import Agent, LocalModel, OpenAIModel, RunResult, resolve_model
+from treadle import (
+    Agent,
+    LocalModel,
+    ModelRegistry,
+    OpenAIModel,
+    RunResult,
+    ScriptedModel,
+    react_loop,
+    resolve_model,
+)
 from treadle._dialects.registry import choose_dialect
 from treadle._types import events as ev
-from treadle._types.errors import UnknownModelError
+from treadle._types.errors import RequestRefusedError, UnknownModelError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "first_contact.md"
 TABLE = {
@@ -175,5 +184,21 @@ def test_a_server_on_this_machine_by_its_name_alone(monkeypatch: pytest.MonkeyPa
             named: Any = resolve_model("ollama:llama3.2:latest")
             await named.meet()
             assert (named.profile.parameters, named.profile.window) == (pytest.approx(3.213, abs=0.001), 8192)
+
+    go(main())
+
+
+def test_an_address_is_a_model_wherever_code_names_one():
+    async def main() -> None:
+        kind = eight_kinds()[6]
+        async with Loopback(kind) as loopback:
+            url = f"{loopback.url}/v1"
+            registry = ModelRegistry()
+            registry.register("mine", url, roles="general")
+            assert registry.default.profile.tool_call
+            broken = ScriptedModel([RequestRefusedError("gone", status=410)])
+            for agent in (Agent(url, [add]), Agent(broken, [add], fallbacks=[url]), Agent(registry.get("mine"), [add])):
+                assert (await agent.run(QUESTION)).answer == "The sum is 5."
+            assert (await react_loop(url, QUESTION, [add])).value == "The sum is 5."
 
     go(main())
