@@ -20,6 +20,7 @@ STORED_TAGS = set(
     model_switched dialect_demoted answer_started answer_done paused resumed approved tainted forked noted
     provider_tools_used tool_answered
     dag_mode_chosen dag_planning dag_planned dag_judged step_started step_done reply_capped child_spent run_finished
+    exchanged history_replaced
     """.split()
 )
 """What is in journals on disks. A tag that goes or changes its shape needs a new SCHEMA and an upcaster."""
@@ -106,3 +107,8 @@ def test_a_run_says_which_version_of_the_shapes_it_was_written_in():
 def test_display_has_nothing_but_a_name():
     """Whatever a run depends on has a record of its own."""
     assert ev.PhaseChanged.__struct_fields__ == ("phase",)
+
+
+def test_the_start_of_a_call_names_what_its_end_names():
+    started = ev.ToolStarted(ToolCall("c1", "add", {"a": 1}), 1)
+    assert (started.name, started.call_id, started.args) == ("add", "c1", {"a": 1})

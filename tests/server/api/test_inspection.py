@@ -70,6 +70,27 @@ def test_the_exact_request_of_any_step():
         assert client.ask("GET", f"/api/runs/{run}/requests/x").status == 400
 
 
+def test_what_was_sent_with_a_question_can_be_had_again_by_its_owner():
+    with serving(Agent(ScriptedModel(lambda r: "Seen."), tools=None), tokens=TOKENS) as client:
+        ann, bob = client.as_user(ANN), client.as_user(BOB)
+        parts = [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image", "data": "aGk=", "mime": "image/png", "name": "dot.png"},
+            {"type": "image", "url": "https://example.com/dot.png"},
+        ]
+        run = ann.post("/api/runs", {"question": parts}, 201)["run_id"]
+        ann.wait(run)
+        (turn,) = ann.get(f"/api/conversations/{run}")["runs"]
+        assert [(file["kind"], file["name"]) for file in turn["files"]] == [("image", "dot.png"), ("image", "")]
+        shown = ann.ask("GET", f"/api/runs/{run}/files/0")
+        assert (shown.status, shown.data, shown.headers["content-type"]) == (200, b"hi", "image/png")
+        assert shown.headers["content-security-policy"].startswith("sandbox;")
+        assert ann.ask("GET", f"/api/runs/{run}/files/1").status == 409, "only its address is known"
+        for number in ("2", "-1", "x", "99999"):
+            assert ann.ask("GET", f"/api/runs/{run}/files/{number}").status == 404
+        assert bob.ask("GET", f"/api/runs/{run}/files/0").status == 404
+
+
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(3_001)
 
 

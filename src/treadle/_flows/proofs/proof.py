@@ -72,7 +72,7 @@ class Verdict(Struct, frozen=True):
 
 async def prove_answer(journal: Journal, run_id: str) -> bytes:
     """The proof of a finished run: its answer, sentence by sentence, with the records each came from."""
-    header, *lines = (await export_run(journal, run_id)).splitlines()
+    header, *lines = (await export_run(journal, run_id, notes=False)).splitlines()
     _, logs = read_export(b"\n".join((header, *lines)))
     answer = _answer_of(logs.get(run_id, ()))
     if not answer:

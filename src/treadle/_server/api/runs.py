@@ -30,7 +30,7 @@ from treadle._types.state import fold
 async def create_run(call: Call) -> Response:
     new: b.NewRun = call.body
     hub, user = call.hub, call.principal.user
-    agent = hub.agent(new.agent or next(iter(hub.agents)))
+    agent = hub.variants.chosen(hub.agent(new.agent or next(iter(hub.agents))), new.model, new.preset)
     if new.run_id and (existing := await _existing(call, new.run_id)) is not None:
         return answer(existing)
     settings: dict[str, Any] = {
