@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from treadle._flows.mcp.values import McpPrompt as McpPrompt
     from treadle._flows.mcp.values import McpResource as McpResource
     from treadle._flows.prefixes import prefixes as prefixes
+    from treadle._flows.proofs.proof import Verdict as Verdict
+    from treadle._flows.proofs.proof import prove_answer as prove_answer
+    from treadle._flows.proofs.proof import verify_proof as verify_proof
     from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
@@ -210,6 +213,9 @@ _LAZY_IMPORTS = {
     "blame": "_flows.replay",
     "compare": "_flows.compare",
     "prefixes": "_flows.prefixes",
+    "prove_answer": "_flows.proofs.proof",
+    "verify_proof": "_flows.proofs.proof",
+    "Verdict": "_flows.proofs.proof",
     "builtin": "_tools.builtin",
     "evaluation_report": "_evals.report",
     "external_tool": "_tools.external",

@@ -16,6 +16,8 @@ export interface ToolUse {
   call: string;
   name: string;
   args: Record<string, Json>;
+  /** What the model asked for, where a person has changed it. */
+  asked: Record<string, Json> | null;
   iteration: number;
   state: "running" | "done" | "failed";
   output: string;
@@ -90,11 +92,15 @@ export interface Done {
 export interface RunView {
   items: Item[];
   activity: string;
+  /** The model that took over during the run; empty for the one it began with. */
+  model: string;
   checklist: { text: string; done: boolean }[];
   dag: DagStep[];
   round: number;
   waiting: WaitingCall[];
   waitingFor: string;
+  /** The arguments the model gave, of calls that have waited for a person. */
+  proposed: Record<string, Record<string, Json>>;
   answer: string;
   answering: boolean;
   error: { type: string; message: string; partial: string } | null;
@@ -105,11 +111,13 @@ export interface RunView {
 export const EMPTY: RunView = {
   items: [],
   activity: "Starting",
+  model: "",
   checklist: [],
   dag: [],
   round: 0,
   waiting: [],
   waitingFor: "",
+  proposed: {},
   answer: "",
   answering: false,
   error: null,
@@ -208,6 +216,7 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
     call,
     name,
     args: data.tool_args as Record<string, Json>,
+    asked: differs(view.proposed[call], data.tool_args) ? view.proposed[call] ?? null : null,
     iteration,
     state: "running",
     output: "",
@@ -222,6 +231,8 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
   const items = [...view.items.filter((item) => item.key !== use.key), use];
   return { items, activity: using(items), waiting: [] };
 }
+
+const differs = (asked: Record<string, Json> | undefined, made: Json | undefined): boolean => asked !== undefined && JSON.stringify(asked) !== JSON.stringify(made);
 
 /** Which tools run now. */
 function using(items: Item[]): string {
@@ -280,6 +291,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return {
         waiting: list<WaitingCall>(data.calls),
         waitingFor: text(data.reason),
+        proposed: { ...view.proposed, ...Object.fromEntries(list<WaitingCall>(data.calls).map((call) => [call.call_id, call.tool_args])) },
         activity: data.parked ? "Parked" : "Waiting for you",
         ...(data.parked ? note("Parked", text(data.reason)) : {}),
       };
@@ -300,7 +312,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "observed":
       return text(data.correction) ? note("Course corrected", text(data.correction)) : {};
     case "model_switched":
-      return note(`Switched to ${text(data.model)}`, text(data.reason));
+      return { ...note(`Switched to ${text(data.model)}`, text(data.reason)), model: text(data.model) };
     case "dialect_demoted":
       return note(`Switched to the dialect ${text(data.dialect)}`, text(data.reason));
     case "provider_tools_used":

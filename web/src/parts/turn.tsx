@@ -32,16 +32,29 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   );
 });
 
+/** How many of the last steps of a run are in the page at first, and how many more each click brings. */
+const MOST_STEPS = 200;
+
 function Steps({ turn }: { turn: Turn }) {
-  if (!turn.view.items.length) return null;
+  const [shown, setShown] = useState(MOST_STEPS);
+  const { items } = turn.view;
+  if (!items.length) return null;
+  const earlier = Math.max(0, items.length - shown);
   return (
-    <ol class="thread" aria-label="Steps">
-      {turn.view.items.map((item) => (
-        <li key={item.key} class={`knot of-${item.kind}`}>
-          <Step item={item} run={turn.run} />
-        </li>
-      ))}
-    </ol>
+    <>
+      {earlier > 0 && (
+        <button type="button" class="link earlier" onClick={() => setShown(shown + MOST_STEPS)}>
+          {plural(earlier, "earlier step")}: show {Math.min(earlier, MOST_STEPS)} more
+        </button>
+      )}
+      <ol class="thread" aria-label="Steps" start={earlier + 1}>
+        {items.slice(earlier).map((item) => (
+          <li key={item.key} class={`knot of-${item.kind}`}>
+            <Step item={item} run={turn.run} />
+          </li>
+        ))}
+      </ol>
+    </>
   );
 }
 

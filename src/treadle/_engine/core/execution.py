@@ -25,6 +25,7 @@ from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.estimate import Estimator, token_limit
+from treadle._engine.requests.media import prepared_message
 from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
@@ -243,7 +244,14 @@ class Execution:
         if not items:
             return False
         self.answer.retract()
-        await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
+        try:
+            ready = [await prepared_message(content, self.blueprint.models) for _, content in items]
+        except BaseException:
+            self.inbox.put_back(items)
+            raise
+        texts = tuple(text for text, _ in ready)
+        media = tuple(part for _, parts in ready for part in parts)
+        await self.emit(Injected(tuple(item_id for item_id, _ in items), texts, media))
         return True
 
     async def last_drain(self) -> bool:
