@@ -238,17 +238,21 @@ class Exchange:
 
     async def outcome(self) -> Outcome:
         """Waits for the end, or for calls that the client has to execute. A client that goes away stops the run."""
-        if self.run is None:
-            async for _ in self.events():
-                pass
-            return await self.outcome_now()
+        end = self.run.task if self.run is not None else asyncio.ensure_future(self._followed_to_its_end())
         disconnected = asyncio.ensure_future(_disconnected(self.call))
         try:
-            await asyncio.wait([self.run.task, disconnected], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([end, disconnected], return_when=asyncio.FIRST_COMPLETED)
         finally:
             disconnected.cancel()
             self.leave()
+            if self.run is None:
+                end.cancel()
         return await self.outcome_now()
+
+    async def _followed_to_its_end(self) -> None:
+        """For a run that another process drives."""
+        async for _ in self._followed():
+            pass
 
     async def settled(self) -> None:
         """Waits until nobody drives the run here any more."""
@@ -331,7 +335,11 @@ class Exchange:
 
     def stream(self, chunks: AsyncGenerator[bytes, None]) -> EventStream:
         streams, key = self.call.context.streams, self.call.principal.key
-        streams.acquire(key)
+        try:
+            streams.acquire(key)
+        except ApiError:
+            self.leave()  # nobody would read the answer
+            raise
         return EventStream(
             chunks, send_timeout=self.call.context.settings.send_timeout, on_end=lambda: streams.release(key)
         )
