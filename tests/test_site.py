@@ -18,6 +18,7 @@ from test_house import LAYERS
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
+PICTURE = re.compile(r"\]\((?:[./\w]*/)?images/([\w-]+\.\w+)\)")
 FOREIGN_NAMES = """stream_answer extract_json StructuredCallResult use_native_tools structured_llm_call ReActAgent
 AgentResult ToolRegistry ModelRegistry model_hint ContextGuard interrupt_queue InterruptQueue
 max_iterations TOOL_SELECTION_THRESHOLD pinned parse_fn regex_fallback default_value
@@ -70,6 +71,21 @@ def test_links_lead_somewhere(page: Path):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_picture_is_shown_and_made_by_a_script():
+    """A picture that nobody sees grows old unseen; one that no script makes cannot be made again."""
+    shown = {name for page in [ROOT / "README.md", *PAGES] for name in PICTURE.findall(page.read_text("utf-8"))}
+    assert shown == {path.name for path in (DOCS / "images").iterdir()}
+    makers = [
+        *(ROOT / "scripts").glob("*.py"),
+        *(ROOT / "tests" / "web").glob("*.py"),
+        *(ROOT / "benchmarks").glob("*.py"),
+    ]
+    text = "\n".join(path.read_text("utf-8") for path in makers)
+    prefixes = ("terminal-", "concept-", "everything-", "runs-")  # the rest of the name is put in by the script
+    prefixes += ("page-before-",)  # as the page was once
+    assert [name for name in sorted(shown) if not name.startswith(prefixes) and Path(name).stem not in text] == []
 
 
 def headings_of_tables(page: Path) -> list[str]:

@@ -46,7 +46,7 @@ class Page:
         return [Route("/", self._serve), *(Route(f"/{name}", self._serve) for name in self._files)]
 
     async def _serve(self, request: Request) -> Response:
-        name = request.url.path.removeprefix("/") or "index.html"
+        name = request.url.path.removeprefix(request.scope.get("root_path", "")).removeprefix("/") or "index.html"
         if name not in self._files:
             return PlainTextResponse(_NOT_BUILT)
         data, packed, kind = self._files[name]

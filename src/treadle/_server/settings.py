@@ -50,5 +50,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     """Host names a server without tokens may be addressed by, besides those of the loopback."""
 
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of reverse proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are believed."""
+    path_prefix: str = ""
+    """The path that a proxy serves it under, such as `/agents`."""
+    takeover: Seconds | None = None
+    """Seconds between looks for runs that another server on the same journal left unfinished; None: only at start."""
+
     def __post_init__(self) -> None:
         check_fields(self, "ServerSettings.")

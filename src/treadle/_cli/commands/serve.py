@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option, port
+from treadle._cli.setup.options import add_agent_options, add_journal_option, port, positive
 
 if TYPE_CHECKING:
     from treadle._flows.agent import Agent
@@ -42,6 +42,20 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--leave", action="store_true", help="do not resume the runs that an earlier server left unfinished"
     )
+    parser.add_argument("--prefix", default="", metavar="PATH", help="the path a reverse proxy serves it under")
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="believe the X-Forwarded headers of this proxy, an address or a network",
+    )
+    parser.add_argument(
+        "--takeover",
+        type=positive,
+        metavar="SECONDS",
+        help="how often to look for runs that another server on the same journal left unfinished",
+    )
     add_agent_options(parser)
     add_journal_option(parser)
 
@@ -61,6 +75,9 @@ def run(args: argparse.Namespace) -> int:
         on_restart="leave" if args.leave else "resume",
         models=tuple(args.offer),
         presets=_presets(args.offer_preset, alone=not tokens),
+        trusted_proxies=tuple(args.trust_proxy),
+        path_prefix=args.prefix,
+        takeover=args.takeover,
     )
     serve(
         {args.name or _name(agent): agent},

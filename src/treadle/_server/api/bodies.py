@@ -152,6 +152,7 @@ class Problem(Struct, frozen=True):
 
 class ErrorBody(Struct, frozen=True):
     error: Problem
+    type: Literal["error"] = "error"
 
 
 class UsageBody(Struct, frozen=True):

@@ -199,10 +199,14 @@ class Hub:
 
     async def give_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
         """Take the results of calls that wait for one, as `Agent.resume(results=...)` does, and have the run go on."""
+        await self.leave_results(run_id, results, by)
+        self._go_on(run_id)
+
+    async def leave_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
+        """The same, for a caller that resumes the run itself."""
         agent, _ = await self._served(run_id)
         state = fold(await self.records(run_id))
         await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by)
-        self._go_on(run_id)
 
     def _go_on(self, run_id: str) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
@@ -276,6 +280,17 @@ class Hub:
             except (TreadleError, ApiError) as error:
                 logger.warning("run %s cannot be resumed: %s", info.run_id, error)
         return resumed
+
+    async def take_over(self) -> None:
+        """Look again and again for runs whose process is gone, and resume them; a journal that fails is tried again."""
+        seconds = self.settings.takeover or 60.0
+        while not self.closing:
+            await asyncio.sleep(seconds)
+            try:
+                if resumed := await self.resume_unfinished():
+                    logger.warning("took over %d runs of a process that is gone", len(resumed))
+            except JournalError as error:
+                logger.error("cannot look for unfinished runs: %s", error)
 
     async def close(self) -> None:
         """End all streams and give runs `grace` seconds to finish; the others stay unfinished in the journal."""
