@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from record.exchanges import (
 from treadle import Agent, ScriptedModel, blame, compare, fork, replay, tool
 from treadle._journal.memory import MemoryJournal
 from treadle._record.findings import findings
+from treadle._record.passed import Passed
 from treadle._record.runs import RunWriter
 from treadle._types import events as ev
 from treadle._types.errors import JournalError
@@ -380,3 +382,31 @@ def test_another_agent_with_the_same_question_is_no_retry():
 def test_a_word_in_common_makes_no_child():
     exchanges = [chat([SYSTEM, QUESTION], LAMP), chat([{"role": "user", "content": "Is a lamp a light?"}], says("Yes"))]
     assert [records[0].parent for records in go(recorded(exchanges))] == ["", ""]
+
+
+@pytest.mark.parametrize("own_ids", [True, False])
+def test_conversations_with_the_same_question_at_once_are_never_mixed(own_ids: bool):
+    """In any order, also where a provider gives the same ids to all of them."""
+    chance = random.Random(own_ids)
+    waiting: list[list[Passed]] = []
+    for number in range(8):
+        first, exchanges = 100 * number if own_ids else 0, list[Passed]()
+        messages: list[Any] = [SYSTEM, QUESTION]
+        for step in range(1, chance.randint(2, 5)):
+            called = calls(("price", {"item": f"item {step}"}), start=first + step)
+            exchanges.append(chat(messages, called))
+            messages = [*messages, called, result(f"{first} {step}", first + step)]
+        waiting.append([*exchanges, chat(messages, says(f"done {first}"))])
+    lengths = sorted(len(one) - 1 for one in waiting)
+    mixed: list[Passed] = []
+    while left := [one for one in waiting if one]:
+        mixed.append(chance.choice(left).pop(0))
+    runs = go(recorded(mixed))
+    states = [fold(records) for records in runs]
+    assert sorted(len(state.steps) for state in states) == lengths
+    for records, state in zip(runs, states, strict=True):
+        assert state.finished is not None
+        owner = state.finished.answer.removeprefix("done ")
+        assert {step.observation.split()[0] for step in state.steps} == {owner}
+        assert findings(records) == []
+        assert replay(records).same
