@@ -100,6 +100,36 @@ def test_no_table_has_an_empty_heading():
     assert [(page.name, heading) for page, heading in found if not all(map(str.strip, heading.split("|")[1:-1]))] == []
 
 
+def test_every_variable_that_the_source_reads_is_described(monkeypatch: pytest.MonkeyPatch):
+    """Also those that are read from a mapping that stands for the environment, as credentials are."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    pages = importlib.import_module("reference_pages")
+    page = (DOCS / "reference" / "environment.md").read_text("utf-8")
+    read = pages.variables_read()
+    assert {"TREADLE_MODEL", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"} <= read
+    assert [name for name in sorted(read) if f"`{name}`" not in page] == []
+
+
+def test_every_conversation_prompt_and_builtin_tool_is_described():
+    """The generated pages are compared with the code elsewhere; this is that the generator left nothing out."""
+    from treadle import Conversation
+    from treadle._engine.prompt_names import PROMPTS
+    from treadle._tools.builtin import BUILTINS
+
+    def page(name: str) -> str:
+        return (DOCS / "reference" / name).read_text("utf-8")
+
+    api = page("api.md")
+    conversation = api[api.index("### Conversation\n") :].split("\n### ")[0]
+    methods = [
+        name for name in vars(Conversation) if not name.startswith("_") and callable(getattr(Conversation, name))
+    ]
+    assert len(methods) >= 3
+    assert [name for name in methods if f" {name}(" not in conversation] == []
+    assert [name for name in PROMPTS if f"| `{name}` |" not in page("prompts.md")] == []
+    assert [name for name in BUILTINS if f"\n## {name}\n" not in page("tools.md")] == []
+
+
 def test_every_field_of_a_file_has_words():
     """The user's defaults, script files, documents of agents: the last column of each row."""
     rows = re.findall(r"^\| `.*$", (DOCS / "reference" / "files.md").read_text("utf-8"), re.MULTILINE)

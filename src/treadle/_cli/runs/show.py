@@ -128,9 +128,10 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         ]
         print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
     for call in result.pending:
-        print(wrapped(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}"))
-        decide = f"treadle runs approve {run_id[:8]} {clean(call.call_id)}"
-        print(wrapped(f"why: {clean(call.why)}; decide with: {decide}", "  "))
+        what, command = ("its result", "answer") if call.external else ("approval", "approve")
+        print(wrapped(f"\nwaits for {what}: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}"))
+        decide = f"treadle runs {command} {run_id[:8]} {clean(call.call_id)}{' --result TEXT' if call.external else ''}"
+        print(wrapped(f"why: {clean(call.why)}; {'answer' if call.external else 'decide'} with: {decide}", "  "))
     if result.answer:
         print(f"\nanswer\n{_indented(result.answer)}")
 
