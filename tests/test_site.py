@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -73,6 +74,23 @@ def test_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_no_page_is_in_the_navigation_twice():
+    named = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert len(named) > 50
+    assert [name for name in set(named) if named.count(name) > 1] == []
+
+
+def test_every_extra_is_in_the_table_of_the_first_page():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    rows = [
+        line.split("|")[1] for line in (DOCS / "index.md").read_text("utf-8").splitlines() if line.startswith("| `")
+    ]
+    told = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert told == extras.keys() - {"all", "docs", "test"}
+    brought = re.findall(r"\w+", extras["all"][0].partition("[")[2])
+    assert told == set(brought)  # `all` brings them all, as the page says
+
+
 def test_every_picture_is_shown_and_made_by_a_script():
     """A picture that nobody sees grows old unseen; one that no script makes cannot be made again."""
     shown = {name for page in [ROOT / "README.md", *PAGES] for name in PICTURE.findall(page.read_text("utf-8"))}
@@ -98,6 +116,36 @@ def test_no_table_has_an_empty_heading():
     found = [(page, heading) for page in pages for heading in headings_of_tables(page)]
     assert len(found) > 50
     assert [(page.name, heading) for page, heading in found if not all(map(str.strip, heading.split("|")[1:-1]))] == []
+
+
+def test_every_variable_that_the_source_reads_is_described(monkeypatch: pytest.MonkeyPatch):
+    """Also those that are read from a mapping that stands for the environment, as credentials are."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    pages = importlib.import_module("reference_pages")
+    page = (DOCS / "reference" / "environment.md").read_text("utf-8")
+    read = pages.variables_read()
+    assert {"TREADLE_MODEL", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"} <= read
+    assert [name for name in sorted(read) if f"`{name}`" not in page] == []
+
+
+def test_every_conversation_prompt_and_builtin_tool_is_described():
+    """The generated pages are compared with the code elsewhere; this is that the generator left nothing out."""
+    from treadle import Conversation
+    from treadle._engine.prompt_names import PROMPTS
+    from treadle._tools.builtin import BUILTINS
+
+    def page(name: str) -> str:
+        return (DOCS / "reference" / name).read_text("utf-8")
+
+    api = page("api.md")
+    conversation = api[api.index("### Conversation\n") :].split("\n### ")[0]
+    methods = [
+        name for name in vars(Conversation) if not name.startswith("_") and callable(getattr(Conversation, name))
+    ]
+    assert len(methods) >= 3
+    assert [name for name in methods if f" {name}(" not in conversation] == []
+    assert [name for name in PROMPTS if f"| `{name}` |" not in page("prompts.md")] == []
+    assert [name for name in BUILTINS if f"\n## {name}\n" not in page("tools.md")] == []
 
 
 def test_every_field_of_a_file_has_words():
