@@ -12,6 +12,7 @@ LAYERS: list[list[tuple[str, str]]] = [
     [("_plugins", "one mechanism each, through hooks only")],
     [("_flows", "agent, presets, DAG, replay, conversations")],
     [("_config", "agents from files"), ("_durable", "Temporal"), ("_evals", "task files"), ("_testing", "test tools")],
+    [("_record", "recording programs of other engines")],
     [("_server", "SSE, runs API, page")],
     [("_cli", "the terminal program")],
 ]

@@ -21,7 +21,7 @@ from treadle._config import document as document_module
 from treadle._engine.prompt_names import PROMPTS
 from treadle._models import script_file
 from treadle._models.catalog.providers import PROVIDERS
-from treadle._server.api import bodies
+from treadle._server.api import bodies, content
 from treadle._server.app import OPERATIONS
 from treadle._server.live import projection as projection_module
 from treadle._tools.base import Tool
@@ -157,6 +157,9 @@ def _variable(node: ast.AST) -> Iterator[str]:
     yield from (name.value for name in names if isinstance(name, ast.Constant) and isinstance(name.value, str))
 
 
+_SHOWN = (bodies.__name__, content.__name__)
+
+
 def http_page(note: str) -> str:
     rows = []
     for operation in OPERATIONS:
@@ -164,8 +167,8 @@ def http_page(note: str) -> str:
         takes = ", ".join(_linked(kind) for kind in (operation.body, operation.query) if kind is not None)
         rows.append((code(f"{operation.method} {path}"), cell(operation.summary), takes or "nothing"))
     used = {kind for operation in OPERATIONS for kind in (operation.body, operation.query) if kind is not None}
-    used |= {bodies.RunSettings, bodies.PastMessage, bodies.TextItem, bodies.ImageItem}
-    shown = sorted((kind for kind in used if kind.__module__ == bodies.__name__), key=lambda kind: kind.__name__)
+    used |= {bodies.RunSettings, bodies.PastMessage, bodies.ClientTool, content.TextItem, content.ImageItem}
+    shown = sorted((kind for kind in used if kind.__module__ in _SHOWN), key=lambda kind: kind.__name__)
     parts = [
         note + words.HTTP + rows_of(("operation", "what it does", "takes"), rows),
         words.STREAM + rows_of(("event", "meaning", "fields"), _stream_events()),
@@ -177,7 +180,7 @@ def http_page(note: str) -> str:
 
 def _linked(kind: type[Any]) -> str:
     name = kind.__name__
-    return f"[{name}](#{name.lower()})" if kind.__module__ == bodies.__name__ else f"`{name}`"
+    return f"[{name}](#{name.lower()})" if kind.__module__ in _SHOWN else f"`{name}`"
 
 
 def _stream_events() -> list[tuple[str, str, str]]:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from treadle import testing
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "treadle"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -59,6 +61,12 @@ def test_the_checks_before_a_commit_are_those_of_the_tests():
     assert [module for module, _ in modules] == ["ruff", "ruff", "basedpyright"]
     assert all(importlib.util.find_spec(module) for module, _ in modules)
     assert [command[1] for command in commands if command[1] != "-m"] == ["scripts/gen_reference.py"]
+
+
+def test_the_guide_to_testing_has_every_helper():
+    guide = (ROOT / "docs" / "howto" / "test_an_agent.md").read_text("utf-8")
+    helpers = [*testing.__all__, "agent.override", "record", "replay", "--treadle-record"]
+    assert [name for name in helpers if not re.search(rf"(?<![\w.]){re.escape(name)}\b", guide)] == []
 
 
 def test_the_changelog_has_this_version_and_those_before():

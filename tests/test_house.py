@@ -29,6 +29,7 @@ LAYERS = [
     ["_plugins"],
     ["_flows"],
     ["_config", "_durable", "_evals", "_testing"],
+    ["_record"],
     ["_server"],
     PUBLIC_MODULES,
     ["_cli"],
@@ -160,8 +161,9 @@ PUBLIC = set(
     RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError
     StructuredResult TemporalSubmitter Tool ToolContext ToolDone ToolError ToolParam ToolResponse ToolReturn
     ToolSpec ToolStarted Toolkit TransientModelError TreadleError UnknownModelError Usage Variant VertexModel
-    blame builtin compare create_app evaluation_report fork load_agent load_tasks make_server open_journal
+    blame builtin compare create_app evaluation_report external_tool fork load_agent load_tasks make_server open_journal
     plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
+    Skill load_skills
     temporal_worker tool""".split()
 )
 

@@ -74,9 +74,12 @@ if TYPE_CHECKING:
     from treadle._tools.base import ToolResponse as ToolResponse
     from treadle._tools.builtin import builtin as builtin
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
+    from treadle._tools.external import external_tool as external_tool
     from treadle._tools.function import tool as tool
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
+    from treadle._tools.skills.skill import Skill as Skill
+    from treadle._tools.skills.skill import load_skills as load_skills
     from treadle._tools.spec import BaseTool as BaseTool
     from treadle._tools.spec import ToolParam as ToolParam
     from treadle._tools.spec import ToolReturn as ToolReturn
@@ -176,6 +179,7 @@ _LAZY_IMPORTS = {
     "ScriptedModel": "_models.scripted",
     "ServerSettings": "_server.settings",
     "Settings": "_engine.settings",
+    "Skill": "_tools.skills.skill",
     "Step": "_types.state_values",
     "StructuredCallError": "_types.errors",
     "StructuredResult": "_engine.structured",
@@ -200,8 +204,10 @@ _LAZY_IMPORTS = {
     "prefixes": "_flows.prefixes",
     "builtin": "_tools.builtin",
     "evaluation_report": "_evals.report",
+    "external_tool": "_tools.external",
     "fork": "_flows.replay",
     "load_agent": "_config",
+    "load_skills": "_tools.skills.skill",
     "load_tasks": "_evals.load",
     "open_journal": "_journal",
     "plan_diagram": "_flows.dag.picture",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from treadle._plugins.memory.citations import Citations as Citations
     from treadle._plugins.memory.plugin import Memory as Memory
     from treadle._plugins.memory.store import MemoryStore as MemoryStore
+    from treadle._plugins.skills import Skills as Skills
     from treadle._plugins.small_models.example_value_guard import ExampleValueGuard as ExampleValueGuard
     from treadle._plugins.small_models.give_up_guard import GiveUpGuard as GiveUpGuard
     from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
@@ -62,6 +63,7 @@ _LAZY_IMPORTS = {
     "QuestionRewrite": "_plugins.thinking.rewrite",
     "Reflection": "_plugins.thinking.reflection",
     "RunContext": "_engine.context",
+    "Skills": "_plugins.skills",
     "TaskAnalysis": "_plugins.thinking.analysis",
     "Telemetry": "_plugins.telemetry",
     "ToolOutcome": "_tools.base",

@@ -17,6 +17,20 @@ def builder(model: Any = None, **document: Any) -> Builder:
     return Builder(parse_document({"components": {}, **document}), Path("/base"), model=model, where="x")
 
 
+def test_external_tools_of_a_document():
+    ref = ToolRef("External", {"name": "look", "description": "Looks.", "approval": "ask"})
+    [tool] = builder().tools("Agent:A", ref)
+    assert (tool.name, tool.external, tool.approval) == ("look", True, "ask")
+    for params, words in (
+        ({}, "has no name"),
+        ({"name": "x", "code": 1}, "has 'code'"),
+        ({"name": "x", "parameters": {"type": "array"}}, '"type": "object"'),
+    ):
+        with pytest.raises(ConfigError) as raised:
+            builder().tools("Agent:A", ToolRef("External", params))
+        assert words in str(raised.value)
+
+
 def test_parameters_become_settings():
     params = {
         "max_rounds": 3,

@@ -137,6 +137,14 @@ def test_approval_message_and_cancellation_go_through_the_inbox(target: str, dsn
         last = (await journal.load(run_id))[-1].event
         assert isinstance(last, RunFinished)
         assert "the user refused: not now" in last.answer
+        run_id = await submitter.submit("external")
+        await until(lambda: has_event(journal, run_id, Paused))
+        paused = next(r.event for r in await journal.load(run_id) if isinstance(r.event, Paused))
+        await submitter.answer(run_id, paused.calls[0].id, "a cat", by="ann")
+        assert await submitter.wait(run_id) == "answer"
+        last = (await journal.load(run_id))[-1].event
+        assert isinstance(last, RunFinished)
+        assert last.answer == "done: a cat"
         endless = await submitter.submit("long")
         await until(lambda: has_event(journal, endless, ToolDone))
         await submitter.send(endless, "hurry")

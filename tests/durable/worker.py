@@ -9,7 +9,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ScriptedModel, external_tool, tool
 from treadle._durable.temporal import temporal_worker
 from treadle._journal.postgres import PostgresJournal
 from treadle._types.messages import ToolMessage
@@ -44,6 +44,8 @@ def script(request):
     question = str(request.messages[0].content)
     if question == "approve":
         return {"name": "ask", "args": {"what": "it"}} if not results else f"done: {results[-1].content}"
+    if question == "external":
+        return {"name": "look", "args": {}} if not results else f"done: {results[-1].content}"
     if question == "long":
         return {"name": "nap", "args": {"n": len(results)}}
     plan = ["nap", "pay", "nap", "nap"]
@@ -55,7 +57,8 @@ def script(request):
 
 async def main() -> None:
     journal = PostgresJournal(DSN, lease=3.0)
-    agent = Agent(ScriptedModel(script), [nap, pay, ask], max_iterations=1000)
+    look = external_tool("look", "Looks.")
+    agent = Agent(ScriptedModel(script), [nap, pay, ask, look], max_iterations=1000)
     client = await Client.connect(TARGET)
     print("ready", os.getpid(), flush=True)
     await temporal_worker(client, {"agent": agent}, journal, at_once=40).run()

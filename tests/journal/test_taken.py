@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treadle._journal.base import InboxItem
 from treadle._journal.taken import TakenItems
-from treadle._types.events import Approved, Injected
+from treadle._types.events import Approved, Injected, ToolAnswered
 
 from .logs import done, ended, record
 
@@ -27,6 +27,14 @@ def test_a_record_accounts_for_the_items_it_names():
     assert items.recorded_by([done("a", 1), record("a", 2, Injected(("m1",), ("hello",)))]) == ["m1"]
     assert items.recorded_by([record("a", 1, Approved("c1", allow=False))]) == ["p1"]
     assert items.recorded_by([record("a", 1, Approved("c2", allow=True))]) == []
+
+
+def test_a_result_leaves_the_inbox_with_its_record():
+    items = TakenItems()
+    items.add("a", [InboxItem("r1", "a", "result", {"call_id": "c1", "content": "x"})])
+    assert items.recorded_by([record("a", 1, Approved("c1", allow=False))]) == []
+    assert items.recorded_by([record("a", 1, ToolAnswered("c2", "x"))]) == []
+    assert items.recorded_by([record("a", 1, ToolAnswered("c1", "x"))]) == ["r1"]
     assert items.recorded_by([record("unknown", 1, Injected(("m1",), ("hello",)))]) == []
 
 

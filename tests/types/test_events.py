@@ -18,7 +18,7 @@ STORED_TAGS = set(
     tool_selection_started think_started think_failed think_done message_added tool_started
     tool_done injected tools_changed context_compacted plan_changed observed reflected
     model_switched dialect_demoted answer_started answer_done paused resumed approved tainted forked noted
-    provider_tools_used
+    provider_tools_used tool_answered
     dag_mode_chosen dag_planning dag_planned dag_judged step_started step_done reply_capped child_spent run_finished
     """.split()
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from kit import call
 from server.serving import serving
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ScriptedModel, external_tool, tool
 
 from .stage import Gates
 from .test_page import SIZE, Shoot, SlowPath, Stage, stage
@@ -156,5 +156,29 @@ def test_the_card_says_what_was_read_before(browser: Any):
         stage.page.get_by_role("button", name="Refuse").click()
         stage.finish()
         assert "Refused" in stage.page.locator(".tool.failed summary").inner_text()
+        context.close()
+        assert not stage.faults, stage.faults
+
+
+def test_the_result_of_an_external_tool_is_given_on_the_page(browser: Any):
+    look = external_tool("look", "Looks at something.", {"type": "object", "properties": {"what": {"type": "string"}}})
+    script = [call("look", what="the shelf"), call("look", what="the floor"), "A cat."]
+    with serving(Agent(ScriptedModel(script), tools=[look])) as client:
+        context = browser.new_context(viewport=SIZE)
+        stage = Stage(context.new_page(), client, Gates())
+        stage.page.goto(client.address)
+        stage.ask("What is there?")
+        card = stage.see(".approval")
+        assert "What came of look?" in card.inner_text()
+        assert card.get_by_role("button", name="Give the result").is_disabled()
+        card.get_by_label("Result of look, text or JSON").fill("a cat")
+        card.get_by_role("button", name="Give the result").click()
+        stage.page.wait_for_function("() => document.querySelector('.approval')?.textContent.includes('the floor')")
+        stage.page.get_by_role("button", name="It failed").click()
+        stage.finish()
+        assert [(event["content"], event.get("error", False)) for event in records(stage, "tool_answered")] == [
+            ("a cat", False),
+            ("it could not be done", True),
+        ]
         context.close()
         assert not stage.faults, stage.faults

@@ -1,6 +1,6 @@
 // Calls to the server. Paths are relative to the page, so it works behind any prefix.
 
-import type { AgentLine, ConversationLine, Decision, Hit, Json, LogRecord, Run, SentRequest, TurnLine } from "./types";
+import type { AgentLine, CallResult, ConversationLine, Decision, Hit, Json, LogRecord, Run, SentRequest, TurnLine } from "./types";
 
 export class ApiError extends Error {
   constructor(
@@ -63,6 +63,7 @@ export const api = {
   cancel: (run: string) => call("POST", `/api/runs/${part(run)}/cancel`),
   resume: (run: string) => call("POST", `/api/runs/${part(run)}/resume`),
   decide: (run: string, decision: Decision) => call("POST", `/api/runs/${part(run)}/approvals`, decision),
+  answer: (run: string, result: CallResult) => call("POST", `/api/runs/${part(run)}/results`, result),
   fork: (run: string, at: number, message: string) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { at, message }),
   branch: (run: string, body: { at?: number; question?: string }) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { ...body, branch: true }),
   records: (run: string, after: number) =>

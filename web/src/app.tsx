@@ -2,13 +2,14 @@
 
 import { useEffect } from "preact/hooks";
 import { versions } from "./branches";
-import { again, current, go, stop, store, toBranch } from "./model";
+import { again, current, enter, go, stop, store, toBranch } from "./model";
 import { Composer } from "./parts/composer";
 import { Help } from "./parts/help";
 import { Login } from "./parts/login";
 import { Sidebar } from "./parts/sidebar";
 import { Talk } from "./parts/talk";
-import { useLater, usePlace, type Place } from "./places";
+import { usePlace, type Place } from "./places";
+import { Failed, useReading } from "./reading";
 import { useStore } from "./store";
 
 export function App() {
@@ -17,7 +18,8 @@ export function App() {
     window.addEventListener("keydown", shortcuts);
     return () => window.removeEventListener("keydown", shortcuts);
   }, []);
-  if (door === "unknown") return <Notice />;
+  const failed = useStore(store, (now) => now.failed);
+  if (door === "unknown") return failed ? <main class="login"><Failed what="The page could not start" why={failed} again={() => void enter()} /></main> : null;
   if (door === "token") return <Login />;
   return <Frame />;
 }
@@ -54,13 +56,20 @@ function Frame() {
 }
 
 function Inspected({ run }: { run: string }) {
-  const part = useLater(() => import("./parts/inspector"));
-  return part && <part.Inspector run={run} />;
+  const part = useReading(() => import("./parts/inspector"), "inspector");
+  if (part.failed) return <aside class="inspector" aria-label="Run inspector"><PartMissing why={part.failed} /></aside>;
+  return part.value && <part.value.Inspector run={run} />;
 }
 
 function Aside({ place }: { place: Place }) {
-  const part = useLater(() => import("./desk"));
-  return part && <part.Desk place={place} />;
+  const part = useReading(() => import("./desk"), "desk");
+  if (part.failed) return <div class="missing"><PartMissing why={part.failed} /></div>;
+  return part.value && <part.value.Desk place={place} />;
+}
+
+/** A part of the page that is loaded when it is first shown. Browsers do not all ask again for one that failed. */
+function PartMissing({ why }: { why: string }) {
+  return <Failed what="This part of the page could not be loaded" why={why} again={() => location.reload()} name="Load the page again" />;
 }
 
 function Notice() {

@@ -14,6 +14,6 @@ applyTheme();
 render(<App />, document.getElementById("app") as HTMLElement);
 window.addEventListener("hashchange", () => void visit());
 window.setInterval(() => {
-  if (!document.hidden && store.get().door === "open") refresh().catch(() => undefined);
+  if (!document.hidden && store.get().door === "open") void refresh();
 }, EVERY);
 void enter();

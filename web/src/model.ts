@@ -7,7 +7,7 @@ import { follow, type Connection } from "./follow";
 import type { Attachment } from "./attachments";
 import { withAttachments } from "./attachments";
 import { createStore } from "./store";
-import type { AgentLine, ConversationLine, Decision, ServerEvent } from "./types";
+import type { AgentLine, CallResult, ConversationLine, Decision, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
 
 export interface Turn extends Line {
@@ -15,6 +15,8 @@ export interface Turn extends Line {
   connection: Connection;
   /** Nobody drives it: the process that did is gone. */
   left: boolean;
+  /** The status with which the server has refused to show it. */
+  refused: number;
 }
 
 export interface Unread {
@@ -45,6 +47,10 @@ export interface State {
   sidebar: boolean;
   notice: string;
   loading: boolean;
+  /** Why the page or the conversation could not be read. */
+  failed: string;
+  /** Why the list of conversations could not be read. */
+  unlisted: string;
   /** How many of the newest runs the list of conversations is made from. */
   looked: number;
 }
@@ -67,6 +73,8 @@ export const store = createStore<State>({
   sidebar: false,
   notice: "",
   loading: false,
+  failed: "",
+  unlisted: "",
   looked: 200,
 });
 
@@ -93,18 +101,25 @@ export async function attempt(action: () => Promise<void>): Promise<void> {
     await action();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) store.set({ door: "token" });
-    else say(error instanceof Error ? error.message : String(error));
+    else say(reason(error));
   }
 }
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 // ---- coming in
 
 export const enter = () =>
   attempt(async () => {
-    const session = await api.session();
-    if (session.needs_token) return store.set({ door: "token" });
-    const agents = await api.agents(); // before the door opens: a question needs an agent to go to
-    store.set({ door: "open", user: session.user, agents, agent: agents[0]?.name ?? "" });
+    store.set({ failed: "" });
+    try {
+      const session = await api.session();
+      if (session.needs_token) return store.set({ door: "token" });
+      const agents = await api.agents(); // before the door opens: a question needs an agent to go to
+      store.set({ door: "open", user: session.user, agents, agent: agents[0]?.name ?? "" });
+    } catch (error) {
+      return store.set({ failed: reason(error) });
+    }
     await Promise.all([visit(), refresh()]);
   });
 
@@ -113,7 +128,7 @@ export const logIn = (token: string) =>
     try {
       await api.logIn(token);
     } catch (error) {
-      return say(error instanceof Error ? error.message : String(error));
+      return say(reason(error));
     }
     await enter();
   });
@@ -125,8 +140,14 @@ export const logOut = () =>
     store.set({ door: "token", user: "", conversations: [], lines: [], turns: [], conversation: "" });
   });
 
+/** The list of conversations. Never throws: nothing that was done is undone because the list did not come. */
 export async function refresh(): Promise<void> {
-  store.set({ conversations: await api.conversations(store.get().looked) });
+  try {
+    store.set({ conversations: await api.conversations(store.get().looked), unlisted: "" });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) store.set({ door: "token" });
+    store.set({ unlisted: reason(error) });
+  }
 }
 
 /** Conversations further back. */
@@ -139,12 +160,12 @@ export const older = () =>
 // ---- going from conversation to conversation
 
 /** Shows what the address names: `#/c/<conversation>`, one branch of it (`#/c/<conversation>/<its last run>`), or a new conversation. */
-export const visit = () =>
+export const visit = (anew = false) =>
   attempt(async () => {
     const [id = "", leaf = ""] = (/^#\/c\/([^/]+)(?:\/([^/]+))?$/.exec(location.hash)?.slice(1) ?? []).map((part) => decodeURIComponent(part ?? ""));
-    if (id === store.get().conversation && (id || !store.get().turns.length)) return id ? show(leaf) : undefined;
+    if (!anew && id === store.get().conversation && (id || !store.get().turns.length)) return id ? show(leaf) : undefined;
     leave();
-    store.set({ conversation: id, lines: [], turns: [], inspected: "", sidebar: false, unread: [], loading: !!id, options: keptOptions(id), target: "" });
+    store.set({ conversation: id, lines: [], turns: [], inspected: "", sidebar: false, unread: [], loading: !!id, failed: "", options: keptOptions(id), target: "" });
     if (!id) return;
     try {
       let found = await api.conversation(id);
@@ -162,7 +183,8 @@ export const visit = () =>
       if (error instanceof ApiError && error.status === 404) {
         location.hash = "#/";
         say("This conversation no longer exists.");
-      } else throw error;
+      } else if (error instanceof ApiError && error.status === 401) throw error;
+      else if (store.get().conversation === id) store.set({ failed: reason(error) });
     }
   });
 
@@ -205,7 +227,7 @@ function leave(): void {
 }
 
 function turn(line: Line): Turn {
-  return { ...line, view: EMPTY, connection: "connecting", left: false };
+  return { ...line, view: EMPTY, connection: "connecting", left: false, refused: 0 };
 }
 
 function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
@@ -237,7 +259,7 @@ export function watch(run: string): void {
       drawing ||= document.hidden ? window.setTimeout(draw, 100) : requestAnimationFrame(draw);
     },
     connection: (connection) => update(run, () => ({ connection })),
-    refused: (status) => (status === 401 ? store.set({ door: "token" }) : say("This run cannot be followed.")),
+    refused: (status) => (status === 401 ? store.set({ door: "token" }) : update(run, () => ({ refused: status }))),
   });
   followed.set(run, stop);
   window.setTimeout(() => void lookAfter(run), LEFT_AFTER);
@@ -251,6 +273,13 @@ const lookAfter = (run: string) =>
     const { live, status } = await api.run(run);
     update(run, () => ({ left: (status === "idle" || status === "parked") && !live }));
   });
+
+/** Asks once more for a run that the server has refused to show. */
+export function watchAgain(run: string): void {
+  followed.delete(run);
+  update(run, () => ({ refused: 0 }));
+  watch(run);
+}
 
 export const takeUp = (run: string) =>
   attempt(async () => {
@@ -368,17 +397,22 @@ export const stop = () =>
   });
 
 /** What is wrong with the decision, in the server's words; empty when it was taken. */
-export async function decide(run: string, decision: Decision): Promise<string> {
+export const decide = (run: string, decision: Decision) => settle(run, decision.call_id, () => api.decide(run, decision));
+
+export const answerCall = (run: string, result: CallResult) => settle(run, result.call_id, () => api.answer(run, result));
+
+/** What is wrong with a decision or a result, if the server says so; else the call waits no more. */
+async function settle(run: string, call: string, send: () => Promise<unknown>): Promise<string> {
   let problem = "";
   await attempt(async () => {
     try {
-      await api.decide(run, decision);
+      await send();
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 422) throw error;
       problem = error.message;
       return;
     }
-    update(run, (one) => ({ view: decided(one.view, decision.call_id) }));
+    update(run, (one) => ({ view: decided(one.view, call) }));
   });
   return problem;
 }

@@ -1,4 +1,4 @@
-// Views beside the conversations (`#/runs`, `#/agents`, `#/compare/A/B`), and parts of the page that are loaded when first shown.
+// Views beside the conversations (`#/runs`, `#/agents`, `#/compare/A/B`).
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -23,17 +23,4 @@ export function usePlace(): Place | null {
     return () => window.removeEventListener("hashchange", look);
   }, []);
   return placeOf(hash);
-}
-
-/** What `load` brings, once it is there. */
-export function useLater<T>(load: () => Promise<T>): T | null {
-  const [part, setPart] = useState<T | null>(null);
-  useEffect(() => {
-    let wanted = true;
-    void load().then((loaded) => wanted && setPart(() => loaded));
-    return () => {
-      wanted = false;
-    };
-  }, []);
-  return part;
 }

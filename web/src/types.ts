@@ -64,6 +64,14 @@ export interface WaitingCall {
   tool_name: string;
   tool_args: Record<string, Json>;
   why: string;
+  /** It waits for its result, which whoever called gives. */
+  external?: boolean;
+}
+
+export interface CallResult {
+  call_id: string;
+  content?: string;
+  error?: string;
 }
 
 export interface Decision {

@@ -272,6 +272,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return { activity: "Resuming", ...(data.reason === "restarted" ? note("Resumed after a restart", "") : {}) };
     case "approved":
     case "refused":
+    case "answered":
       return decided(view, text(data.call_id));
     case "checklist":
       return { checklist: list(data.steps) };

@@ -9,13 +9,15 @@ from typing import Any
 
 from treadle._config.document import AgentParams, Document, McpRef, ToolRef, convert
 from treadle._config.references import has_references
+from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._flows.agent_tool import agent_tool
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._tools.base import Tool
 from treadle._tools.builtin import BUILTINS, builtin
-from treadle._types.errors import ConfigError
+from treadle._tools.external import external_tool
+from treadle._types.errors import ConfigError, SchemaError
 
 BUILTIN_BY_COMPONENT = {
     "retrieval": "retrieval",
@@ -39,6 +41,10 @@ BUILTIN_BY_COMPONENT = {
 
 The names of the built-in tools work as well.
 """
+
+
+_EXTERNAL = ("name", "description", "parameters", "returns", "effect", "approval", "untrusted", "pinned", "defaults")
+"""The parameters of an `External` tool."""
 
 
 class Builder:
@@ -68,7 +74,7 @@ class Builder:
             agent = Agent(
                 model,
                 tools or None,
-                preset=agent_params.preset,
+                preset=presets.get(agent_params.preset),
                 # With references in it, the prompt is known when the run is: see `graph`.
                 system="" if has_references(agent_params.sys_prompt) else agent_params.sys_prompt,
                 name=component_id.split(":")[-1],
@@ -93,6 +99,8 @@ class Builder:
                     user_prompt=agent_params.user_prompt,
                 )
             ]
+        if component_name == "external":
+            return [self._external(component_id, ref)]
         name = BUILTIN_BY_COMPONENT.get(component_name, ref.component_name)
         if name not in BUILTINS:
             names = sorted({*BUILTIN_BY_COMPONENT, *BUILTINS})
@@ -102,6 +110,19 @@ class Builder:
             )
         tools = builtin(name, **self._params(name, ref.params))
         return tools if isinstance(tools, list) else [tools]
+
+    def _external(self, component_id: str, ref: ToolRef) -> Tool:
+        """A tool without a body: whoever runs the document gives the results of its calls."""
+        params: dict[str, Any] = {"name": ref.id, **ref.params}
+        unknown = sorted(params.keys() - set(_EXTERNAL))
+        if unknown or not params["name"]:
+            problem = f"has {unknown[0]!r}" if unknown else "has no name"
+            expected = ", ".join(_EXTERNAL)
+            raise ConfigError(f"{self.where}: an external tool of {component_id} {problem}; expected: {expected}")
+        try:
+            return external_tool(**params)
+        except (ConfigError, SchemaError, TypeError) as error:
+            raise ConfigError(f"{self.where}: {component_id}: {error}") from None
 
     def _params(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters of a tool. The document names knowledge bases by id, the tool takes a path."""

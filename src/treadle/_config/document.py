@@ -43,7 +43,7 @@ class ToolRef(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """A tool by the name of its component, with its parameters; `Agent` nests another agent as a tool."""
 
     component_name: str
-    """A built-in tool (`calculator`, `Retrieval`), or `Agent`."""
+    """A built-in tool (`calculator`, `Retrieval`), `Agent`, or `External`: a tool whose calls the caller executes."""
     params: dict[str, Any] = {}
     """The parameters of the tool, or those of the agent."""
     id: str = ""

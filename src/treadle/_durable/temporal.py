@@ -13,7 +13,7 @@ from typing import Any
 
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
-from treadle._flows.waiting import decided, leave_decisions
+from treadle._flows.waiting import decided, leave_decisions, leave_results
 from treadle._journal.base import InboxItem, Journal
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, RunNotFoundError
@@ -76,6 +76,11 @@ class TemporalSubmitter:
         answer = {"allow": allow, "args": args, "always": always, "by": by, "note": note}
         state = fold(await self.journal.load(run_id))
         await leave_decisions(self.journal, run_id, await decided(self.journal, run_id, state, {call_id: answer}))
+        await self.wake(run_id)
+
+    async def answer(self, run_id: str, call_id: str, result: Any, *, by: str = "") -> None:
+        """Give the result of a call of an external tool: text, any JSON value, content parts, or an exception."""
+        await leave_results(self.journal, run_id, fold(await self.journal.load(run_id)), {call_id: result}, by=by)
         await self.wake(run_id)
 
     async def cancel(self, run_id: str) -> None:

@@ -12,10 +12,12 @@ from os import PathLike
 from typing import Any, Generic, Literal, TypedDict
 
 from treadle._engine.context import DepsT, RunContext
+from treadle._engine.preset import Preset, PresetName
 from treadle._engine.settings import Budget, RepairPolicy
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.transport.retry import RetryPolicy
+from treadle._tools.skills.skill import Skill
 
 
 class SettingOptions(TypedDict, total=False):
@@ -69,10 +71,11 @@ class RunOptions(SettingOptions, Generic[DepsT], total=False):
 class AgentOptions(SettingOptions, Generic[DepsT], total=False):
     """What an agent is given beside its model, its tools and its `output_type`."""
 
-    preset: Any
+    preset: PresetName | Preset
     system: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
     instructions: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
     plugins: Iterable[Any]
+    skills: Iterable[str | PathLike[str] | Skill]
     deps_type: type[DepsT] | None
     deps: DepsT
     journal: Journal | str | PathLike[str] | None

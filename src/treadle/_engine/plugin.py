@@ -27,6 +27,8 @@ class Plugin:
     name = ""
     tools: tuple[Tool, ...] = ()
     """Tools of its own, which it may offer with `run.offer_tools`."""
+    instructions: str = ""
+    """Its part of the system prompt, the same in every run of the agent."""
     advisory = False
     """Its `before_tool` is advice to the model, not policy: a call without effects may start before it is asked, while
     the reply is still being written (its result is dropped if the call is then refused)."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types.events import Artifact, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
@@ -24,12 +25,13 @@ else:
 
 
 class PendingCall(Struct, frozen=True):
-    """A call that waits for a person's decision."""
+    """A call that waits for a person's decision, or (`external`) for the result that you give."""
 
     call_id: str
     tool: str
     args: dict[str, Any]
     why: str
+    external: bool = False
 
     @property
     def name(self) -> str:
@@ -38,7 +40,9 @@ class PendingCall(Struct, frozen=True):
 
     @property
     def how(self) -> str:
-        """How to decide, as code."""
+        """How to decide, or to give the result, as code."""
+        if self.external:
+            return f"agent.resume(run_id, results={{{self.call_id!r}: ...}})"
         return f"agent.resume(run_id, approve={{{self.call_id!r}: True}})"
 
 
@@ -70,7 +74,7 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
     unread: tuple[str, ...] = ()
     """Messages that arrived too late to be read, or wait in a paused run."""
     pending: tuple[PendingCall, ...] = ()
-    """Calls that wait for a person's decision."""
+    """Calls that wait for a person's decision, or for a result from whoever called."""
     sources: tuple[str, ...] = ()
     """What was read from outside (results of `untrusted` tools), first source first."""
     earlier: int = 0
@@ -132,9 +136,11 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
     """What a paused run waits for, without what is decided already."""
     if state.paused is None:
         return ()
-    undecided = (call for call in state.paused.calls if call.id not in state.approvals)
     why, reason = state.paused.why, state.paused.reason
-    return tuple(PendingCall(call.id, call.name, call.args, why.get(call.id, reason)) for call in undecided)
+    return tuple(
+        PendingCall(call.id, call.name, call.args, why.get(call.id, reason), call.external)
+        for call in waiting_calls(state)
+    )
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:

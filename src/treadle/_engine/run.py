@@ -18,7 +18,7 @@ from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model
-from treadle._types.events import Approved, OutputPartial, Record
+from treadle._types.events import Approved, OutputPartial, Record, ToolAnswered
 from treadle._types.state import RunState
 
 
@@ -149,12 +149,12 @@ class Run(Generic[OutputT_co]):
         answer = {"allow": allow, "args": args, "always": always, "by": by, "note": note}
         self.decide(decision_of(call_id, answer))
 
-    def decide(self, *decisions: Approved) -> None:
+    def decide(self, *decisions: Approved | ToolAnswered) -> None:
         self._execution.inbox.decisions.extend(decisions)
 
     @property
-    def decisions(self) -> list[Approved]:
-        """Decisions that were given and not yet recorded."""
+    def decisions(self) -> list[Approved | ToolAnswered]:
+        """Decisions and results that were given and not yet recorded."""
         return list(self._execution.inbox.decisions)
 
     def swap_toolkit(self, toolkit: Any) -> None:

@@ -14,6 +14,7 @@ from treadle._dialects.registry import choose_dialect
 from treadle._engine.result import RunResult
 from treadle._evals.checks import RecordedCall, evaluate_check
 from treadle._evals.tasks import Task, TaskSet
+from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._journal.base import Journal
 from treadle._models.base import Model
@@ -125,7 +126,7 @@ def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None
     return Agent(
         variant.model,
         tasks.make_tools(task) or None,
-        preset=variant.preset,
+        preset=presets.get(variant.preset),
         instructions=tasks.instructions,
         journal=journal,
         name=f"eval {tasks.name}",

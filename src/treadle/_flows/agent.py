@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
-from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._engine.context import DepsT, RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
-from treadle._engine.core.decisions import Answer, decisions_about
+from treadle._engine.core.decisions import Answer, decisions_about, results_for, waiting_calls
 from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import OutputT_co
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
@@ -33,17 +32,18 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._plugins.telemetry import watch
 from treadle._safety.secrets import known_secrets
 from treadle._tools.base import Tool
+from treadle._tools.external import client_tool
 from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Message, SystemMessage, UserMessage, text_of
-from treadle._types.request import Reply, Request, TextDelta
+from treadle._types.messages import Message, SystemMessage
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
-    from treadle._engine.options import AgentOptions, SettingOptions
+    from treadle._engine.options import AgentOptions, RunOptions, SettingOptions
+    from treadle._tools.skills.skill import Skill
 
     AnyDepsT = TypeVar("AnyDepsT", default=Any)
 
@@ -61,6 +61,9 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
     functions get of the program around them: here the value for runs that are given none. `async with Agent(...) as
     agent:` closes at its end what the agent has opened.
     """
+
+    takes_client_tools = True
+    """Whether its runs may be given tools by their callers."""
 
     @overload
     def __init__(
@@ -94,10 +97,11 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         model: str | Model,
         tools: Iterable[ToolLike] | None = _NOT_GIVEN,
         *,
-        preset: str | presets.Preset = "default",
+        preset: presets.PresetName | presets.Preset = "default",
         system: Instructions = "",
         instructions: Instructions = "",
         plugins: Iterable[Any] = (),
+        skills: Iterable[str | PathLike[str] | Skill] = (),
         output_type: Any = None,
         deps_type: type[DepsT] | None = None,
         deps: DepsT = NO_DEPS,
@@ -110,7 +114,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         logger: logging.Logger | None = None,
         **settings: Unpack[SettingOptions],
     ) -> None:
-        plugins = list(plugins)
+        plugins = [*plugins, *_skills(skills)]
         if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
             tools = None
         if tools is _NOT_GIVEN:
@@ -151,31 +155,9 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
 
     # ---- starting runs
 
-    def start(
-        self,
-        question: Any,
-        *,
-        history: Iterable[Any] = (),
-        run_id: str = "",
-        conversation: str = "",
-        user: str = "",
-        parent: RunContext[Any] | None = None,
-        deps: DepsT = NO_DEPS,
-        **overrides: Unpack[SettingOptions],
-    ) -> Run[OutputT_co]:
+    def start(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> Run[OutputT_co]:
         """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
-        return self.launch(
-            self.prepare(
-                question,
-                history=history,
-                run_id=run_id,
-                conversation=conversation,
-                user=user,
-                parent=parent,
-                deps=deps,
-                **overrides,
-            )
-        )
+        return self.launch(self.prepare(question, **options))
 
     def prepare(
         self,
@@ -188,9 +170,14 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         follows: str = "",
         parent: RunContext[Any] | None = None,
         deps: DepsT = NO_DEPS,
+        client_tools: Sequence[Tool] = (),
+        output_schema: dict[str, Any] | None = None,
         **overrides: Unpack[SettingOptions],
     ) -> Run[OutputT_co]:
-        """A run that has not begun yet: subscribe to it, then `launch` it."""
+        """A run that has not begun yet: subscribe to it, then `launch` it. `client_tools` are external tools that this
+        run has beside the agent's, `output_schema` what its answer has to be; both are recorded with it."""
+        if client_tools and not self.takes_client_tools:
+            raise ConfigError(f"the agent {self.name!r} follows a plan of its own: it takes no tools from its callers")
         settings = self.settings.with_changes(cast("dict[str, Any]", overrides))
         past = to_messages(history)
         origin = Origin(
@@ -200,16 +187,20 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             conversation=conversation,
             user=user,
             follows=follows,
+            output_schema=output_schema,
+            client_tools=tuple(tool.name for tool in client_tools),
         )
         given = self._deps_for(deps, parent, "agent.run(question, deps=...)")
         journal = self._journal_under(parent)
-        return new_run(self._blueprint(settings, past), origin, journal=journal, parent=parent, deps=given)
+        blueprint = self._blueprint(settings, past, client_tools, output_schema)
+        return new_run(blueprint, origin, journal=journal, parent=parent, deps=given)
 
     async def load(
         self,
         run: str | Run[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
+        results: Mapping[str, Any] | None = None,
         parent: RunContext[Any] | None = None,
         unattended: bool = False,
         deps: DepsT = NO_DEPS,
@@ -244,11 +235,18 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         )
         over = isinstance(records[-1].event, RunFinished)
         given = NO_DEPS if over else self._deps_for(deps, parent, f"agent.resume({run_id!r}, deps=...)")
-        blueprint = self._blueprint(settings, [])
+        brought = [
+            client_tool(schema.name, schema.description, schema.parameters)
+            for schema in started.tools
+            if schema.name in started.client_tools
+        ]
+        blueprint = self._blueprint(settings, [], brought, started.output_schema)
         resumed = new_run(blueprint, origin, journal=journal, records=records, parent=parent, deps=given)
+        waiting = waiting_calls(resumed.state)
         if approve is not None:
-            paused = resumed.state.paused
-            resumed.decide(*decisions_about(paused.calls if paused is not None else (), approve))
+            resumed.decide(*decisions_about(waiting, approve))
+        if results is not None:
+            resumed.decide(*results_for(waiting, results, blueprint.toolkit.get))
         if isinstance(run, Run):
             resumed.decide(*run.decisions)
             for text in run.unread:
@@ -321,67 +319,60 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         for run in tuple(self._active):
             run.swap_toolkit(self.toolkit)
 
-    async def stream_answer(self, result: RunResult[Any]) -> AsyncIterator[str]:
-        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
-        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        prompt = self.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(
-            prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
-            system=self._system_text([]), transcript=result.messages,
-        )  # fmt: skip
-        shown = False
-        try:
-            async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
-                if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
-                    shown = True
-                    yield part.text
-        except Exception:
-            if shown:
-                raise
-        if not shown:
-            yield result.brief
-
     # ---- inside
 
     def _journal_under(self, parent: RunContext[Any] | None) -> Journal | None:
         """A run inside another is stored where that one is."""
         return execution_of(parent).log.journal if parent is not None else self.journal
 
-    def _blueprint(self, settings: Settings, past: Sequence[Message]) -> Blueprint:
+    def _blueprint(
+        self,
+        settings: Settings,
+        past: Sequence[Message],
+        brought: Sequence[Tool] = (),
+        output_schema: dict[str, Any] | None = None,
+    ) -> Blueprint:
+        output_type = self.output_type if output_schema is None else output_schema
         plugins = presets.plugins_for(self.preset, settings, self.plugins)
         if settings.budget is not None and settings.max_tokens is None:
             # The worst case can only be reserved if there is one.
             settings = settings.with_changes({"max_tokens": self.model.profile.max_output or 4096})
         return Blueprint(
             models=self.models,
-            toolkit=self.toolkit,
+            toolkit=self.toolkit + brought if brought else self.toolkit,
             settings=settings,
             plugins=tuple(plugins),
-            system=self._system_text(past),
-            system_of=self._system_of(past),
+            system=self._system_text(past, output_type=output_type),
+            system_of=self._system_of(past, output_type),
             prompts=self.prompts,
-            output_type=self.output_type,
+            output_type=output_type,
             name=self.name,
             redact=event_redactor(self._secrets),
         )
 
-    def _system_text(self, past: Sequence[Message], own: Sequence[Instructions] = ()) -> str:
+    def _system_text(
+        self, past: Sequence[Message], own: Sequence[Instructions] = (), output_type: Any = _NOT_GIVEN
+    ) -> str:
         """The system prompt; instructions that are functions are left out unless `own` has what they gave."""
         own = [text if isinstance(text, str) else "" for text in own or (self.system, self.instructions)]
         system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
-        shape = instruction(self.output_type) if self.output_type is not None else ""
+        wanted = self.output_type if output_type is _NOT_GIVEN else output_type
+        shape = instruction(wanted) if wanted is not None else ""
         # Where each reply is a list of calls, how to choose them is how to plan.
         how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
-        return "\n\n".join(text for text in (own[0], *system, own[1], how, shape) if text)
+        given = [getattr(plugin, "instructions", "") for plugin in self.plugins]
+        return "\n\n".join(text for text in (own[0], *system, own[1], *given, how, shape) if text)
 
-    def _system_of(self, past: Sequence[Message]) -> Callable[[RunContext[Any]], Awaitable[str]] | None:
+    def _system_of(
+        self, past: Sequence[Message], output_type: Any
+    ) -> Callable[[RunContext[Any]], Awaitable[str]] | None:
         """How the system prompt is put together when the run starts, where instructions are functions of it."""
         parts = (self.system, self.instructions)
         if all(isinstance(part, str) for part in parts):
             return None
 
         async def system(run: RunContext[Any]) -> str:
-            return self._system_text(past, [await text_for(part, run) for part in parts])
+            return self._system_text(past, [await text_for(part, run) for part in parts], output_type)
 
         return system
 
@@ -398,3 +389,12 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
                 self._paused[run.id] = run.records
             else:
                 self._paused.pop(run.id, None)
+
+
+def _skills(given: Iterable[str | PathLike[str] | Skill]) -> list[Any]:
+    folders = [given] if isinstance(given, str) else [*given]
+    if not folders:
+        return []
+    from treadle._plugins.skills import Skills  # most agents have none
+
+    return [Skills(folders)]

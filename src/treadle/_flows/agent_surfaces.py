@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
 
+from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
@@ -18,7 +19,10 @@ from treadle._engine.settings import Settings
 from treadle._engine.surfaces.answer_pieces import AnswerPieces
 from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._engine.surfaces.text_view import TextView
+from treadle._models.base import Model
 from treadle._types.events import AnswerDone, Event, Record, ThinkDone
+from treadle._types.messages import Message, UserMessage, text_of
+from treadle._types.request import Reply, Request, TextDelta
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,6 +35,16 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     """Everything an agent offers beyond starting and loading a run."""
 
     settings: Settings
+    prompts: dict[str, str]
+
+    @property
+    def model(self) -> Model:
+        """The model that is asked first."""
+        raise NotImplementedError
+
+    def _system_text(self, past: Sequence[Message]) -> str:
+        """The system prompt."""
+        raise NotImplementedError
 
     def start(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> Run[OutputT_co]:
         """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
@@ -159,22 +173,47 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         run: str | Run[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
+        results: Mapping[str, Any] | None = None,
         deps: DepsT = NO_DEPS,
         **overrides: Unpack[SettingOptions],
     ) -> RunResult[OutputT_co]:
         """Resume a run that was interrupted, killed or paused. A finished run gives its result again.
 
+        `approve` decides about calls that wait for a person; `results` are those of calls of external tools: text, any
+        JSON value, content parts, or an exception when the call failed, by the id of the call (see `result.pending`).
         `deps` were not stored: they are given again.
         """
-        return await self.launch(await self.load(run, approve=approve, deps=deps, **overrides))
+        loaded = await self.load(run, approve=approve, results=results, deps=deps, **overrides)
+        return await self.launch(loaded)
 
     def resume_sync(
         self,
         run: str | Run[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
+        results: Mapping[str, Any] | None = None,
         deps: DepsT = NO_DEPS,
         **overrides: Unpack[SettingOptions],
     ) -> RunResult[OutputT_co]:
         """The same for scripts and notebooks."""
-        return bridge.run(self.resume(run, approve=approve, deps=deps, **overrides))
+        return bridge.run(self.resume(run, approve=approve, results=results, deps=deps, **overrides))
+
+    async def stream_answer(self, result: RunResult[Any]) -> AsyncGenerator[str, None]:
+        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
+        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
+        prompt = self.prompts.get("synthesis", SYNTHESIS)
+        messages = synthesis_messages(
+            prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
+            system=self._system_text([]), transcript=result.messages,
+        )  # fmt: skip
+        shown = False
+        try:
+            async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
+                if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
+                    shown = True
+                    yield part.text
+        except Exception:
+            if shown:
+                raise
+        if not shown:
+            yield result.brief

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from treadle._engine.context import DepsT
 from treadle._engine.result import OutputT_co, RunResult
@@ -61,7 +61,7 @@ class Conversation(Generic[OutputT_co, DepsT]):
         """The next turn, at work in the background."""
         past = await self.history()
         known: RunOptions[DepsT] = {"history": past, "conversation": self.id, "user": self.user}
-        run = self.agent.start(question, **{**known, **options})
+        run = self.agent.start(question, **cast("RunOptions[DepsT]", {**known, **options}))
         assert run.task is not None
         run.task.add_done_callback(lambda _: self._ended(run))
         return run

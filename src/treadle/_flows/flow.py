@@ -27,6 +27,8 @@ from treadle._types.usage import Work
 class FlowAgent(Agent[Any, Any], ABC):
     """An agent that says itself what comes next."""
 
+    takes_client_tools = False
+
     @abstractmethod
     async def work(self, run: Execution) -> None:
         """What is to be done; ends with `finish` or `end`."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct
-
+from treadle._engine.preset import Preset as Preset
+from treadle._engine.preset import PresetName as PresetName
 from treadle._engine.settings import RepairPolicy, Settings
 from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.history_trim import HistoryTrim
@@ -17,12 +17,6 @@ from treadle._plugins.small_models.example_value_guard import ExampleValueGuard
 from treadle._plugins.small_models.give_up_guard import GiveUpGuard
 from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard
 from treadle._types.errors import ConfigError
-
-PluginFactory = Callable[[Settings], list[Any]]
-
-
-def _nothing(settings: Settings) -> list[Any]:
-    return []
 
 
 def _guards(settings: Settings) -> list[Any]:
@@ -55,12 +49,6 @@ def _code(settings: Settings) -> list[Any]:
     from treadle._plugins.code import CodeMode
 
     return [CodeMode(imports=settings.imports), *_planned(settings), *_guards(settings)]
-
-
-class Preset(Struct, frozen=True):
-    name: str
-    settings: Settings
-    plugins: PluginFactory = _nothing
 
 
 _TWO_PHASE = Settings(

@@ -1,28 +1,23 @@
-"""Decisions about the calls a stored run waits for, made by another process than the one that drives it."""
+"""Decisions about the calls a stored run waits for, and their results, given in another process than its driver's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from treadle._engine.core.decisions import Answer, decisions_about
+from treadle._engine.core.decisions import Answer, decisions_about, result_payload, results_for
+from treadle._engine.core.decisions import waiting_calls as waiting_calls
 from treadle._journal.base import InboxItem, Journal
+from treadle._tools.base import Tool
 from treadle._tools.validation import problems_with
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import Approved
+from treadle._types.events import Approved, ToolAnswered
 from treadle._types.ids import fresh_id
-from treadle._types.messages import ToolCall
 from treadle._types.state import RunState, fold
 
 
 class InvalidArgumentsError(ConfigError):
     """The changed arguments are not what the tool takes."""
-
-
-def waiting_calls(state: RunState) -> tuple[ToolCall, ...]:
-    """The calls that nobody has decided about yet."""
-    paused = state.paused
-    return () if paused is None else tuple(call for call in paused.calls if call.id not in state.approvals)
 
 
 async def decided(
@@ -52,6 +47,23 @@ async def leave_decisions(journal: Journal, run_id: str, decisions: Sequence[App
             "always": decision.always,
         }
         await journal.put(InboxItem(fresh_id(), run_id, "approve", payload))
+
+
+async def leave_results(
+    journal: Journal,
+    run_id: str,
+    state: RunState,
+    results: Mapping[str, Any],
+    tool_of: Callable[[str], Tool | None] = lambda name: None,
+    by: str = "",
+) -> list[ToolAnswered]:
+    """Put results of calls that wait for one into the run's inbox, checked; whoever resumes the run records them.
+    `tool_of` gives the tools of the run where they are known: what they return is checked here then, and else when the
+    run goes on."""
+    answers = results_for(waiting_calls(state), results, tool_of, by)
+    for given in answers:
+        await journal.put(InboxItem(fresh_id(), run_id, "result", result_payload(given)))
+    return answers
 
 
 async def _parameters(

@@ -133,8 +133,9 @@ class Journal(Protocol):
         """The waiting items, oldest first; they are delivered to nobody else.
 
         An item leaves the inbox in one transaction with the record that accounts for it (`Injected` with its id,
-        `Approved` for its call, `RunFinished` for all that are left). If the driver dies or gives up the claim before
-        that, the next claim of the run puts the item back: a message is never lost, and never in the log twice.
+        `Approved` or `ToolAnswered` for its call, `RunFinished` for all that are left). If the driver dies or gives up
+        the claim before that, the next claim of the run puts the item back: a message is never lost, and never in the
+        log twice.
         """
         ...
 

@@ -67,6 +67,8 @@ def _steps(records: Sequence[ev.Record]) -> Iterator[str]:
                 decided = "allowed" if record.event.allow else "refused"
                 note = f": {record.event.note}" if record.event.note else ""
                 yield _text(f"{record.event.tool or record.event.call_id} {decided}{note}", "quiet")
+            case ev.ToolAnswered():
+                yield _text(f"{record.event.tool or record.event.call_id} was answered by whoever called", "quiet")
             case _:
                 pass
 

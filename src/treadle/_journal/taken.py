@@ -1,8 +1,8 @@
 """Inbox items that a driver has taken and that are not recorded yet.
 
 An item is deleted from the inbox in the same transaction as the record that accounts for it: a message with the
-`Injected` that names it, a decision with its `Approved`, all that are left with `RunFinished`. If the driver dies
-before that, the item is still in the inbox.
+`Injected` that names it, a decision with its `Approved`, a result with its `ToolAnswered`, all that are left with
+`RunFinished`. If the driver dies before that, the item is still in the inbox.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from treadle._journal.base import InboxItem
-from treadle._types.events import Approved, Event, Injected, Record, RunFinished
+from treadle._types.events import Approved, Event, Injected, Record, RunFinished, ToolAnswered
 
 
 class TakenItems:
@@ -46,5 +46,7 @@ def _accounts_for(event: Event, item: InboxItem) -> bool:
             return item.id in ids
         case Approved(call_id=call_id):
             return item.kind == "approve" and item.payload.get("call_id") == call_id
+        case ToolAnswered(call_id=call_id):
+            return item.kind == "result" and item.payload.get("call_id") == call_id
         case _:
             return isinstance(event, RunFinished)

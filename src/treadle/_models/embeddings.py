@@ -1,55 +1,99 @@
-"""Embeddings from an OpenAI-compatible provider, for semantic search."""
+"""Vectors of texts, for search by meaning: the one way in which knowledge bases, memory and tool search get them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from array import array
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from inspect import isawaitable
+from operator import mul
+from typing import TypeVar
 
-import msgspec
-from msgspec import Struct
+from treadle._types.errors import ToolError
 
-from treadle._models.catalog.providers import connect, provider_named
-from treadle._models.transport.http import Endpoint, Exchange, Timeouts
-from treadle._types.errors import BadReplyError
-
-_BATCH = 64
-
-
-class _Row(Struct):
-    embedding: list[float]
-    index: int = 0
+Vectors = Sequence[Sequence[float]]
+Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
+"""Turns texts into vectors, sync or async."""
+MINILM = "minilm"
+_FUSION = 60
+"""The usual constant of reciprocal rank fusion."""
+_MAX_KEPT = 5_000
+Key = TypeVar("Key", bound=Hashable)
 
 
-class _Reply(Struct):
-    data: list[_Row]
+def embedder_named(name: str) -> Embedder:
+    """The embedder of a name: `minilm` is on this machine, others are `provider:model`."""
+    if name == MINILM:
+        from treadle._models.minilm.embeddings import LocalEmbeddings
+
+        return LocalEmbeddings()
+    from treadle._models.openai.embeddings import Embeddings
+
+    return Embeddings(name)
 
 
-class Embeddings:
-    """Called with texts, returns a vector for each. The name is `provider:model`, like `openai:text-embedding-3-small`.
+def embedder_here() -> Embedder | None:
+    """The embedder that needs neither key nor network; None when the extra `embeddings` is not installed."""
+    from treadle._models.minilm.embeddings import LocalEmbeddings, installed
 
-    The key comes from the provider's environment variable unless it is given; a local server needs none.
-    """
+    return LocalEmbeddings() if installed() else None
 
-    def __init__(self, name: str, *, base_url: str | None = None, api_key: str | None = None) -> None:
-        provider, _, model = name.rpartition(":")
-        self.model = model
-        connection = connect(provider_named(provider or "openai"), base_url, api_key, None)
-        url = connection.base_url.rstrip("/") + "/embeddings"
-        self._endpoint = Endpoint(url, connection.headers, connection.origin, Timeouts(total=60.0))
 
-    async def __call__(self, texts: Sequence[str]) -> list[list[float]]:
-        vectors: list[list[float]] = []
-        for start in range(0, len(texts), _BATCH):
-            vectors.extend(await self._embed(list(texts[start : start + _BATCH])))
-        return vectors
+async def embedded(embedder: Embedder, texts: list[str]) -> Vectors:
+    """One vector for each text."""
+    given = embedder(texts)
+    vectors = await given if isawaitable(given) else given
+    if len(vectors) != len(texts):
+        raise ToolError(f"the embedder returned {len(vectors)} vectors for {len(texts)} texts")
+    return vectors
 
-    async def _embed(self, texts: list[str]) -> list[list[float]]:
-        body = msgspec.json.encode({"model": self.model, "input": texts})
-        async with Exchange(self._endpoint, body) as response:
-            payloads = await response.batch()
-        try:
-            rows = sorted(msgspec.json.decode(payloads[0], type=_Reply).data, key=lambda row: row.index)
-        except (msgspec.MsgspecError, IndexError):
-            raise BadReplyError(f"the embeddings of {self.model} could not be read") from None
-        if len(rows) != len(texts):
-            raise BadReplyError(f"{self.model} returned {len(rows)} vectors for {len(texts)} texts")
-        return [row.embedding for row in rows]
+
+def packed(vector: Sequence[float]) -> bytes:
+    """A vector of length one, as 32-bit floats: how vectors are stored and compared."""
+    length = math.sqrt(sum(value * value for value in vector)) or 1.0
+    return array("f", (value / length for value in vector)).tobytes()
+
+
+def nearest(wanted: bytes, others: Iterable[tuple[Key, bytes]]) -> list[tuple[Key, float]]:
+    """The keys of packed vectors with their similarity to `wanted` (1.0: the same direction), best first. A vector of
+    another length is of another model, and is left out."""
+    target = _floats(wanted)
+    scored = [
+        (key, sum(map(mul, target, _floats(other)))) for key, other in others if other and len(other) == len(wanted)
+    ]
+    return sorted(scored, key=lambda pair: -pair[1])
+
+
+def fused(rankings: Iterable[Sequence[tuple[Key, float]]]) -> list[tuple[Key, float]]:
+    """Several rankings of the same things as one (reciprocal rank fusion): their scores need not compare."""
+    scores: dict[Key, float] = {}
+    for ranking in rankings:
+        for rank, (key, _) in enumerate(ranking):
+            scores[key] = scores.get(key, 0.0) + 1 / (_FUSION + rank + 1)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+class Meanings:
+    """Ranks texts by their meaning. The vectors of texts are kept, so that the same ones are embedded once."""
+
+    def __init__(self, embedder: Embedder | str) -> None:
+        self.embedder = embedder_named(embedder) if isinstance(embedder, str) else embedder
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    async def ranked(self, query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
+        """The index of each text and its similarity to the query, best first."""
+        missing = [text for text in dict.fromkeys((*texts, query)) if text not in self._kept]
+        if missing:
+            vectors = await embedded(self.embedder, missing)
+            self._kept.update(zip(missing, map(packed, vectors), strict=True))
+        vectors_of = self._kept.copy()
+        while len(self._kept) > _MAX_KEPT:
+            self._kept.popitem(last=False)
+        return nearest(vectors_of[query], ((index, vectors_of[text]) for index, text in enumerate(texts)))
+
+
+def _floats(data: bytes) -> array[float]:
+    numbers = array("f")
+    numbers.frombytes(data)
+    return numbers

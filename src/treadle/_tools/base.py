@@ -86,17 +86,26 @@ class ToolContext(Protocol[DepsT_co]):
         ...
 
 
+def answered_by_caller(**arguments: Any) -> Any:
+    """What a tool without a body has in the place of a function."""
+    raise NotImplementedError(
+        "this tool has no body: a run that calls it pauses, and whoever called gives the result with "
+        "agent.resume(run_id, results={call_id: ...})"
+    )
+
+
 class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """A tool. `execute` takes the arguments by name, sync or async.
 
     It returns a value, text, a generator of text, or a `ToolResponse`. A decorated function keeps its signature: it is
-    called, and checked by type checkers, as before.
+    called, and checked by type checkers, as before. Without `execute` the tool is external: a call pauses the run until
+    whoever called gives its result.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
-    execute: Callable[P, R_co]
+    execute: Callable[P, R_co] = cast("Any", answered_by_caller)
     timeout: Seconds | None = 30.0
     effect: Effect = UNMARKED
     """After a crash in the middle of a call: `pure` and `idempotent` tools are run again, `unsafe` ones are not, nor
@@ -126,6 +135,8 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """Seconds before the first such repetition; twice as many before each further one."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
+    returns: Mapping[str, Any] | None = None
+    """Of an external tool: the JSON Schema of its results; one that does not fit is refused."""
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool {self.name!r}: ")
@@ -137,6 +148,11 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
             required = [name for name in parameters.get("required", ()) if name not in self.defaults]
             parameters["required"] = required
         return ToolSchema(self.name, self.description, parameters)
+
+    @property
+    def external(self) -> bool:
+        """Whether it has no body: whoever called gives the results."""
+        return self.execute is answered_by_caller
 
     @property
     def marked_unsafe(self) -> bool:

@@ -71,15 +71,24 @@ async def run_call(
     return outcome
 
 
-def _require_tool(tool: Tool | None, call: ToolCall, toolkit: Toolkit) -> Tool:
+def wrong_arguments(tool: Tool, call: ToolCall, limits: Limits) -> ToolOutcome | None:
+    """What the model is told when a call that is answered elsewhere cannot be made like this; None if it can."""
+    try:
+        _prepare(_require_tool(tool, call, None), {**tool.defaults, **call.args}, limits, {})
+    except _Refused as refused:
+        return ToolOutcome(cut(clean(str(refused)), limits.max_chars), error=refused.kind, executed=False)
+    return None
+
+
+def _require_tool(tool: Tool | None, call: ToolCall, toolkit: Toolkit | None) -> Tool:
     if call.problem:
         raise _Refused("invalid_args", f"The call of '{cut_middle(call.name)}' could not be read: {call.problem}")
     if tool is not None:
         return tool
-    near = toolkit.nearest(call.name)
+    near = toolkit.nearest(call.name) if toolkit is not None else []
     if near:
         hint = f"Did you mean: {', '.join(near)}?"
-    elif len(toolkit):
+    elif toolkit:
         hint = f"Expected one of: {', '.join(toolkit.names[:20])}."
     else:
         hint = "No tools are available: answer without tools."

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treadle._types.event_base import EventBase
-from treadle._types.messages import ToolCall
+from treadle._types.messages import Content, ToolCall
 from treadle._types.request import Citation, ProviderCall
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -99,6 +99,22 @@ class Approved(EventBase, frozen=True, tag="approved"):
     """Arguments the person put in place of the model's; they are validated like any other."""
     always: bool = False
     """Allow every later call of this tool in this run, too."""
+    tool: str = ""
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as other events call it."""
+        return self.tool
+
+
+class ToolAnswered(EventBase, frozen=True, tag="tool_answered"):
+    """Whoever called gave the result of a call that is not executed here; the call is completed with it."""
+
+    call_id: str
+    content: Content
+    error: bool = False
+    """It failed out there; `content` says why."""
+    by: str = ""
     tool: str = ""
 
     @property

@@ -24,6 +24,7 @@ from treadle._types.control_events import ReplyCapped as ReplyCapped
 from treadle._types.control_events import ReplyConstrained as ReplyConstrained
 from treadle._types.control_events import Resumed as Resumed
 from treadle._types.control_events import Tainted as Tainted
+from treadle._types.control_events import ToolAnswered as ToolAnswered
 from treadle._types.control_events import ToolSelectionStarted as ToolSelectionStarted
 from treadle._types.dag_events import DagJudged as DagJudged
 from treadle._types.dag_events import DagModeChosen as DagModeChosen
@@ -67,6 +68,10 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
     follows: str = ""
     """The run of its conversation that it continues; if none is named, the one before it."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema of the answer, where the caller gave one for this run."""
+    client_tools: tuple[str, ...] = ()
+    """Which of `tools` the caller brought for this run only: the caller gives their results."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -340,8 +345,8 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
-    ProviderToolsUsed, StepStarted, StepDone, ReplyCapped, ChildSpent, RunFinished, TextStreamed, ToolOutput,
-    AnswerDelta, AnswerRetracted, OutputPartial, Reset,
+    ProviderToolsUsed, StepStarted, StepDone, ReplyCapped, ChildSpent, ToolAnswered, RunFinished, TextStreamed,
+    ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)

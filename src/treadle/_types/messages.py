@@ -72,6 +72,8 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     stood. Only a tool without effects runs with such arguments; for any other the model is asked again."""
     from_text: bool = False
     """A model that is offered native calls wrote this one into its text."""
+    external: bool = False
+    """Set where a pause names the call: it waits for a result from outside, not for a decision."""
 
 
 class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):

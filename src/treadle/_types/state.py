@@ -12,7 +12,7 @@ from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
-from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted
+from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted, flat
 from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage, Work
 
 CONVERSATION = ("loop", "repair")
@@ -77,6 +77,7 @@ class RunState:
         """Components that have constrained a reply of this run."""
         self.answered: ev.AnswerDone | None = None
         self.approvals: dict[str, ev.Approved] = {}
+        self.results: dict[str, ev.ToolAnswered] = {}  # of calls that whoever called executes
         self.always_allowed: set[str] = set()
         """Tools that a person has allowed for the rest of the run."""
         self.steps: list[Step] = []
@@ -235,7 +236,7 @@ class RunState:
             used = used or (done.executed and not done.error) or done.error == "lost_extras"
             message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
-            observation = done.content if isinstance(done.content, str) else _flat(done.content)
+            observation = done.content if isinstance(done.content, str) else flat(done.content)
             self.steps.append(
                 Step(
                     done.iteration, done.name, call.call.args, observation, done.error, done.elapsed, done.call_id,
@@ -304,6 +305,9 @@ class RunState:
         if event.always and event.allow and event.tool:
             self.always_allowed.add(event.tool)
             self.provenance.allow_always(event.tool)
+
+    def on_tool_answered(self, event: ev.ToolAnswered, record: ev.Record) -> None:
+        self.results.setdefault(event.call_id, event)  # the first counts
 
     def on_tainted(self, event: ev.Tainted | ev.ProviderToolsUsed, record: ev.Record) -> None:
         self.provenance.read(event.sources)
@@ -380,10 +384,6 @@ class RunState:
             spent = self.spent[component] = Spent()
         spent.add(usage, elapsed, calls)
         self.usage += usage
-
-
-def _flat(parts: Iterable[Any]) -> str:
-    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
 
 
 _NAMES = {event: f"on_{event.__struct_config__.tag}" for event in get_args(ev.Event)}

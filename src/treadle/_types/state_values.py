@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -72,6 +73,11 @@ def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
         group = [entry]
     if group:
         yield group
+
+
+def flat(parts: Iterable[Any]) -> str:
+    """Content parts as one text."""
+    return "\n".join(str(getattr(part, "text", "") or "[image]") for part in parts)
 
 
 def compacted(window: Iterable[Entry], event: ev.ContextCompacted, seq: int) -> list[Entry]:

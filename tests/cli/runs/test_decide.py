@@ -1,4 +1,4 @@
-"""`runs approve` and `runs deny`."""
+"""`runs approve`, `runs deny` and `runs answer`."""
 
 from __future__ import annotations
 
@@ -94,3 +94,31 @@ def test_a_run_that_does_not_wait(home: Path, inside: Inside):
     inside("run", "q", "-m", script(home, "hello"))
     done = inside("runs", "approve", "last")
     assert (done.code, "waits for approval" in done.err) == (2, True)
+
+
+LOOK_UP = """
+agent:
+  tools:
+    - component_name: External
+      params:
+        name: look
+        description: Looks something up.
+        parameters: {type: object, properties: {what: {type: string}}, required: [what]}
+"""
+
+
+def test_a_result_is_given_from_the_terminal_for_a_tool_of_a_document(home: Path, inside: Inside):
+    document = home / "agent.yaml"
+    document.write_text(LOOK_UP)
+    started = inside("run", "q", "-f", str(document), "-m", script(home, call("look", what="it"), "found"))
+    assert started.code == 4, started.err
+    refused = inside("runs", "approve", "last")
+    assert (refused.code != 0, "waits for approval" in refused.err) == (True, True)
+    refused = inside("runs", "answer", "last")
+    assert "say what came of the call" in refused.err
+    done = inside("runs", "answer", "last", "--result", "a cat")
+    assert (done.code, done.out) == (0, "found\n"), done.err
+    assert "look has its result" in done.err
+    shown = inside("runs", "show", "last", "--json").out
+    assert '"tool_answered"' in shown
+    assert "no call of run last waits for a result" in inside("runs", "answer", "last", "--error", "x").err

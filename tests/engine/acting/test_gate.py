@@ -183,7 +183,7 @@ def test_a_person_who_answers_at_once_is_recorded_and_only_true_means_yes(answer
     go(main())
 
 
-def test_asking_that_fails_has_refused():
+def test_asking_that_fails_has_refused(caplog: pytest.LogCaptureFixture):
     async def main() -> None:
         run = await started(tools=[ask_first], plugins=[Person(ConnectionError("no terminal"))])
         outcome = await execute_call(run, PAY)
@@ -191,6 +191,8 @@ def test_asking_that_fails_has_refused():
         assert "asking for approval failed (ConnectionError)" in str(outcome.content)
 
     go(main())
+    assert "ConnectionError: no terminal" in caplog.text
+    assert "Traceback" not in caplog.text  # it was dealt with
 
 
 def test_who_asks_a_person_sees_what_has_been_deferred():

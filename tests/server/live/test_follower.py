@@ -201,7 +201,7 @@ def test_a_run_that_waits_for_approval_says_so_and_is_resumed():
         args = {"to": "ann", "text": "hi"}
         why = "approval of send_mail"
         one = {"call_id": "call_1_0", "tool_name": "send_mail", "tool_args": args, "why": why}
-        assert waiting == [{**one, "how": how}]
+        assert waiting == [{**one, "how": how, "external": False}]
         paused = next(event["data"] for event in client.events(run, until="phase") if event["event"] == "phase")
         assert paused["calls"] == [one]
         got: list[dict[str, Any]] = []

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -341,6 +342,18 @@ def _fresh(records: list[ev.Record], after: Position, cuts: list[int]) -> list[C
                     shown.append(piece)
                 text = text[size:]
     return [rest for event in shown if (rest := event.after(after)) is not None]
+
+
+def test_a_call_that_waits_for_its_result_says_so_and_its_answer_is_shown():
+    records = log(
+        ev.RunStarted("?"),
+        ev.Paused("result of add", (msgspec.structs.replace(CALL, external=True), SECOND)),
+        ev.Resumed("paused"),
+        ev.ToolAnswered("c1", "5", by="me", tool="add"),
+    )
+    paused, _, answered = [data for _, _, data in show(records)][-3:]
+    assert [call.get("external", False) for call in paused["calls"]] == [True, False]
+    assert (answered["phase"], answered["call_id"], answered["by"]) == ("answered", "c1", "me")
 
 
 def test_a_refused_call_is_never_called_approved():

@@ -1,25 +1,24 @@
 // The agents of this server: their tools, knowledge bases and MCP servers, and each tool to be tried by hand.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api } from "../api";
 import { plural, pretty, readable } from "../format";
-import { decide, say } from "../model";
+import { decide } from "../model";
+import { useReading, Waiting } from "../reading";
 import type { Json, Run } from "../types";
-import { desk, type AgentFacts, type McpHealth } from "./api";
+import { desk, type AgentFacts } from "./api";
 import { Fields, valueOf, type Schema } from "./form";
 
 export function Agents() {
-  const [agents, setAgents] = useState<AgentFacts[]>([]);
-  useEffect(() => {
-    desk.agents().then(setAgents, (error: Error) => say(error.message));
-  }, []);
+  const reading = useReading(desk.agents, "agents");
   return (
     <div class="desk">
       <header class="desk-head">
         <h1>Agents</h1>
       </header>
+      {!reading.value && <Waiting reading={reading} what="The agents could not be read" />}
       <ul class="agents">
-        {agents.map((agent) => (
+        {reading.value?.map((agent) => (
           <Agent key={agent.name} agent={agent} />
         ))}
       </ul>
@@ -62,22 +61,19 @@ function Agent({ agent }: { agent: AgentFacts }) {
 }
 
 function Servers({ agent }: { agent: AgentFacts }) {
-  const [servers, setServers] = useState<McpHealth[] | null>(null);
-  const look = () => {
-    setServers(null);
-    desk.health(agent.name).then(setServers, (error: Error) => say(error.message));
-  };
-  useEffect(look, [agent.name]);
+  const [looks, setLooks] = useState(0);
+  const reading = useReading(() => desk.health(agent.name), `${agent.name} ${looks}`);
+  const servers = reading.value;
   return (
     <section aria-label={`MCP servers of ${agent.name}`}>
       <p>
         MCP servers{" "}
-        <button type="button" class="link" onClick={look}>
+        <button type="button" class="link" onClick={() => setLooks(looks + 1)}>
           Look again
         </button>
       </p>
       <ul>
-        {servers === null && <li class="quiet">{agent.mcp.join(", ")}: asking …</li>}
+        {servers === null && <li class="quiet">{reading.failed ? `They could not be asked: ${reading.failed}` : `${agent.mcp.join(", ")}: asking …`}</li>}
         {(servers ?? []).map((one) => (
           <li key={one.name}>
             <strong>{one.name}</strong> <span class={one.ok ? "health ok" : "health not"}>{one.ok ? `answers, with ${plural(one.tools.length, "tool")}` : "does not answer"}</span>{" "}

@@ -1,18 +1,16 @@
 // What each request had in common with the one before it, and where and why that ended.
 
-import { useEffect, useState } from "preact/hooks";
 import { bytes, count } from "../format";
-import { say } from "../model";
-import { desk, type PrefixUse } from "./api";
+import { useReading, Waiting } from "../reading";
+import { desk } from "./api";
 
 export function Cache({ run, upTo, showRequest }: { run: string; upTo: number; showRequest: (seq: number, beside: number) => void }) {
-  const [requests, setRequests] = useState<PrefixUse[]>([]);
-  useEffect(() => {
-    desk.prefixes(run).then(setRequests, (error: Error) => say(error.message));
-  }, [run, upTo]);
+  const reading = useReading(() => desk.prefixes(run), run, upTo);
+  const requests = reading.value;
+  if (!requests) return <Waiting reading={reading} what="The requests could not be read" />;
   const before = new Map<string, number>();
   return (
-    <ol class="prefixes">
+    <ol class="prefixes" aria-label="Requests and what they had in common">
       {requests.map((one) => {
         const earlier = before.get(one.component) ?? -1;
         before.set(one.component, one.seq);

@@ -1,18 +1,22 @@
 // Two runs side by side: what they were given, each step beside its counterpart, what came of them.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { plural, readable, seconds } from "../format";
-import { say } from "../model";
-import { desk, type Comparison, type Step } from "./api";
+import { useReading, Waiting } from "../reading";
+import { desk, type Step } from "./api";
 import { Difference } from "./difference";
 
 export function Compare({ first, second }: { first: string; second: string }) {
-  const [found, setFound] = useState<Comparison | null>(null);
+  const reading = useReading(() => desk.compare(first, second), `${first}/${second}`);
   const [everything, setEverything] = useState(false);
-  useEffect(() => {
-    desk.compare(first, second).then(setFound, (error: Error) => say(error.message));
-  }, [first, second]);
-  if (!found) return <div class="desk" />;
+  const found = reading.value;
+  if (!found) {
+    return (
+      <div class="desk">
+        <Waiting reading={reading} what="These runs could not be compared" />
+      </div>
+    );
+  }
   const facts = found.facts.filter((fact) => everything || fact.first !== fact.second);
   const steps = found.steps.filter((pair) => everything || pair.change !== "same");
   const same = found.steps.filter((pair) => pair.change === "same").length;

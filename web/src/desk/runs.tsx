@@ -1,8 +1,8 @@
 // All runs: sums, charts, and the list in pages, for whatever the filter says.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { count, money, plural, seconds, when } from "../format";
-import { say } from "../model";
+import { Failed, useReading, Waiting } from "../reading";
 import { Bars, Meter } from "./charts";
 import { desk, type Filter, type Group, type ListedRun, type Overview } from "./api";
 
@@ -11,40 +11,39 @@ const PAUSE = 200;
 
 export function Runs() {
   const [filter, setFilter] = useState<Filter>({});
-  const [overview, setOverview] = useState<Overview | null>(null);
+  const [settled, setSettled] = useState<Filter>({});
   const [all, setAll] = useState<Overview | null>(null);
-  const [runs, setRuns] = useState<ListedRun[]>([]);
-  const [next, setNext] = useState("");
+  const [later, setLater] = useState<{ key: string; runs: ListedRun[]; next: string } | null>(null);
   const [chosen, setChosen] = useState<string[]>([]);
-  const turn = useRef(0);
+  const [counted, setCounted] = useState(0);
 
   useEffect(() => {
-    const mine = ++turn.current;
-    const timer = window.setTimeout(() => void load(mine), Object.keys(filter).length ? PAUSE : 0);
+    const timer = window.setTimeout(() => setSettled(filter), PAUSE);
     return () => window.clearTimeout(timer);
   }, [filter]);
+  // Apart from each other: the list does not wait for the sums.
+  const key = JSON.stringify(settled);
+  const list = useReading(() => desk.runs(settled, ""), key);
+  const sums = useReading(() => desk.overview(settled), key, counted);
+  const overview = sums.value;
+  useEffect(() => {
+    if (!overview) return;
+    setAll((known) => known ?? overview);
+    if (!overview.pending) return;
+    const timer = window.setTimeout(() => setCounted(counted + 1), 300);
+    return () => window.clearTimeout(timer);
+  }, [overview]);
 
-  async function load(mine: number): Promise<void> {
+  const first = list.value ?? { runs: [], next: "" };
+  const added = later?.key === key ? later : { key, runs: [], next: first.next };
+  const [more, setMore] = useState("");
+  async function older(): Promise<void> {
+    setMore("");
     try {
-      const [sums, page] = await Promise.all([desk.overview(filter), desk.runs(filter, "")]);
-      if (mine !== turn.current) return;
-      setOverview(sums);
-      setAll((known) => known ?? sums);
-      setRuns(page.runs);
-      setNext(page.next);
-      if (sums.pending) window.setTimeout(() => mine === turn.current && void load(mine), 300);
+      const page = await desk.runs(settled, added.next);
+      setLater({ key, runs: [...added.runs, ...page.runs], next: page.next });
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  async function more(): Promise<void> {
-    try {
-      const page = await desk.runs(filter, next);
-      setRuns([...runs, ...page.runs]);
-      setNext(page.next);
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
+      setMore(error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -58,7 +57,11 @@ export function Runs() {
         </p>
       </header>
       <FilterBar filter={filter} all={all} change={(change) => setFilter((now) => clean({ ...now, ...change }))} />
-      {overview && overview.runs > 0 && <Sums overview={overview} choose={(change) => setFilter((now) => clean({ ...now, ...change }))} />}
+      {sums.failed ? (
+        <Failed what="The sums could not be read" why={sums.failed} again={sums.again} />
+      ) : (
+        (!overview || overview.runs > 0) && <Sums overview={overview ?? NONE} counting={!overview} choose={(change) => setFilter((now) => clean({ ...now, ...change }))} />
+      )}
       <section aria-label="List of runs">
         <div class="desk-row">
           <h2>List</h2>
@@ -70,17 +73,25 @@ export function Runs() {
             <span class="quiet">Mark two to compare them.</span>
           )}
         </div>
-        <List runs={runs} chosen={chosen} choose={choose} />
-        {next && (
-          <button type="button" class="link more" onClick={() => void more()}>
+        {!list.value && <Waiting reading={list} what="The list could not be read" />}
+        <List runs={[...first.runs, ...added.runs]} chosen={chosen} choose={choose} />
+        {more && <Failed what="Older runs could not be read" why={more} again={() => void older()} />}
+        {added.next && !more && (
+          <button type="button" class="link more" onClick={() => void older()}>
             Older runs
           </button>
         )}
-        {overview && !runs.length && <p class="quiet">No run fits.</p>}
+        {list.value && !first.runs.length && <p class="quiet">No run fits.</p>}
       </section>
     </div>
   );
 }
+
+/** In the place of the sums until they are there: what stands below must not move when they come. */
+const NONE: Overview = {
+  runs: 0, statuses: {}, stop_reasons: {}, ended: 0, succeeded: 0, requests: 0, tool_calls: 0, failed_calls: 0, input_tokens: 0, output_tokens: 0, cached_tokens: 0,
+  cost: null, elapsed: 0, median_elapsed: 0, slow_elapsed: 0, thumbs: {}, tags: {}, agents: [], models: [], tools: [], span: DAY, spans: [], pending: 0,
+};
 
 const clean = (filter: Filter): Filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
 
@@ -129,15 +140,15 @@ function Choice({ name, value, from, pick }: { name: string; value: string | und
   );
 }
 
-function Sums({ overview, choose }: { overview: Overview; choose: (change: Filter) => void }) {
+function Sums({ overview, counting, choose }: { overview: Overview; counting: boolean; choose: (change: Filter) => void }) {
   const share = overview.ended ? Math.round((100 * overview.succeeded) / overview.ended) : 0;
   const cached = overview.input_tokens ? Math.round((100 * overview.cached_tokens) / overview.input_tokens) : 0;
   return (
-    <>
-      <dl class="totals">
+    <div class={counting ? "counting" : ""} aria-busy={counting}>
+      <dl class={counting ? "totals not-yet" : "totals"}>
         <Total name="Runs" value={count(overview.runs)} />
         <Total name="Succeeded" value={overview.ended ? `${share} %` : "–"} />
-        {overview.cost !== null && <Total name="Cost" value={money(overview.cost)} />}
+        <Total name="Cost" value={money(overview.cost) || "–"} />
         <Total name="Tokens" value={count(overview.input_tokens + overview.output_tokens)} />
         <Total name="From cache" value={`${cached} %`} />
         <Total name="Half took less than" value={seconds(overview.median_elapsed)} />
@@ -152,12 +163,20 @@ function Sums({ overview, choose }: { overview: Overview; choose: (change: Filte
         <Bars spans={overview.spans} span={overview.span} />
       </section>
       <div class="columns">
-        <Ends overview={overview} choose={choose} />
-        <Groups name="Agent" groups={overview.agents} pick={(agent) => choose({ agent })} />
-        <Groups name="Model" groups={overview.models} pick={(model) => choose({ model })} />
-        <Tools overview={overview} />
+        <div class="sums-box">
+          <Ends overview={overview} choose={choose} />
+        </div>
+        <div class="sums-box">
+          <Groups name="Agent" groups={overview.agents} pick={(agent) => choose({ agent })} />
+        </div>
+        <div class="sums-box">
+          <Groups name="Model" groups={overview.models} pick={(model) => choose({ model })} />
+        </div>
+        <div class="sums-box" tabIndex={0} role="region" aria-label="Tools">
+          <Tools overview={overview} />
+        </div>
       </div>
-    </>
+    </div>
   );
 }
 

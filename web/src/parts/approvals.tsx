@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { pretty } from "../format";
-import { decide } from "../model";
+import { answerCall, decide } from "../model";
 import type { Json, WaitingCall } from "../types";
 import { Hand } from "./icons";
 
@@ -14,9 +14,7 @@ export function Approvals({ run, calls }: { run: string; calls: WaitingCall[] })
   useEffect(() => () => void window.setTimeout(() => idle() && matchMedia("(pointer: fine)").matches && composer()?.focus()), []);
   return (
     <section class="approvals" aria-label="Waiting for your decision" ref={place}>
-      {calls.map((call) => (
-        <Approval key={call.call_id} run={run} call={call} />
-      ))}
+      {calls.map((call) => (call.external ? <Result key={call.call_id} run={run} call={call} /> : <Approval key={call.call_id} run={run} call={call} />))}
     </section>
   );
 }
@@ -90,6 +88,41 @@ function Approval({ run, call }: { run: string; call: WaitingCall }) {
           <span class="visually-hidden">Why it is refused</span>
           <input type="text" placeholder="If you refuse: why? (optional)" value={note} onInput={(event) => setNote(event.currentTarget.value)} />
         </label>
+      </div>
+    </div>
+  );
+}
+
+/** A call that is not executed by the server: whoever knows what came of it says so. */
+function Result({ run, call }: { run: string; call: WaitingCall }) {
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState("");
+  const [sent, setSent] = useState(false);
+  const give = async (result: { content?: string; error?: string }) => {
+    setSent(true);
+    setProblem(await answerCall(run, { call_id: call.call_id, ...result }));
+    setSent(false);
+  };
+  return (
+    <div class="approval" role="group" aria-label={`Result of ${call.tool_name}`} tabIndex={-1}>
+      <header>
+        <Hand />
+        <span>
+          What came of <strong>{call.tool_name}</strong>?
+        </span>
+      </header>
+      <Arguments args={call.tool_args} />
+      <textarea class="edit-arguments" aria-label={`Result of ${call.tool_name}, text or JSON`} rows={4} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+      <div class="decision">
+        <button type="button" class="primary" disabled={sent || !text} onClick={() => void give({ content: text })}>
+          Give the result
+        </button>
+        <button type="button" disabled={sent} onClick={() => void give({ error: text || "it could not be done" })}>
+          It failed
+        </button>
       </div>
     </div>
   );

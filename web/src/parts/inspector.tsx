@@ -3,7 +3,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api } from "../api";
-import { say, store } from "../model";
+import { store } from "../model";
+import { Failed, useReading, Waiting } from "../reading";
 import { useStore } from "../store";
 import type { LogRecord, Run } from "../types";
 import "../desk/desk.css";
@@ -23,33 +24,28 @@ export function Inspector({ run }: { run: string }) {
   const [tab, setTab] = useState<Name>("Timeline");
   const [jumped, setJumped] = useState(-1);
   const [beside, setBeside] = useState(-1);
-  const [body, setBody] = useState<Run | null>(null);
-  const [records, setRecords] = useState<LogRecord[]>([]);
+  const have = useRef<LogRecord[]>([]);
   const [request, setRequest] = useState<number | null>(null);
   const changed = useStore(store, (now) => now.turns.find((turn) => turn.run === run)?.view);
   const panel = useRef<HTMLElement>(null);
 
   useEffect(() => panel.current?.focus(), []);
-  useEffect(() => {
-    const timer = window.setTimeout(() => void load(), SETTLE);
-    return () => window.clearTimeout(timer);
-  }, [run, changed]);
 
-  async function load(): Promise<void> {
-    try {
-      const found = [...records];
-      for (let more = true; more; ) {
-        const page = await api.records(run, found.at(-1)?.seq ?? -1);
-        found.push(...page.records);
-        more = page.more;
-      }
-      setRecords(found);
-      setBody(await api.run(run));
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error));
+  /** All of it at once: what came later would push away what somebody is about to click. */
+  async function load(): Promise<{ records: LogRecord[]; body: Run }> {
+    const found = [...have.current];
+    for (let more = true; more; ) {
+      const page = await api.records(run, found.at(-1)?.seq ?? -1);
+      found.push(...page.records);
+      more = page.more;
     }
+    const body = await api.run(run);
+    have.current = found;
+    return { records: found, body };
   }
 
+  const reading = useReading(load, run, changed, SETTLE);
+  const { records, body } = reading.value ?? { records: [], body: null };
   const asked = records.filter((record) => record.type === "think_started");
   const show = (seq: number, other = -1) => {
     setBeside(other);
@@ -72,8 +68,14 @@ export function Inspector({ run }: { run: string }) {
           <Close />
         </button>
       </header>
+      {!body && (
+        <div class="inspector-body">
+          <Waiting reading={reading} what="This run could not be read" />
+        </div>
+      )}
+      {body && reading.failed && <Failed what="This may be out of date" why={reading.failed} again={reading.again} />}
       {body && <Notes run={run} kept={body} />}
-      {request === null ? (
+      {!body ? null : request === null ? (
         <>
           <div class="tabs" role="tablist" aria-label="Views">
             {TABS.map((name) => (
@@ -82,7 +84,7 @@ export function Inspector({ run }: { run: string }) {
           </div>
           <div class="inspector-body" role="tabpanel" aria-label={tab}>
             {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} />}
-            {tab === "Tokens and cost" && body && <Cost run={body} />}
+            {tab === "Tokens and cost" && <Cost run={body} />}
             {tab === "Waterfall" && <Waterfall records={records} jump={jump} />}
             {tab === "Cache" && <Cache run={run} upTo={records.length} showRequest={show} />}
           </div>

@@ -1,7 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
 import { api } from "../api";
 import { plural, pretty } from "../format";
-import { say } from "../model";
+import { useReading, Waiting } from "../reading";
 import { Difference } from "../desk/difference";
 import type { Json, LogRecord, SentRequest } from "../types";
 import { Check, Chevron, Cross } from "./icons";
@@ -17,8 +16,10 @@ interface Props {
 }
 
 export function RequestView({ run, seq, beside, requests, choose, back }: Props) {
-  const request = useRequest(run, seq, back);
-  const other = useRequest(run, beside, back);
+  const reading = useReading(() => api.request(run, seq), `${run}/${seq}`);
+  const readingOther = useReading<SentRequest | null>(() => (beside < 0 ? Promise.resolve(null) : api.request(run, beside)), `${run}/${beside}`);
+  const request = reading.value;
+  const other = readingOther.value;
   return (
     <div class="inspector-body request">
       <button type="button" class="link back" onClick={back}>
@@ -39,22 +40,11 @@ export function RequestView({ run, seq, beside, requests, choose, back }: Props)
           </select>
         </label>
       )}
+      {!request && <Waiting reading={reading} what="This request could not be rendered again" />}
+      {request && beside >= 0 && !other && <Waiting reading={readingOther} what="The other request could not be rendered again" />}
       {request && (beside < 0 ? <Sent request={request} /> : other && <Both before={other} after={request} />)}
     </div>
   );
-}
-
-function useRequest(run: string, seq: number, back: () => void): SentRequest | null {
-  const [request, setRequest] = useState<SentRequest | null>(null);
-  useEffect(() => {
-    setRequest(null);
-    if (seq < 0) return;
-    api.request(run, seq).then(setRequest, (error: Error) => {
-      say(error.message);
-      back();
-    });
-  }, [run, seq]);
-  return request;
 }
 
 function Both({ before, after }: { before: SentRequest; after: SentRequest }) {

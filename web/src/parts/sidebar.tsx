@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { when } from "../format";
 import { api } from "../api";
-import { go, logOut, MOST, older, remove, say, store } from "../model";
+import { go, logOut, MOST, older, refresh, remove, store } from "../model";
+import { Failed, useReading, type Reading } from "../reading";
 import { useStore } from "../store";
 import { nextTheme, theme, type Theme } from "../theme";
 import type { ConversationLine, Hit } from "../types";
@@ -15,7 +16,9 @@ export function Sidebar() {
   const full = useStore(store, (now) => now.looked < MOST && now.conversations.reduce((sum, line) => sum + line.runs, 0) >= now.looked);
   const [wanted, setWanted] = useState("");
   const words = wanted.trim();
-  const found = useSearch(words);
+  const searching = useSearch(words);
+  const found = searching.value;
+  const unlisted = useStore(store, (now) => now.unlisted);
   const groups = useMemo(() => grouped(conversations, wanted), [conversations, wanted]);
   return (
     <nav class="sidebar" aria-label="Conversations" data-open={open}>
@@ -36,6 +39,7 @@ export function Sidebar() {
         <input id="search" type="search" placeholder="Search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
       </label>
       <div class="conversations">
+        {unlisted && <Failed what="The list could not be read" why={unlisted} again={() => void refresh()} />}
         {groups.map(([name, lines]) => (
           <section key={name}>
             <h2>{name}</h2>
@@ -47,8 +51,9 @@ export function Sidebar() {
           </section>
         ))}
         {words.length > 1 && (
-          <section aria-busy={found === null}>
+          <section aria-busy={found === null && !searching.failed}>
             <h2>In messages and results</h2>
+            {searching.failed && <Failed what="The search failed" why={searching.failed} again={searching.again} />}
             {found?.hits.length === 0 && <p class="quiet empty">Nothing found.</p>}
             <ul>
               {found?.hits.map((hit) => (
@@ -71,7 +76,7 @@ export function Sidebar() {
             Older conversations
           </button>
         )}
-        {!groups.length && words.length < 2 && <p class="quiet empty">{wanted ? "Nothing found." : "What you ask appears here."}</p>}
+        {!groups.length && words.length < 2 && !unlisted && <p class="quiet empty">{wanted ? "Nothing found." : "What you ask appears here."}</p>}
       </div>
       <Foot />
     </nav>
@@ -80,25 +85,15 @@ export function Sidebar() {
 
 const PAUSE = 250;
 
-/** What is found in messages and results; null while it is looked for. */
-function useSearch(words: string): { hits: Hit[]; complete: boolean } | null {
-  const [found, setFound] = useState<{ hits: Hit[]; complete: boolean } | null>(null);
+/** What is found in messages and results, once nothing was typed for a moment. */
+function useSearch(words: string): Reading<{ hits: Hit[]; complete: boolean } | null> {
+  const [settled, setSettled] = useState("");
   useEffect(() => {
-    setFound(null);
-    if (words.length < 2) return;
-    let gone = false;
-    const timer = window.setTimeout(() => {
-      api.search(words).then(
-        (result) => gone || setFound(result),
-        (error: Error) => gone || say(error.message),
-      );
-    }, PAUSE);
-    return () => {
-      gone = true;
-      window.clearTimeout(timer);
-    };
+    const timer = window.setTimeout(() => setSettled(words), PAUSE);
+    return () => window.clearTimeout(timer);
   }, [words]);
-  return found;
+  const found = useReading(() => (settled.length < 2 ? Promise.resolve(null) : api.search(settled)), settled);
+  return settled === words ? found : { ...found, value: null, failed: "" };
 }
 
 function Line({ line, chosen }: { line: ConversationLine; chosen: boolean }) {

@@ -1,6 +1,8 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { examples } from "../examples";
-import { store } from "../model";
+import { store, visit } from "../model";
+import { Failed } from "../reading";
+import { plural } from "../format";
 import { useStore } from "../store";
 import { Head } from "./head";
 import { Mark } from "./mark";
@@ -11,6 +13,7 @@ const NEAR = 120;
 export function Talk() {
   const turns = useStore(store, (now) => now.turns);
   const loading = useStore(store, (now) => now.loading);
+  const failed = useStore(store, (now) => now.failed);
   const target = useStore(store, (now) => now.target);
   const place = useRef<HTMLDivElement>(null);
   const pinned = useRef(true);
@@ -43,7 +46,7 @@ export function Talk() {
           seen.current = box.scrollTop;
         }}
       >
-        {turns.length ? <Turns turns={turns} place={place} target={target} grown={follow} /> : loading ? <p class="quiet loading">Loading…</p> : <Welcome />}
+        {turns.length ? <Turns turns={turns} place={place} target={target} grown={follow} /> : failed ? <Failed what="This conversation could not be read" why={failed} again={() => void visit(true)} /> : loading ? <p class="quiet loading">Loading…</p> : <Welcome />}
       </div>
     </>
   );
@@ -63,7 +66,7 @@ function Welcome() {
             <label key={agent.name} class="agent">
               <input type="radio" name="agent" value={agent.name} checked={agent.name === chosen} onChange={() => store.set({ agent: agent.name })} />
               <span class="agent-name">{agent.name}</span>
-              <span class="quiet">{agent.description || `${agent.model}, ${agent.tools.length} tools`}</span>
+              <span class="quiet">{agent.description || `${agent.model}, ${plural(agent.tools.length, "tool")}`}</span>
             </label>
           ))}
         </fieldset>
@@ -86,5 +89,5 @@ function Welcome() {
 function toolLine(names: string[]): string {
   if (!names.length) return "";
   const shown = names.slice(0, 6).join(", ");
-  return `It can use ${shown}${names.length > 6 ? ` and ${names.length - 6} more tools` : ""}.`;
+  return `It can use ${shown}${names.length > 6 ? ` and ${plural(names.length - 6, "more tool")}` : ""}.`;
 }

@@ -3,7 +3,8 @@
 import { memo } from "../memo";
 import { useState } from "preact/hooks";
 import { count, money, plural, seconds } from "../format";
-import { again, store, takeUp, type Turn } from "../model";
+import { again, store, takeUp, watchAgain, type Turn } from "../model";
+import { Failed } from "../reading";
 import type { Compaction, Item, Note, RunView, Thought } from "../view";
 import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
@@ -132,6 +133,10 @@ function Checklist({ steps }: { steps: RunView["checklist"] }) {
 }
 
 function Activity({ turn }: { turn: Turn }) {
+  if (turn.refused) {
+    const why = turn.refused === 404 ? "The server does not know it (any more)." : `The server answered ${turn.refused}.`;
+    return <Failed what="This run cannot be shown" why={why} again={() => watchAgain(turn.run)} />;
+  }
   if (turn.left) {
     return (
       <div class="left">

@@ -37,9 +37,12 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from treadle._cli.driving.interrupts import HoldBack, run_async
+    from treadle._cli.given.asking import settle_skills
     from treadle._cli.setup.launch import journal_from
     from treadle._journal import open_journal
 
+    if not args.skills:
+        settle_skills(quiet=args.quiet)
     journal = journal_from(args) or open_journal("memory:")
     # One event loop for the whole conversation: connections and the loaded model stay open between questions.
     with HoldBack() as interrupts, asyncio.Runner() as runner:

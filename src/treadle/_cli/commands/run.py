@@ -45,9 +45,12 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
+    from treadle._cli.given.asking import settle_skills
     from treadle._cli.setup.attachments import question_of
     from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
 
+    if not args.skills:
+        settle_skills(quiet=args.quiet)
     attached = _sort_files(args)
     question = question_of(args.question, attached, quiet=args.quiet)
     journal = journal_from(args)

@@ -105,6 +105,9 @@ class Timeline:
             case ev.Approved():
                 call = self._calls.get((record.run, event.call_id))
                 yield Line("note", _decision(event, call.name if call else event.tool or event.call_id), depth)
+            case ev.ToolAnswered():
+                by = f" by {event.by}" if event.by else ""
+                yield Line("note", f"{event.tool or event.call_id} was answered{by}", depth)
             case ev.ModelSwitched():
                 if record.run == self.run_id:
                     self.model = event.model

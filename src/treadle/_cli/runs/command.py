@@ -150,12 +150,28 @@ def _register_deciding(actions: Any) -> None:
         if name == "approve":
             action.add_argument("--args", metavar="JSON", help="make the call with these arguments instead")
             action.add_argument("--always", action="store_true", help="allow later calls of this tool in this run, too")
-        action.add_argument(
-            "--leave", action="store_true", help="only leave the decision for whoever resumes the run; do not resume it"
-        )
-        action.add_argument("--temporal", metavar="HOST:PORT", help="the Temporal server whose workers drive the run")
-        add_agent_options(action)
-        add_output_options(action)
+        _add_going_on(action)
+    action = _action(
+        actions,
+        "answer",
+        "decide:answer",
+        "give the result of a call that is executed elsewhere, and have the run go on",
+    )
+    action.set_defaults(approve=None, deny=None, say=None)
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("call", nargs="?", metavar="CALL", help="which call (when one waits: that one)")
+    action.add_argument("--result", metavar="TEXT", help="what came of it: text or JSON; '-' reads it from stdin")
+    action.add_argument("--error", metavar="TEXT", help="it failed: why")
+    _add_going_on(action)
+
+
+def _add_going_on(action: Any) -> None:
+    action.add_argument(
+        "--leave", action="store_true", help="only leave it for whoever resumes the run; do not resume the run here"
+    )
+    action.add_argument("--temporal", metavar="HOST:PORT", help="the Temporal server whose workers drive the run")
+    add_agent_options(action)
+    add_output_options(action)
 
 
 def _register_storing(actions: Any) -> None:

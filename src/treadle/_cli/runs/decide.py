@@ -1,4 +1,4 @@
-"""`runs approve` and `runs deny`: a person's decision about calls that wait."""
+"""`runs approve`, `runs deny`, `runs answer`: a person's decision about calls that wait, or the result of one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import resume
 from treadle._cli.setup.launch import launch_of
 from treadle._engine.core.decisions import Answer
-from treadle._flows.waiting import decided, leave_decisions, waiting_calls
+from treadle._flows.waiting import decided, leave_decisions, leave_results, waiting_calls
 from treadle._journal import Journal
-from treadle._types.errors import ConfigError, RunBusyError
+from treadle._types.errors import ConfigError, RunBusyError, ToolError
+from treadle._types.events import Record
 from treadle._types.messages import ToolCall
 from treadle._types.state import fold
 
@@ -28,7 +29,7 @@ async def decide(args: argparse.Namespace, journal: Journal) -> int:
     if records[0].parent:
         raise ConfigError(f"{run_id} is the run of a sub-agent: decide about its parent {records[0].parent} instead")
     state = fold(records)
-    waiting = waiting_calls(state)
+    waiting = [call for call in waiting_calls(state) if not (args.allow and call.external)]
     answer: Answer = {"allow": args.allow, "always": args.always, "note": args.note, "args": _arguments(args.args)}
     chosen = _chosen(args, waiting)
     if args.args is not None and len(chosen) != 1:
@@ -37,6 +38,30 @@ async def decide(args: argparse.Namespace, journal: Journal) -> int:
     await leave_decisions(journal, run_id, decisions)
     for decision in decisions:
         _say(f"{decision.tool} is {'allowed' if decision.allow else 'refused'}")
+    return await _continue(args, journal, run_id, records)
+
+
+async def answer(args: argparse.Namespace, journal: Journal) -> int:
+    """The result of a call that is not executed here: in the run's inbox before the run is resumed."""
+    run_id = await find_run(journal, args.run)
+    records = await journal.load(run_id)
+    if records[0].parent:
+        raise ConfigError(f"{run_id} is the run of a sub-agent: answer in its parent {records[0].parent} instead")
+    state = fold(records)
+    waiting = [call for call in waiting_calls(state) if call.external]
+    args.all, args.calls = False, [args.call] if args.call else []
+    [call_id] = _chosen(args, waiting, "a result")
+    given: Any = (
+        ToolError(args.error) if args.error is not None else sys.stdin.read() if args.result == "-" else args.result
+    )
+    if given is None:
+        raise ConfigError("say what came of the call: --result TEXT ('-' reads stdin), or --error TEXT")
+    for said in await leave_results(journal, run_id, state, {call_id: given}):
+        _say(f"{said.tool} {'failed' if said.error else 'has its result'}")
+    return await _continue(args, journal, run_id, records)
+
+
+async def _continue(args: argparse.Namespace, journal: Journal, run_id: str, records: Sequence[Record]) -> int:
     if args.temporal:
         from treadle._durable.temporal import TemporalSubmitter
 
@@ -48,9 +73,9 @@ async def decide(args: argparse.Namespace, journal: Journal) -> int:
     return 0
 
 
-def _chosen(args: argparse.Namespace, waiting: Sequence[ToolCall]) -> list[str]:
+def _chosen(args: argparse.Namespace, waiting: Sequence[ToolCall], what: str = "approval") -> list[str]:
     if not waiting:
-        raise ConfigError(f"no call of run {args.run} waits for approval")
+        raise ConfigError(f"no call of run {args.run} waits for {what}")
     if args.all or args.calls:
         return [call.id for call in waiting] if args.all else list(args.calls)
     if len(waiting) > 1:

@@ -15,7 +15,16 @@ from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
-from treadle._cli.setup.launch import REDACTED, Launch, build_agent, launch_from, launch_note, launch_of, settings_from
+from treadle._cli.setup.launch import (
+    REDACTED,
+    Launch,
+    build_agent,
+    launch_from,
+    launch_note,
+    launch_of,
+    settings_from,
+    skills_from,
+)
 from treadle._cli.setup.user_config import UserConfig
 from treadle._engine.core.decisions import Answer
 from treadle._flows.replay import fork
@@ -80,6 +89,8 @@ def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
         raise ConfigError(
             "a tool of this run had a secret as a parameter, which is not recorded: give its tools again with --tools"
         )
+    if args.skills:
+        changes["skills"] = skills_from(args)
     if args.ask:
         changes["ask"] = tuple(args.ask)
     return msgspec.structs.replace(launch, **changes)
@@ -101,11 +112,13 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
 
 def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:
     """What the options say about the calls that wait; a later one counts more than an earlier one."""
-    waiting = [call.id for call in waiting_calls(fold(records))]
-    answers: dict[str, Answer] = dict.fromkeys(waiting, _YES) if args.yes else {}
+    calls = waiting_calls(fold(records))
+    undecided = [call.id for call in calls if not call.external]
+    answers: dict[str, Answer] = dict.fromkeys(undecided, _YES) if args.yes else {}
     for allow, named in ((True, args.approve or ()), (False, args.deny or ())):
         for call_id in named:
-            answers |= dict.fromkeys(waiting if call_id == "all" else [call_id], allow)
+            every = undecided if allow else [call.id for call in calls]
+            answers |= dict.fromkeys(every if call_id == "all" else [call_id], allow)
     return answers
 
 

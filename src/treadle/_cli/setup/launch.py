@@ -26,6 +26,7 @@ from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
+from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
@@ -49,6 +50,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     model: str = ""
     preset: str = ""
     tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    """The folders of the skills; each is used only as the user has accepted it."""
     ask: tuple[str, ...] = ()
     """Tools that need approval, besides those that ask for it themselves."""
     file: str = ""
@@ -73,6 +76,7 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         model=_absolute(choice.spec) if choice else "",
         preset=args.preset or ("" if file else user.preset),
         tools=tools,
+        skills=skills_from(args),
         ask=tuple(args.ask or ()),
         file=file,
         system=args.system or ("" if file else user.system),
@@ -81,6 +85,25 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         settings=settings_from(args, user),
     )
     return launch, choice
+
+
+def skills_from(args: argparse.Namespace) -> tuple[str, ...]:
+    """Those that are named, which must be accepted; else all accepted ones that are found."""
+    from treadle._cli.given.found_skills import found_skills, named_skills, usable_skills
+
+    named: list[str] = args.skills or []
+    if "none" in named:
+        return ()
+    if not named:
+        return tuple(skill.path for skill in usable_skills(found_skills()))
+    found = named_skills(named)
+    for item in found:
+        if item.skill is None:
+            raise ConfigError(item.problem)
+        if item.standing != "accepted":
+            state = "has changed since you accepted it" if item.standing == "changed" else "is not accepted yet"
+            raise ConfigError(f"the skill {item.path} {state}: look at it, then: treadle skills add {item.path}")
+    return tuple(item.path for item in found)
 
 
 def _absolute(spec: str) -> str:
@@ -174,6 +197,7 @@ def build_agent(
     """
     approval = Approval(_say_yes) if yes else approval
     plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
+    plugins += _skills_of(launch)
     if launch.plan:
         from treadle._plugins.thinking.planner import Planner
 
@@ -189,7 +213,7 @@ def build_agent(
             agent = Agent(
                 model,
                 tools or None,
-                preset=launch.preset or "default",
+                preset=presets.get(launch.preset or "default"),
                 system=launch.system,
                 name=AGENT,
                 **launch.settings,
@@ -206,6 +230,22 @@ def build_agent(
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
     return agent
+
+
+def _skills_of(launch: Launch) -> list[Any]:
+    """As they were accepted: a run that is resumed must not use what has changed meanwhile."""
+    if not launch.skills:
+        return []
+    from treadle._cli.given.found_skills import named_skills, usable_skills
+    from treadle._plugins.skills import Skills
+
+    found = named_skills(launch.skills)
+    for item in found:
+        if item.standing != "accepted":
+            notice.clear()
+            print(f"treadle: not used, because it is not as you accepted it: {item.path}", file=sys.stderr)
+    skills = usable_skills(found)
+    return [Skills(skills)] if skills else []
 
 
 def _from_file(launch: Launch, model: Model | None) -> Agent:

@@ -25,6 +25,13 @@ def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) 
         metavar="NAME",
         help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
     )
+    agent.add_argument(
+        "--skills",
+        action="append",
+        metavar="PATH",
+        help="the folder of a skill that you have accepted; may be repeated; 'none' for no skills "
+        "(default: your own and those of this folder)",
+    )
     agent.add_argument("-p", "--preset", choices=PRESETS, help="a set of settings")
     if attach:
         agent.add_argument(

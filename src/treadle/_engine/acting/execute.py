@@ -28,7 +28,8 @@ from treadle._engine.requests.media import prepared_result
 from treadle._engine.requests.spending import hold_answer
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import Approval, Tool, ToolOutcome
-from treadle._tools.runner import run_call
+from treadle._tools.external import outcome_of_answer
+from treadle._tools.runner import run_call, wrong_arguments
 from treadle._types.errors import BudgetExhaustedError, ToolError
 from treadle._types.events import Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
@@ -63,7 +64,7 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
         except PASSED_ON:
             raise
         except Exception as error:
-            logger.exception("plug-in %s failed before a call of %s, which is refused", plugin_name(hook), call.name)
+            log_handled(logger, "plug-in %s failed before a call of %s, which is refused", plugin_name(hook), call.name)
             return _refused(call, f"the check by {plugin_name(hook)} failed ({type(error).__name__})")
         if isinstance(verdict, ToolOutcome):
             return verdict
@@ -77,10 +78,25 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
     why = objection(run, tool, call) if tool is not None else ""
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, its arguments would have to be in the user's own words")
-    if policy == "allow" and not why:
+    if policy != "allow" or why:
+        verdict = await _approved(run, call, why)
+        if isinstance(verdict, ToolOutcome):
+            return verdict
+        call = verdict
+    return Admitted(call, tool) if tool is None or not tool.external else _answered(run, call, tool)
+
+
+def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutcome:
+    """A call of a tool without a body: let through once whoever called has given its result. Wrong arguments are the
+    model's to correct; nobody out there is bothered with them."""
+    if call.id in run.state.results:
         return Admitted(call, tool)
-    verdict = await _approved(run, call, why)
-    return verdict if isinstance(verdict, ToolOutcome) else Admitted(verdict, tool)
+    if (wrong := wrong_arguments(tool, call, run.limits)) is not None:
+        return wrong
+    decision = run.state.approvals.get(call.id)
+    if decision is not None and not decision.allow:
+        return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
+    raise Pause(f"result of {call.name}", (msgspec.structs.replace(call, external=True),))
 
 
 def _policy(run: Execution, tool: Tool | None) -> Approval:
@@ -105,7 +121,7 @@ async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | Tool
         except PASSED_ON:
             raise
         except Exception as error:
-            logger.exception("asking for the approval of %s failed: the call is refused", call.name)
+            log_handled(logger, "asking for the approval of %s failed, and the call is refused", call.name)
             return _refused(call, f"asking for approval failed ({type(error).__name__})")
     if decision is None:
         raise Pause(why or f"approval of {call.name}", (call,))
@@ -208,9 +224,14 @@ async def _run_within_budget(
 async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
     call, tool = admitted.call, admitted.tool
     context = CallContext(run, call.id, call.name)
-    await run.emit(ToolStarted(call, iteration, context.idempotency_key, tool.effect if tool is not None else "pure"))
-    early = run.early.take(call) if not extras else None
-    if early is not None:
+    external = tool is not None and tool.external
+    # A result that is in the log can be taken from there again, whatever its tool does out there.
+    effect = "pure" if tool is None or external else tool.effect
+    await run.emit(ToolStarted(call, iteration, context.idempotency_key, effect))
+    early = run.early.take(call) if not extras and not external else None
+    if tool is not None and external:
+        outcome = outcome_of_answer(tool, run.state.results[call.id], run.limits)
+    elif early is not None:
         outcome = await early
     else:
         toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
@@ -260,6 +281,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
     return (
         tool is not None
         and tool.effect == "pure"
+        and not tool.external
         and _policy(run, tool) == "allow"
         and tool.concurrent
         and not run.hooks.has_policy

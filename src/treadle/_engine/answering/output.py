@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -11,7 +12,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
 from treadle._tools.schemas import Parameter, describe
-from treadle._tools.validation import checker
+from treadle._tools.validation import check_schema, checker
 from treadle._types.messages import SystemMessage, UserMessage
 
 _FIELD = "answer"
@@ -32,7 +33,11 @@ class OutputShape(Struct, frozen=True):
 
 
 def shape_of(output_type: Any) -> OutputShape:
-    """Pydantic models, dataclasses, TypedDicts, msgspec Structs, and any other type JSON can hold."""
+    """Pydantic models, dataclasses, TypedDicts, msgspec Structs, any other type JSON can hold, or a JSON Schema."""
+    if isinstance(output_type, Mapping):
+        schema = dict(cast("Mapping[str, Any]", output_type))
+        check_schema(schema, "answer")
+        return OutputShape(schema, False, None)
     described = describe([Parameter(_FIELD, output_type)])
     inner: dict[str, Any] = described.parameters["properties"][_FIELD]
     definitions = described.parameters.get("$defs")

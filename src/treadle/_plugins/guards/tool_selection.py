@@ -63,7 +63,9 @@ class ToolSelection(Plugin):
         chosen = await _choose(run, tools)
         if not chosen:
             return
-        pinned = [tool.name for tool in tools if tool.pinned and tool.name not in chosen]
+        # What another plug-in has put on offer is in the state, and not in the toolkit.
+        brought = (tool for schema in run.state.tools if (tool := run.plugin_tools.get(schema.name)) is not None)
+        pinned = [tool.name for tool in (*tools, *brought) if tool.pinned and tool.name not in chosen]
         await run.offer_tools([*chosen, *pinned, MORE], "selection")
 
 

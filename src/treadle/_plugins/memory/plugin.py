@@ -10,16 +10,20 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
 from treadle._engine.structured import structured_llm_call
+from treadle._models.embeddings import Embedder, embedder_named
 from treadle._plugins.memory.store import Memo, MemoryStore
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
 from treadle._safety.bounds import Amount, bounded
+from treadle._safety.logs import get_logger
+from treadle._types.errors import ModelError, ToolError
 from treadle._types.events import MessageAdded, Noted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.request import Reply
 from treadle._types.state import RunState
 
+log = get_logger(__name__)
 SUMMARISE = (
     "You write an agent's memory. "
     "For each tool call you are shown, say in one or two sentences what was asked of the tool "
@@ -40,22 +44,32 @@ _MAX_CALLS = 50
 
 
 class Memory(Plugin):
-    """Only for runs that have a user. `rank="text"` spends no model call: the best matches by words are taken."""
+    """Only for runs that have a user. `rank="text"` spends no model call: the best matches by words are taken, or with
+    `embed` (a function from texts to vectors, or the name of an embedding model: `minilm` is on this machine) those by
+    words and meaning."""
 
     name = "memory"
 
     @bounded
-    def __init__(self, store: MemoryStore | None = None, *, top: Amount = 3, rank: str = "model") -> None:
+    def __init__(
+        self,
+        store: MemoryStore | None = None,
+        *,
+        top: Amount = 3,
+        rank: str = "model",
+        embed: Embedder | str | None = None,
+    ) -> None:
         self.store = store or MemoryStore()
         self.top = top
         self.rank = rank
+        self.embed = embedder_named(embed) if isinstance(embed, str) else embed
 
     async def on_start(self, run: RunContext) -> None:
         user = _user(run)
         if not user or last_note(run.state, self.name, "recalled") is not None:
             return
         question = standalone_question(run.state)
-        memos = await asyncio.to_thread(self.store.search, user, question, _CANDIDATES)
+        memos = await self._found(user, question)
         if self.rank == "model":  # which may see a relation where no word is the same
             latest = await asyncio.to_thread(self.store.all, user, _CANDIDATES)
             candidates = list({memo.id: memo for memo in (*memos, *latest)}.values())[:_CANDIDATES]
@@ -88,6 +102,14 @@ class Memory(Plugin):
             if summary
         }
         await asyncio.to_thread(self.store.add, memos)
+
+    async def _found(self, user: str, question: str) -> list[Memo]:
+        if self.embed is not None:
+            try:
+                return await self.store.search_by_meaning(user, question, self.embed, _CANDIDATES)
+            except (ModelError, ToolError) as error:  # its words are left
+                log.warning("memories are searched by words alone: %s", error)
+        return await asyncio.to_thread(self.store.search, user, question, _CANDIDATES)
 
     async def _ranked(self, run: RunContext, question: str, candidates: list[Memo], by_words: list[Memo]) -> list[Memo]:
         """The memos the model chooses; those found by words if its reply cannot be read."""

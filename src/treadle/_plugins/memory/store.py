@@ -1,7 +1,8 @@
-"""MemoryStore: one SQLite file with a full-text index, each memory under its user."""
+"""MemoryStore: one SQLite file with a full-text index, and vectors if any, each memory under its user."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._models.embeddings import Embedder, embedded, fused, nearest, packed
 from treadle._types.paths import state_folder
 
 _SCHEMA = """
@@ -20,9 +22,15 @@ CREATE TABLE IF NOT EXISTS memories(
 CREATE INDEX IF NOT EXISTS memories_of ON memories(user, id);
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(
     summary, question, tokenize = "porter unicode61 remove_diacritics 2");
+CREATE TABLE IF NOT EXISTS memory_vectors(
+    memory INTEGER NOT NULL REFERENCES memories(id), model TEXT NOT NULL, vector BLOB NOT NULL,
+    PRIMARY KEY (memory, model));
 """
 _FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created"
 _MAX_WORDS = 40
+_CANDIDATES = 50
+_MAX_EMBEDDED = 2_000
+"""Of one user: older memories than these are found by their words alone."""
 _IDEOGRAPH = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
 
 
@@ -79,6 +87,49 @@ class MemoryStore:
             )
             return [Memo(*row) for row in rows]
 
+    async def search_by_meaning(self, user: str, query: str, embedder: Embedder, limit: int = 3) -> list[Memo]:
+        """This user's memories by words and by meaning together, best first. Those without a vector get one first."""
+        if not query.strip() or not self.path.exists():
+            return []
+        model = str(getattr(embedder, "model", ""))
+        todo = await asyncio.to_thread(self._without_vector, user, model)
+        vectors = await embedded(embedder, [*todo.values(), query])
+        rows = [(id, model, packed(vector)) for id, vector in zip(todo, vectors, strict=False)]
+        return await asyncio.to_thread(self._by_both, user, query, (model, packed(vectors[-1])), rows, limit)
+
+    def _without_vector(self, user: str, model: str) -> dict[int, str]:
+        with self._connected() as db:
+            rows = db.execute(
+                "SELECT m.id, m.summary FROM memories m WHERE m.user = ? AND NOT EXISTS "
+                "(SELECT 1 FROM memory_vectors v WHERE v.memory = m.id AND v.model = ?) ORDER BY m.id DESC LIMIT ?",
+                (user, model, _MAX_EMBEDDED),
+            )
+            return dict(rows)
+
+    def _by_both(
+        self, user: str, query: str, wanted: tuple[str, bytes], rows: list[tuple[int, str, bytes]], limit: int
+    ) -> list[Memo]:
+        by_words = [(memo.id, 0.0) for memo in self.search(user, query, _CANDIDATES)]
+        model, vector = wanted
+        with self._connected() as db:
+            db.executemany(  # unless the user was forgotten meanwhile
+                "INSERT OR IGNORE INTO memory_vectors SELECT ?1, ?2, ?3 WHERE EXISTS "
+                "(SELECT 1 FROM memories WHERE id = ?1)",
+                rows,
+            )
+            others = db.execute(
+                "SELECT v.memory, v.vector FROM memory_vectors v JOIN memories m ON m.id = v.memory "
+                "WHERE m.user = ? AND v.model = ? ORDER BY m.id DESC LIMIT ?",
+                (user, model, _MAX_EMBEDDED),
+            )
+            ranked = fused([by_words, nearest(vector, others)[:_CANDIDATES]])[:limit]
+            found = {
+                row[0]: Memo(*row)
+                for id, _ in ranked
+                for row in db.execute(f"SELECT {_FIELDS} FROM memories m WHERE m.id = ?", (id,))
+            }
+        return [found[id] for id, _ in ranked if id in found]
+
     def all(self, user: str, limit: int = 100) -> list[Memo]:
         """This user's memories, newest first."""
         if not self.path.exists():
@@ -95,6 +146,7 @@ class MemoryStore:
             return 0
         with self._connected() as db:
             db.execute("DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE user = ?)", (user,))
+            db.execute("DELETE FROM memory_vectors WHERE memory IN (SELECT id FROM memories WHERE user = ?)", (user,))
             return db.execute("DELETE FROM memories WHERE user = ?", (user,)).rowcount
 
     @contextmanager

@@ -10,55 +10,18 @@ from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import RunSummary
+from treadle._server.api.content import In, Items, Text
 
-Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 RunId = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
 
 
-class _In(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Unknown fields are refused, so that a misspelt one is an error rather than ignored."""
-
-
-class TextItem(_In, frozen=True, tag="text"):
-    text: Text
-
-
-class _Media(_In, frozen=True):
-    """Content by address, as base64 data, or by the id of a file at the model's provider: one of the three."""
-
-    url: Annotated[str, Meta(max_length=8192)] = ""
-    data: str = ""
-    name: Annotated[str, Meta(max_length=255)] = ""
-    file_id: Annotated[str, Meta(max_length=500)] = ""
-    text: Annotated[str, Meta(max_length=400_000)] = ""
-    """For models that cannot read the content: a description, a transcript."""
-
-
-class ImageItem(_Media, frozen=True, tag="image"):
-    """An image by address, or as base64 data."""
-
-    mime: str = "image/png"
-
-
-class AudioItem(_Media, frozen=True, tag="audio"):
-    """Sound."""
-
-    mime: str = "audio/wav"
-
-
-class FileItem(_Media, frozen=True, tag="file"):
-    """A PDF, a table, a text."""
-
-    mime: str = "application/pdf"
-
-
-class PastMessage(_In, frozen=True):
+class PastMessage(In, frozen=True):
     role: Literal["user", "assistant", "system"]
     content: Text
 
 
-class RunSettings(_In, frozen=True):
+class RunSettings(In, frozen=True):
     """Settings a client may change for one run; the others belong to the operator."""
 
     answer: Literal["direct", "synthesize", "complete"] | None = None
@@ -70,8 +33,8 @@ class RunSettings(_In, frozen=True):
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
 
 
-class NewRun(_In, frozen=True):
-    question: Text | Annotated[list[TextItem | ImageItem | AudioItem | FileItem], Meta(min_length=1, max_length=20)]
+class NewRun(In, frozen=True):
+    question: Text | Items
     agent: Annotated[str, Meta(max_length=200)] = ""
     """The server's first agent when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
@@ -81,15 +44,19 @@ class NewRun(_In, frozen=True):
     history: Annotated[list[PastMessage], Meta(max_length=1000)] = []
     """Earlier messages, for clients that keep conversations themselves; not with an existing `conversation`."""
     settings: RunSettings = RunSettings()
+    tools: Annotated[list[ClientTool], Meta(max_length=128)] = []
+    """Tools of the caller, beside those of the agent: the caller executes their calls and gives the results."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema of the answer, an object: the run's `output` fits it."""
     run_id: RunId | None = None
     """Choose it yourself to make the request safe to repeat: the same id gives the same run."""
 
 
-class NewMessage(_In, frozen=True):
+class NewMessage(In, frozen=True):
     text: Text
 
 
-class Decision(_In, frozen=True):
+class Decision(In, frozen=True):
     """About one call (`call_id` and `allow`), or with `all` about every call that waits."""
 
     call_id: Annotated[str, Meta(max_length=200)] = ""
@@ -105,7 +72,25 @@ class Decision(_In, frozen=True):
     """Shown to the model when the call is refused."""
 
 
-class Fork(_In, frozen=True):
+class CallResult(In, frozen=True):
+    """The result of a call that whoever called executes: `content`, or `error` with what went wrong."""
+
+    call_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    content: Annotated[str, Meta(max_length=1_000_000)] | Items = ""
+    """Text, or parts. Data is sent as the text of its JSON."""
+    error: Annotated[str, Meta(max_length=20_000)] = ""
+
+
+class ClientTool(In, frozen=True):
+    """A tool that the caller executes: a call pauses the run until `POST /api/runs/{run_id}/results` has its result."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
+    description: Annotated[str, Meta(max_length=20_000)] = ""
+    parameters: dict[str, Any] | None = None
+    """The JSON Schema of its arguments."""
+
+
+class Fork(In, frozen=True):
     at: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     """The last record the new run shares with the old one; the one before its last model call when not given."""
     message: Annotated[str, Meta(max_length=200_000)] = ""
@@ -116,32 +101,32 @@ class Fork(_In, frozen=True):
     """Whether the new run stays in the conversation, in place of the old one; else it begins a conversation."""
 
 
-class Login(_In, frozen=True):
+class Login(In, frozen=True):
     token: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class ConversationQuery(_In, frozen=True):
+class ConversationQuery(In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """How many runs are considered, newest first."""
 
 
-class TurnsQuery(_In, frozen=True):
+class TurnsQuery(In, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
     """How many runs of the conversation, the newest ones."""
 
 
-class RecordsQuery(_In, frozen=True):
+class RecordsQuery(In, frozen=True):
     after: Annotated[int, Meta(ge=-1, le=2**53)] = -1
     limit: Annotated[int, Meta(ge=1, le=1000)] = 500
 
 
-class EventsQuery(_In, frozen=True):
+class EventsQuery(In, frozen=True):
     detail: Literal["plain", "full"] = "plain"
     after: Annotated[str, Meta(max_length=40, pattern=r"^(\d{1,15}(\.\d{1,15})?)?$")] = ""
     """Like the header `Last-Event-ID`, for clients that cannot set one."""
 
 
-class ArtifactQuery(_In, frozen=True):
+class ArtifactQuery(In, frozen=True):
     download: bool = False
     call_id: Annotated[str, Meta(max_length=200)] = ""
     """Which call's artifact, when several have the same name; the newest when not given."""
@@ -189,7 +174,7 @@ class ArtifactBody(Struct, frozen=True):
 
 
 class WaitingCall(Struct, frozen=True):
-    """A call that waits for a person's decision."""
+    """A call that waits for a person's decision, or (`external`) for the result that the caller gives."""
 
     call_id: str
     tool_name: str
@@ -197,7 +182,8 @@ class WaitingCall(Struct, frozen=True):
     why: str
     """Why it is not simply made."""
     how: str
-    """How to decide: the request to send."""
+    """How to decide, or to give the result: the request to send."""
+    external: bool
 
 
 class RunLine(Struct, frozen=True):
@@ -252,6 +238,8 @@ class RunBody(Struct, frozen=True):
     stop_reason: str
     success: bool
     answer: str
+    output: Any
+    """The typed answer, where the agent or the caller asked for one."""
     error: str
     iterations: int
     created: float

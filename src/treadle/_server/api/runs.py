@@ -7,8 +7,10 @@ from typing import Any, Literal
 import msgspec
 from starlette.responses import Response
 
+from treadle._engine.answering.output import shape_of
 from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
+from treadle._server.api.content import content_of
 from treadle._server.api.conversations import conversation_so_far
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.api.views import run_body
@@ -18,11 +20,10 @@ from treadle._server.live.follower import Follower, follow
 from treadle._server.live.positions import START, Position, read_position
 from treadle._server.live.projection import Projection
 from treadle._server.live.sse import EventStream
-from treadle._tools.media.attach import checked
-from treadle._types.errors import ConfigError
+from treadle._tools.external import client_tool
+from treadle._types.errors import ConfigError, ToolError
 from treadle._types.events import Record
 from treadle._types.ids import fresh_id
-from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, Part, TextPart
 from treadle._types.state import fold
 
 
@@ -48,16 +49,24 @@ async def create_run(call: Call) -> Response:
     run_id = new.run_id or fresh_id()
     run = await hub.start(
         agent,
-        _question(new),
+        content_of(new.question),
         history=history,
         run_id=run_id,
         conversation=new.conversation or run_id,
         user=user,
         follows=follows,
         key=call.principal.key,
+        client_tools=[client_tool(one.name, one.description, one.parameters) for one in new.tools],
+        output_schema=_object_schema(new.output_schema),
         **settings,
     )
     return answer(b.Created(run.id, new.conversation or run_id, f"/api/runs/{run.id}/events"), 201)
+
+
+def _object_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    if schema is not None:
+        shape_of(schema)
+    return schema
 
 
 async def _existing(call: Call, run_id: str) -> b.Created | None:
@@ -69,33 +78,6 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
     if call.principal.user and facts.user != call.principal.user:
         raise conflict("this run_id is taken: choose another")
     return b.Created(run_id, facts.conversation, f"/api/runs/{run_id}/events")
-
-
-def _question(new: b.NewRun) -> Content:
-    if isinstance(new.question, str):
-        return new.question
-    parts: list[Part] = []
-    for item in new.question:
-        match item:
-            case b.TextItem(text=text):
-                parts.append(TextPart(text))
-            case b.ImageItem():
-                parts.append(_media(ImagePart, item))
-            case b.AudioItem():
-                parts.append(_media(AudioPart, item))
-            case b.FileItem():
-                parts.append(_media(FilePart, item))
-    return tuple(parts)
-
-
-def _media(
-    kind: type[ImagePart] | type[AudioPart] | type[FilePart], item: b.ImageItem | b.AudioItem | b.FileItem
-) -> ImagePart | AudioPart | FilePart:
-    part = kind(item.url, item.data, item.mime, item.name, item.file_id, item.text)
-    try:
-        return checked(part)
-    except ConfigError as error:
-        raise bad_request(str(error)) from None
 
 
 async def get_run(call: Call) -> Response:
@@ -171,8 +153,10 @@ async def decide(call: Call) -> Response:
     decision: b.Decision = call.body
     if parent := records[0].parent:
         raise conflict(f"this run is inside another, which waits for the same: decide at /api/runs/{parent}/approvals")
-    waiting = [waiting.id for waiting in waiting_calls(fold(records))]
     allow = _allows(decision)
+    # A call that waits for its result can be refused; `all` allows those that wait for a decision.
+    calls = waiting_calls(fold(records))
+    waiting = [waiting.id for waiting in calls if not (waiting.external and allow and decision.all is not None)]
     chosen = waiting if decision.all is not None else [decision.call_id]
     if not waiting or chosen[0] not in waiting:
         which = (
@@ -186,6 +170,27 @@ async def decide(call: Call) -> Response:
         raise unprocessable(str(error)) from None
     except ConfigError as error:  # another decision came first
         raise conflict(str(error)) from None
+    return answer(b.Done(True), 202)
+
+
+async def give_result(call: Call) -> Response:
+    run_id = call.path("run_id")
+    records = await _unfinished(call, run_id)
+    given: b.CallResult = call.body
+    if parent := records[0].parent:
+        raise conflict(f"this run is inside another, which waits for the same: answer at /api/runs/{parent}/results")
+    if given.error and given.content:
+        raise unprocessable("a result has `content`, or `error` when the call failed: not both")
+    waiting = [waiting.id for waiting in waiting_calls(fold(records)) if waiting.external]
+    if given.call_id not in waiting:
+        raise conflict(
+            f"the call {given.call_id[:80]!r} does not wait for a result; calls that do: {', '.join(waiting) or 'none'}"
+        )
+    value = ToolError(given.error) if given.error else content_of(given.content)
+    try:
+        await call.hub.give_results(run_id, {given.call_id: value}, call.principal.user)
+    except ConfigError as error:
+        raise unprocessable(str(error)) from None
     return answer(b.Done(True), 202)
 
 
@@ -307,6 +312,16 @@ OPERATIONS = (
         body=b.Decision,
         errors=(*_CHANGES, 422),
         summary="Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed.",
+        answers={202: b.Done},
+    ),
+    Operation(
+        method="POST",
+        path="/api/runs/{run_id}/results",
+        handler=give_result,
+        tag="runs",
+        body=b.CallResult,
+        errors=(*_CHANGES, 422),
+        summary="Give the result of a call that whoever called executes; the run is resumed.",
         answers={202: b.Done},
     ),
     Operation(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from treadle._engine.result import pending_calls
+from treadle._engine.result import PendingCall, pending_calls
 from treadle._flows.replay import renderings
 from treadle._journal.base import RunInfo
 from treadle._server.api.bodies import (
@@ -21,7 +21,7 @@ from treadle._server.api.bodies import (
     lines,
 )
 from treadle._server.errors import conflict, not_found
-from treadle._server.live.projection import usage_fields
+from treadle._server.live.fields import usage_fields
 from treadle._types.events import Artifact, Record, RunStarted, StepDone, ThinkStarted, ToolDone
 from treadle._types.state import RunState, fold
 from treadle._types.usage import Usage
@@ -52,6 +52,7 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
         stop_reason=finished.stop_reason if finished else "",
         success=finished.success if finished else False,
         answer=finished.answer if finished and finished.stop_reason != "error" else "",
+        output=finished.output if finished else None,
         error=finished.error if finished else "",
         iterations=state.iteration,
         created=state.created,
@@ -83,16 +84,14 @@ def _status(state: RunState, *, driven: bool) -> Literal["running", "idle", "pau
     return "running" if driven else "idle"
 
 
+def _how(run_id: str, call: PendingCall) -> str:
+    path, said = ("results", {"content": "..."}) if call.external else ("approvals", {"allow": True})
+    return f"POST /api/runs/{run_id}/{path} {msgspec.json.encode({'call_id': call.call_id, **said}).decode()}"
+
+
 def waiting_bodies(run_id: str, state: RunState) -> list[WaitingCall]:
-    path = f"POST /api/runs/{run_id}/approvals"
     return [
-        WaitingCall(
-            call.call_id,
-            call.tool,
-            call.args,
-            call.why,
-            f"{path} {msgspec.json.encode({'call_id': call.call_id, 'allow': True}).decode()}",
-        )
+        WaitingCall(call.call_id, call.tool, call.args, call.why, _how(run_id, call), call.external)
         for call in pending_calls(state)
     ]
 

@@ -13,7 +13,7 @@ from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.direct.tool_trial import ToolTrial
 from treadle._flows.replay import fork_at_record
-from treadle._flows.waiting import decided, leave_decisions
+from treadle._flows.waiting import decided, leave_decisions, leave_results
 from treadle._journal.base import InboxItem, Journal
 from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
@@ -190,6 +190,16 @@ class Hub:
         await self._served(run_id)
         decisions = await decided(self.journal, run_id, fold(await self.records(run_id)), approve)
         await leave_decisions(self.journal, run_id, decisions)
+        self._go_on(run_id)
+
+    async def give_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
+        """Take the results of calls that wait for one, as `Agent.resume(results=...)` does, and have the run go on."""
+        agent, _ = await self._served(run_id)
+        state = fold(await self.records(run_id))
+        await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by)
+        self._go_on(run_id)
+
+    def _go_on(self, run_id: str) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
         self._background.add(task)
         task.add_done_callback(self._background.discard)

@@ -20,11 +20,11 @@ from typing import Any, Literal
 import msgspec
 
 from treadle._engine.result import pending_calls
+from treadle._server.live.fields import artifact_fields, call_started, usage_fields, waiting_fields
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION, RunState
-from treadle._types.usage import Usage
 
 Detail = Literal["plain", "full"]
 Pairs = Iterator[tuple[str, dict[str, Any]]]
@@ -33,14 +33,6 @@ ANSWERING = ("synthesis", "complete", "own_words")
 """Components (and sources of an answer) whose text streams as the answer."""
 FORCED = ("final", "salvage")
 """Components whose text is the answer before the log says so."""
-
-
-def usage_fields(usage: Usage) -> dict[str, Any]:
-    return {**{name: getattr(usage, name) for name in Usage.__struct_fields__}, "total_tokens": usage.total_tokens}
-
-
-def artifact_fields(artifact: ev.Artifact) -> dict[str, Any]:
-    return {"name": artifact.name, "mime": artifact.mime, "summary": artifact.summary, "size": len(artifact.content)}
 
 
 class Projection:
@@ -189,11 +181,11 @@ class Projection:
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> Pairs:
         self._started_calls.add(event.call.id)
-        yield _call_started(event.iteration, event.call)
+        yield call_started(event.iteration, event.call)
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> Pairs:
         if event.call_id not in self._started_calls:
-            yield _call_started(event.iteration, self._calls.get(event.call_id, ToolCall(event.call_id, event.name)))
+            yield call_started(event.iteration, self._calls.get(event.call_id, ToolCall(event.call_id, event.name)))
         self._started_calls.discard(event.call_id)
         data: dict[str, Any] = {
             "type": "iteration",
@@ -255,7 +247,7 @@ class Projection:
 
     def on_paused(self, event: ev.Paused, record: ev.Record) -> Pairs:
         waiting = pending_calls(self.state)
-        calls = [{"call_id": c.call_id, "tool_name": c.tool, "tool_args": c.args, "why": c.why} for c in waiting]
+        calls = [waiting_fields(call) for call in waiting]
         parked = {"parked": event.parked} if event.parked else {}
         yield "phase", {"phase": "paused", "reason": event.reason, "calls": calls, **parked}
 
@@ -275,6 +267,9 @@ class Projection:
                 **({"tool_args": event.args} if event.args is not None else {}),
             },
         )
+
+    def on_tool_answered(self, event: ev.ToolAnswered, record: ev.Record) -> Pairs:
+        yield "phase", {"phase": "answered", "call_id": event.call_id, "by": event.by, "error": event.error}
 
     def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> Pairs:
         data = {"step": event.step, "status": "started", "task": event.task, "run": event.run, "round": event.round}
@@ -381,6 +376,7 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.Paused: Projection.on_paused,
     ev.Resumed: Projection.on_resumed,
     ev.Approved: Projection.on_approved,
+    ev.ToolAnswered: Projection.on_tool_answered,
     ev.StepStarted: Projection.on_step_started,
     ev.StepDone: Projection.on_step_done,
     ev.Observed: Projection.on_other,
@@ -393,8 +389,3 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.AnswerDone: Projection.on_answer_done,
     ev.RunFinished: Projection.on_run_finished,
 }
-
-
-def _call_started(iteration: int, call: ToolCall) -> tuple[str, dict[str, Any]]:
-    what = {"tool_name": call.name, "tool_args": call.args, "call_id": call.id}
-    return "step", {"type": "iteration", "status": "start", "iteration": iteration, **what}

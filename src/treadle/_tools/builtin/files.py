@@ -163,22 +163,7 @@ class _FileAccess:
 
     def read(self, path: str, start_line: int = 1) -> FileText | ToolResponse:
         parts = split_path(path)
-        data = self._folder.read(parts, self._max_bytes)
-        name = "/".join(parts)
-        content = decode_text(data)
-        if "\0" in content[:8192]:
-            return _as_artifact(name, data)
-        lines = content.splitlines(keepends=True)
-        if start_line > max(len(lines), 1):
-            raise ToolError(f"{name} has only {len(lines)} lines")
-        count, size = 0, 0
-        for line in lines[start_line - 1 :]:
-            if count and size + len(line) > self._max_chars:
-                break
-            count, size = count + 1, size + len(line)
-        end = start_line - 1 + count
-        text = clip("".join(lines[start_line - 1 : end]), self._max_chars)
-        return FileText(name, text, len(lines), end + 1 if end < len(lines) else 0)
+        return part_of_file("/".join(parts), self._folder.read(parts, self._max_bytes), start_line, self._max_chars)
 
     def write(self, path: str, content: str, append: bool = False) -> ToolResponse:
         parts = split_path(path)
@@ -216,6 +201,24 @@ class _FileAccess:
             return []
         lines = ((number, line) for number, line in enumerate(content.splitlines(), 1) if folded in line.casefold())
         return [Match(path, number, clip(line.strip(), 200)) for number, line in lines]
+
+
+def part_of_file(name: str, data: bytes, start_line: int, max_chars: int) -> FileText | ToolResponse:
+    """The text from a line on, as much of it as fits; what is no text comes as an artifact."""
+    content = decode_text(data)
+    if "\0" in content[:8192]:
+        return _as_artifact(name, data)
+    lines = content.splitlines(keepends=True)
+    if start_line > max(len(lines), 1):
+        raise ToolError(f"{name} has only {len(lines)} lines")
+    count, size = 0, 0
+    for line in lines[start_line - 1 :]:
+        if count and size + len(line) > max_chars:
+            break
+        count, size = count + 1, size + len(line)
+    end = start_line - 1 + count
+    text = clip("".join(lines[start_line - 1 : end]), max_chars)
+    return FileText(name, text, len(lines), end + 1 if end < len(lines) else 0)
 
 
 def _as_artifact(name: str, data: bytes) -> ToolResponse:

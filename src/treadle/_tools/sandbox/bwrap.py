@@ -21,8 +21,8 @@ import msgspec
 
 from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
-from treadle._tools.sandbox.command import SCRATCH_FOLDERS, Language, sandbox_command
-from treadle._tools.sandbox.interpreters import node_interpreter, python_interpreter
+from treadle._tools.sandbox.command import SCRATCH_FOLDERS, Language, Script, sandbox_command
+from treadle._tools.sandbox.interpreters import node_interpreter, python_interpreter, shell_interpreter
 from treadle._tools.sandbox.seccomp import system_call_filter
 from treadle._tools.sandbox.tree import measure
 from treadle._types.errors import ToolError
@@ -79,19 +79,27 @@ class BwrapSandbox:
 
     async def run(self, code: str, language: Language = "python") -> CodeResult:
         """`ToolError` when this machine cannot isolate the code."""
-        if problem := await isolation_problem():
-            raise ToolError(f"the code was not run: it cannot be isolated on this machine ({problem})")
-        if not self._programs[language]:
-            raise ToolError(f"the code was not run: no interpreter for {language} is installed on this machine")
+        await self._require(language)
         if len(code) > self.limits.code_chars:
             return CodeResult(error=f"the code is too long: more than {self.limits.code_chars} characters")
         return await self._run(code, language)
 
-    async def _run(self, code: str, language: Language) -> CodeResult:
+    async def run_script(self, script: Script, language: str, text: str = "") -> CodeResult:
+        """A program in a folder, with arguments and with `text` as its standard input. Refused like `run`."""
+        await self._require(language)
+        return await self._run(text, language, script)
+
+    async def _require(self, language: str) -> None:
+        if problem := await isolation_problem():
+            raise ToolError(f"the code was not run: it cannot be isolated on this machine ({problem})")
+        if not self._programs.get(language, "shell"):
+            raise ToolError(f"the code was not run: no interpreter for {language} is installed on this machine")
+
+    async def _run(self, text: str, language: str, script: Script | None = None) -> CodeResult:
         compiled = system_call_filter()
-        with _memory_file(code.encode("utf-8", "replace")) as program, _memory_file(compiled) as filter_fd:
+        with _memory_file(text.encode("utf-8", "replace")) as program, _memory_file(compiled) as filter_fd:
             # In a thread: programs are started that say what they can do and where their files are, once for each.
-            command = await asyncio.to_thread(self._command, language, filter_fd if compiled else None)
+            command = await asyncio.to_thread(self._command, language, filter_fd if compiled else None, script)
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=program,
@@ -103,11 +111,15 @@ class BwrapSandbox:
             )
         return await self._supervise(process)
 
-    def _command(self, language: Language, filter_fd: int | None) -> list[str]:
+    def _command(self, language: str, filter_fd: int | None, script: Script | None) -> list[str]:
         if self._folder and not os.path.isdir(self._folder):
             raise ToolError(f"the code was not run: there is no folder {self._folder}")
-        find = python_interpreter if language == "python" else node_interpreter
-        return sandbox_command(language, find(self._programs[language]), self.limits, self._folder, filter_fd)
+        if language == "shell":
+            interpreter = shell_interpreter()
+        else:
+            find = python_interpreter if language == "python" else node_interpreter
+            interpreter = find(self._programs[language])
+        return sandbox_command(language, interpreter, self.limits, self._folder, filter_fd, script)
 
     async def _supervise(self, process: asyncio.subprocess.Process) -> CodeResult:
         assert process.stdout is not None

@@ -11,11 +11,27 @@ import subprocess
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import Struct
+
 from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.interpreters import SYSTEM_FOLDERS, Interpreter
 
 Language = Literal["python", "javascript"]
+
+
+class Script(Struct, frozen=True):
+    """A program in a folder that the sandbox shows as /skill, read-only. Its standard input is not its code."""
+
+    folder: str
+    name: str
+    """Below the folder, like scripts/count.py"""
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return (f"/skill/{self.name}", *self.arguments)
+
 
 USER = 64_321
 """A user id that nobody has. When we are root the code must not be: root has no limit on processes."""
@@ -42,9 +58,15 @@ if last is not None:
 
 
 def sandbox_command(
-    language: Language, interpreter: Interpreter, limits: SandboxLimits, folder: str, filter_fd: int | None
+    language: str,
+    interpreter: Interpreter,
+    limits: SandboxLimits,
+    folder: str,
+    filter_fd: int | None,
+    script: Script | None = None,
 ) -> list[str]:
-    """The program comes through the standard input: the `folder` is touched by the code and by nobody else.
+    """The program comes through the standard input, unless it is a `script`: the `folder` is touched by the code and by
+    nobody else.
 
     As root there are two layers: the outer one has the rights to show files that are root's own, and gives them up; the
     inner one puts the unprivileged user into a user namespace, which an ordinary user gets with the first.
@@ -54,18 +76,18 @@ def sandbox_command(
     inner = [*user, *(() if filter_fd is None else ("--seccomp", str(filter_fd))), "--die-with-parent"]
     outer = [
         shutil.which("bwrap") or "bwrap", *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder),
+        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script),
         *(part for name, value in _ENVIRONMENT.items() for part in ("--setenv", name, value)),
     ]  # fmt: skip
     layers = [*outer, *_DROP_ROOT, "bwrap", "--dev-bind", "/", "/", *inner] if root else [*outer, *inner]
-    return [*layers, "--chdir", "/work", "--", *_limited(language, interpreter, limits)]
+    return [*layers, "--chdir", "/work", "--", *_limited(language, interpreter, limits, script)]
 
 
 def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def _mounts(interpreter: Interpreter, limits: SandboxLimits, folder: str) -> list[str]:
+def _mounts(interpreter: Interpreter, limits: SandboxLimits, folder: str, script: Script | None) -> list[str]:
     """A read-only system, and folders in memory of a limited size. Also bubblewrap's own `/` and `/dev` are in memory,
     and would be the code's to fill."""
     scratch = ["--perms", "1777", "--size", str(limits.scratch), "--tmpfs"]
@@ -73,6 +95,7 @@ def _mounts(interpreter: Interpreter, limits: SandboxLimits, folder: str) -> lis
     for path in (*filter(os.path.exists, SYSTEM_FOLDERS), *interpreter.files):
         options += [*_parents(path), "--ro-bind", path, path]
     options += ["--bind", folder, "/work"] if folder else [*scratch, "/work"]
+    options += ["--ro-bind", script.folder, "/skill"] if script is not None else []
     return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
@@ -83,15 +106,20 @@ def _parents(path: str) -> list[str]:
     return [part for folder in above for part in ("--perms", "0755", "--dir", folder)]
 
 
-def _limited(language: Language, interpreter: Interpreter, limits: SandboxLimits) -> Sequence[str]:
+def _limited(language: str, interpreter: Interpreter, limits: SandboxLimits, script: Script | None) -> Sequence[str]:
     values = {"cpu": max(1, round(limits.seconds)), "fsize": limits.memory, "nofile": 64, "core": 0}
     if _counts_by_namespace():
         values["nproc"] = limits.processes
-    if language == "python":
+    if language == "javascript":
+        # node reserves gigabytes of address space, so its memory is limited by its own option, and by measuring it
+        program = [interpreter.program, f"--max-old-space-size={limits.memory // 2**20}"]
+        command = [*program, *(script.command if script is not None else ("-",))]
+    else:
         values["as"] = limits.memory
-        command = [interpreter.program, "-I", "-c", _RUN_PYTHON]
-    else:  # node reserves gigabytes of address space, so its memory is limited by its own option, and by measuring it
-        command = [interpreter.program, f"--max-old-space-size={limits.memory // 2**20}", "-"]
+        if script is None:
+            command = [interpreter.program, "-I", "-c", _RUN_PYTHON]
+        else:  # what lies beside a script may be imported; the environment is the sandbox's own
+            command = [interpreter.program, *(("-B", "-s") if language == "python" else ()), *script.command]
     return ["prlimit", *(f"--{name}={value}" for name, value in values.items()), *command]
 
 

@@ -58,6 +58,15 @@ def node_interpreter(program: str) -> Interpreter:
     return Interpreter(node, _needed([node], [node]))
 
 
+@functools.cache
+def shell_interpreter() -> Interpreter:
+    """The system's own: it is in the folders that every sandbox shows."""
+    shell = next((path for path in ("/bin/bash", "/bin/sh") if os.path.exists(path)), "")
+    if not shell:
+        raise ToolError("the code was not run: no shell is installed on this machine")
+    return Interpreter(shell, ())
+
+
 def _ask(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run(

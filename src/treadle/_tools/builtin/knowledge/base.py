@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import sqlite3
-from array import array
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
-from inspect import isawaitable
 from itertools import pairwise
-from operator import mul
 from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._models.embeddings import Embedder, embedded, fused, nearest, packed
 from treadle._safety.bounds import Amount, Count, bounded
 from treadle._tools.builtin.knowledge.documents import SUFFIXES, Text, load, split
 from treadle._types.errors import MissingExtraError, ToolError
-
-Vectors = Sequence[Sequence[float]]
-Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
-"""Turns texts into vectors, sync or async."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents(
@@ -38,8 +31,6 @@ _CHUNK = (
     'SELECT c.id, d.name, c.position, c.text, c.heading, c.page, c."start", c."end" '
     "FROM chunks c JOIN documents d ON d.id = c.document"
 )
-_FUSION = 60
-"""The usual constant of reciprocal rank fusion."""
 _CANDIDATES = 50
 _BATCH = 50
 """How many files are stored in one transaction."""
@@ -129,7 +120,7 @@ class KnowledgeBase:
         with self._connected() as db:
             ranked = self._by_words(db, query, k if vector is None else _CANDIDATES)
             if vector is not None:
-                ranked = _fuse([ranked, self._by_vector(db, vector)])
+                ranked = fused([ranked, self._by_vector(db, vector)])
             return self._chunks(db, ranked[:k])
 
     async def embed(self, embedder: Embedder, *, batch: int = 64) -> int:
@@ -145,10 +136,8 @@ class KnowledgeBase:
             if not todo:
                 return done
             vectors = await embedded(embedder, [f"{heading}\n{text}" if heading else text for _, heading, text in todo])
-            if len(vectors) != len(todo):
-                raise ToolError(f"the embedder returned {len(vectors)} vectors for {len(todo)} texts")
             with self._connected() as db:
-                rows = ((chunk[0], _packed(vector), chunk[0]) for chunk, vector in zip(todo, vectors, strict=True))
+                rows = ((chunk[0], packed(vector), chunk[0]) for chunk, vector in zip(todo, vectors, strict=True))
                 db.executemany(
                     "INSERT OR REPLACE INTO vectors SELECT ?, ? WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?)", rows
                 )
@@ -211,15 +200,7 @@ class KnowledgeBase:
         return db.execute(ranked, (match, k)).fetchall()
 
     def _by_vector(self, db: sqlite3.Connection, vector: Sequence[float]) -> list[tuple[int, float]]:
-        target = array("f")
-        target.frombytes(_packed(vector))
-        scored: list[tuple[int, float]] = []
-        for chunk, packed in db.execute("SELECT chunk, vector FROM vectors"):
-            other = array("f")
-            other.frombytes(packed)
-            if len(other) == len(target):
-                scored.append((chunk, sum(map(mul, target, other))))
-        return sorted(scored, key=lambda pair: -pair[1])[:_CANDIDATES]
+        return nearest(packed(vector), db.execute("SELECT chunk, vector FROM vectors"))[:_CANDIDATES]
 
     def _chunks(self, db: sqlite3.Connection, ranked: Sequence[tuple[int, float]]) -> list[Chunk]:
         chunks: list[Chunk] = []
@@ -242,22 +223,11 @@ class KnowledgeBase:
             raise ToolError(f"the knowledge base {self.path.name} cannot be used: {error}") from None
 
 
-async def embedded(embedder: Embedder, texts: list[str]) -> Vectors:
-    vectors = embedder(texts)
-    return await vectors if isawaitable(vectors) else vectors
-
-
 def _try_load(path: Path) -> tuple[str, Text | str]:
     try:
         return path.as_posix(), load(path)
     except (ToolError, MissingExtraError, OSError) as error:
         return path.as_posix(), str(error)
-
-
-def _packed(vector: Sequence[float]) -> bytes:
-    """A vector of length one, as 32-bit floats."""
-    length = math.sqrt(sum(value * value for value in vector)) or 1.0
-    return array("f", (value / length for value in vector)).tobytes()
 
 
 def _spaced(text: str) -> str:
@@ -274,11 +244,3 @@ def _match_expression(query: str) -> str:
         single = [part for part in parts if not _IDEOGRAPH.match(part)]
         terms.update(dict.fromkeys(pairs + single or parts))
     return " OR ".join(f'"{term}"' for term in list(terms)[:64])
-
-
-def _fuse(rankings: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[int, float]]:
-    scores: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, (key, _) in enumerate(ranking):
-            scores[key] = scores.get(key, 0.0) + 1 / (_FUSION + rank + 1)
-    return sorted(scores.items(), key=lambda pair: -pair[1])

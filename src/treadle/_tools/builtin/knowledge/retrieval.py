@@ -10,10 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle._models.embeddings import Embedder, embedded, embedder_named
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import QUERY_SCHEMA
-from treadle._tools.builtin.knowledge.base import Chunk, Document, Embedder, KnowledgeBase, embedded
+from treadle._tools.builtin.knowledge.base import Chunk, Document, KnowledgeBase
 from treadle._types.errors import ConfigError, ToolError
 
 __all__ = ["Chunk", "Document", "Embedder", "KnowledgeBase", "Retrieved", "retrieval"]
@@ -26,17 +27,6 @@ class Retrieved(Struct, frozen=True):
 
 SEARCHED = "knowledge_bases"
 """The attribute of the tool's function that has the files it searches."""
-
-
-def embedder_named(name: str) -> Embedder:
-    """The embedder of a name: `minilm` is on this machine, others are `provider:model`."""
-    if name == "minilm":
-        from treadle._models.minilm.embeddings import LocalEmbeddings
-
-        return LocalEmbeddings()
-    from treadle._models.embeddings import Embeddings
-
-    return Embeddings(name)
 
 
 @bounded

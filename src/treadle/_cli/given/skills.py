@@ -1,0 +1,154 @@
+"""`treadle skills`: lists, checks and accepts Agent Skills."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle._cli.given.found_skills import Found
+    from treadle._tools.skills.skill import Skill
+
+_LONG_BODY = 500
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "skills",
+        description="Agent Skills: folders with a SKILL.md. Those of this folder (.treadle/skills, .agents/skills, "
+        ".claude/skills) and your own are given to agents at the terminal once you have accepted them.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="list the skills found here, and whether you have accepted them")
+    check = actions.add_parser("check", help="check skills against the format")
+    check.add_argument("paths", nargs="*", metavar="PATH", help="folders of skills (default: those found here)")
+    add = actions.add_parser("add", help="accept skills; those from elsewhere are copied to your own")
+    add.add_argument("paths", nargs="+", metavar="PATH", help="the folder of a skill, or one that holds several")
+    add.add_argument("-y", "--yes", action="store_true", help="accept them without being asked")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"list": _list, "check": _check, "add": _add}[args.action](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from treadle._cli.display.table import table
+    from treadle._cli.display.text import wrapped
+    from treadle._cli.given.found_skills import found_skills, usable_skills, user_skills
+
+    found = found_skills()
+    usable = [skill.path for skill in usable_skills(found)]
+    rows = [
+        [
+            item.skill.name if item.skill else Path(item.path).name,
+            _standing(item, usable),
+            item.place,
+            item.skill.description if item.skill else item.problem,
+        ]
+        for item in found
+    ]
+    if rows:
+        print(table(("SKILL", "STATE", "FROM", "WHAT IT IS FOR"), rows))
+    else:
+        print(wrapped(f"there are no skills here and none in {user_skills()}; treadle skills add PATH adds one"))
+    if any(item.skill and item.standing != "accepted" for item in found):
+        print(wrapped("\nonly accepted skills are used: treadle skills add PATH accepts one"))
+    return 0
+
+
+def _standing(item: Found, usable: list[str]) -> str:
+    if item.skill is None:
+        return "unreadable"
+    if item.standing == "accepted" and item.skill.path not in usable:
+        return "hidden by another of this name"
+    return item.standing
+
+
+def _check(args: argparse.Namespace) -> int:
+    from treadle._cli.display.text import clean
+    from treadle._cli.given.found_skills import found_skills, named_skills
+
+    found = named_skills(args.paths) if args.paths else found_skills()
+    for item in found:
+        if item.skill is None:
+            print(clean(f"wrong   {item.problem}"))
+            continue
+        print(clean(f"good    {item.skill.name}: {item.skill.path} ({item.standing})"))
+        for note in _notes(item.skill):
+            print(clean(f"        note: {note}"))
+    if not found:
+        print("there are no skills here: treadle skills check PATH")
+    return 1 if any(item.skill is None for item in found) else 0
+
+
+def _notes(skill: Skill) -> list[str]:
+    """What is allowed, and perhaps not meant."""
+    from treadle._tools.skills.skill import language_of
+
+    notes: list[str] = []
+    if Path(skill.path).name != skill.name:
+        notes.append(f"the folder is named {Path(skill.path).name}: the format wants the name of the skill")
+    if skill.front.unknown:
+        notes.append(f"fields that are not of the format are ignored: {', '.join(skill.front.unknown)}")
+    if skill.front.allowed_tools:
+        notes.append(f"allowed-tools grants nothing here: {', '.join(skill.front.allowed_tools)}")
+    if (lines := skill.body.count("\n") + 1) > _LONG_BODY:
+        notes.append(f"the body has {lines} lines: what is not always needed belongs in files of its own")
+    unknown = [name for name in skill.files if name.startswith("scripts/") and not language_of(name)]
+    if unknown:
+        notes.append(f"can be read and not run (only .py, .js, .mjs, .sh and .bash can): {', '.join(unknown)}")
+    links = [entry.name for entry in os.scandir(skill.path) if entry.is_symlink()]
+    if links:
+        notes.append(f"links are not followed: {', '.join(links)}")
+    return notes
+
+
+def _add(args: argparse.Namespace) -> int:
+    from treadle._cli.display.text import clean
+    from treadle._cli.given.asking import can_ask, confirm, describe
+    from treadle._cli.given.found_skills import found_skills, named_skills
+    from treadle._safety.trust import TrustStore
+    from treadle._types.errors import ConfigError
+
+    found = named_skills(args.paths)
+    for item in found:
+        if item.skill is None:
+            raise ConfigError(item.problem)
+    if not args.yes and not can_ask():
+        raise ConfigError("accepting a skill needs a terminal to ask at, or --yes")
+    trust = TrustStore()
+    here = {item.path for item in found_skills(trust=trust)}
+    for item in found:
+        skill = item.skill
+        assert skill is not None
+        describe(item)
+        if not args.yes and not confirm("accept this skill?", skill):
+            print(clean(f"{skill.name} was not accepted"))
+            continue
+        kept = skill if skill.path in here else _copy(skill)
+        trust.accept_skill(kept.path, kept.digest)
+        print(clean(f"accepted {kept.name}: {kept.path}"))
+    return 0
+
+
+def _copy(skill: Skill) -> Skill:
+    """The skill among the user's own; one with this name that was there before is replaced."""
+    from treadle._cli.given.found_skills import user_skills
+    from treadle._tools.skills.skill import load_skill
+
+    target = user_skills() / skill.name
+    draft = user_skills() / f".{skill.name}.{os.getpid()}"
+    try:
+        for name in skill.files:
+            (draft / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (draft / name).write_bytes(skill.read(name))
+        if target.is_symlink():
+            target.unlink()
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return load_skill(target)

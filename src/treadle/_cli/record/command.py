@@ -1,0 +1,114 @@
+"""`treadle record`: records what a program exchanges with its models."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle._cli.setup.options import port
+
+if TYPE_CHECKING:
+    from treadle._record.recorder import Recorder, Sink
+    from treadle._record.upstreams import Routes
+
+_EXAMPLES = """examples:
+  treadle record -- python my_app.py               its SDKs find the proxy through their usual variables
+  treadle record --listen 8900 --to https://api.openai.com/v1
+                                                   for programs that are given http://127.0.0.1:8900 by hand
+  treadle record --save fixtures/ -- python my_app.py
+                                                   also as files that treadle.testing.TrafficPlayer plays"""
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "record",
+        description="Record what a program exchanges with its models: everything is passed on unchanged.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("program", nargs="*", metavar="COMMAND", help="the program and its arguments, after --")
+    parser.add_argument("--listen", type=port, metavar="PORT", help="wait for programs on this port of 127.0.0.1")
+    parser.add_argument(
+        "--to",
+        action="append",
+        metavar="URL",
+        help="with --listen: where requests go; NAME=URL for several, each under /NAME",
+    )
+    parser.add_argument(
+        "--route",
+        action="append",
+        metavar="NAME=URL",
+        help="one more server, for a program that finds its address some other way: it is given under /NAME",
+    )
+    parser.add_argument("--save", metavar="FOLDER", help="write the exchanges as files for tests into this folder")
+    parser.add_argument("-q", "--quiet", action="store_true", help="only say what could not be recorded")
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._record.recorder import Recorder
+    from treadle._record.session import record_connections, record_program
+
+    routes = _routes(args)
+    recorder = Recorder(_sinks(args), _say)
+    try:
+        if args.program:
+            return asyncio.run(record_program(args.program, routes, recorder, os.environ))
+        asyncio.run(record_connections(args.listen, routes, recorder, lambda at: _ready(args, routes, at)))
+        return 0
+    finally:
+        recorder.close()
+        if not args.quiet:
+            _say(_summary(recorder))
+
+
+def _routes(args: argparse.Namespace) -> Routes:
+    from treadle._record.upstreams import Routes, routes_from, upstream_at
+    from treadle._types.errors import ConfigError
+
+    if bool(args.program) == (args.listen is not None):
+        raise ConfigError("give a program after --, or --listen PORT with --to URL: treadle record -- python app.py")
+    if args.program:
+        if args.to:
+            raise ConfigError("--to belongs to --listen; for a program give --route NAME=URL")
+        return routes_from(os.environ, _named(args.route or (), "--route"))
+    if not args.to:
+        raise ConfigError("--listen needs --to URL: requests go nowhere else")
+    if len(args.to) == 1 and "=" not in args.to[0].partition("?")[0]:
+        return Routes({"": upstream_at(args.to[0])})
+    return Routes({name: upstream_at(url, name) for name, url in _named(args.to, "--to").items()})
+
+
+def _named(pairs: Any, option: str) -> dict[str, str]:
+    from treadle._types.errors import ConfigError
+
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, url = pair.partition("=")
+        if not equals or not name.isalnum():
+            raise ConfigError(f"{option} {pair}: write NAME=URL, the name in letters and digits")
+        found[name] = url
+    return found
+
+
+def _sinks(args: argparse.Namespace) -> list[Sink]:
+    from treadle._record.saving import TrafficFolder
+
+    return [TrafficFolder(Path(args.save))] if args.save else []
+
+
+def _ready(args: argparse.Namespace, routes: Routes, address: str) -> None:
+    if not args.quiet:
+        for name, upstream in routes.by_name.items():
+            _say(f"{address}{'/' if name else ''}{name} passes on to {upstream.address} (Ctrl-C stops)")
+
+
+def _summary(recorder: Recorder) -> str:
+    return f"{recorder.recorded} exchange{'' if recorder.recorded == 1 else 's'} recorded"
+
+
+def _say(text: str) -> None:
+    print(f"treadle record: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Recording what programs of other engines exchange with their models."""

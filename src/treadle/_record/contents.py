@@ -1,0 +1,82 @@
+"""The contents of an exchange as text: what was compressed on the way is unpacked, after it has passed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any, Protocol
+
+from treadle._record.passed import MAX_KEPT
+
+
+class UnreadableError(Exception):
+    """The contents cannot be unpacked here."""
+
+
+class _Unpacker(Protocol):
+    def __call__(self, piece: bytes) -> bytes: ...
+
+
+def unpacked(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """The pieces of a body without its content encoding, each as far as it can be read when it has come."""
+    coders = [token.strip().lower() for token in encoding.split(",") if token.strip().lower() not in ("", "identity")]
+    unpackers = [_unpacker(coder) for coder in reversed(coders)]
+    size = 0
+    for piece in pieces:
+        for unpack in unpackers:
+            try:
+                piece = unpack(piece)
+            except Exception as error:
+                raise UnreadableError(f"its {encoding} encoding is broken: {error}") from None
+        size += len(piece)
+        if size > 4 * MAX_KEPT:
+            raise UnreadableError("it is too large when unpacked")
+        yield piece
+
+
+def _unpacker(coder: str) -> _Unpacker:
+    if coder in ("gzip", "x-gzip"):
+        return _bounded(zlib.decompressobj(16 + zlib.MAX_WBITS))
+    if coder == "deflate":
+        return _Deflate()
+    module, maker, install = {
+        "br": ("brotli", "Decompressor", "brotli"),
+        "zstd": ("zstandard", "ZstdDecompressor", "zstandard"),
+    }.get(coder, ("", "", ""))
+    try:
+        found: Any = getattr(import_module(module), maker)() if module else None
+    except ImportError:
+        raise UnreadableError(f"it is compressed with {coder}: `pip install {install}` to record it") from None
+    if found is None:
+        raise UnreadableError(f"its encoding {coder} is not known")
+    return found.process if coder == "br" else found.decompressobj().decompress
+
+
+def _bounded(decoder: Any) -> _Unpacker:
+    def unpack(piece: bytes) -> bytes:
+        out = decoder.decompress(piece, 4 * MAX_KEPT)
+        if decoder.unconsumed_tail:
+            raise UnreadableError("it is too large when unpacked")
+        return out
+
+    return unpack
+
+
+class _Deflate:
+    """With or without the frame of zlib: servers send both."""
+
+    def __init__(self) -> None:
+        self._unpack: _Unpacker | None = None
+
+    def __call__(self, piece: bytes) -> bytes:
+        if self._unpack is None:
+            if not piece:
+                return b""
+            framed = piece[0] & 0x0F == 8
+            self._unpack = _bounded(zlib.decompressobj(zlib.MAX_WBITS if framed else -zlib.MAX_WBITS))
+        return self._unpack(piece)
+
+
+def whole(pieces: Iterable[bytes], encoding: str) -> bytes:
+    return b"".join(unpacked(pieces, encoding))

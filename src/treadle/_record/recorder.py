@@ -1,0 +1,95 @@
+"""What becomes of an exchange after it has passed: a thread of its own writes it down.
+
+Nothing here can hold up or end the program that is recorded: what cannot be written is counted and said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Protocol
+
+from treadle._engine.core.redaction import event_redactor
+from treadle._record.contents import UnreadableError
+from treadle._record.passed import Passed
+from treadle._safety.secrets import known_secrets
+from treadle._types.errors import TreadleError
+
+
+class Sink(Protocol):
+    """Somewhere to write exchanges down."""
+
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
+        """Write one down; `clean` takes the secrets out of a text."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Recorder:
+    """Takes exchanges from the proxy and gives them to its sinks, in the order in which they ended."""
+
+    def __init__(self, sinks: Sequence[Sink], say: Callable[[str], None]) -> None:
+        self.recorded = 0
+        self.missed: Counter[str] = Counter()
+        """Exchanges that were passed on and not written down, by reason."""
+        self._sinks = sinks
+        self._say = say
+        self._queue: SimpleQueue[Passed | None] = SimpleQueue()
+        self._keys: set[str] = set()
+        self._thread = threading.Thread(target=self._work, name="treadle-record", daemon=True)
+        self._thread.start()
+
+    def __call__(self, passed: Passed) -> None:
+        """Never blocks."""
+        self._queue.put(passed)
+
+    def close(self, seconds: float = 30.0) -> None:
+        """Write down what is left, and stop."""
+        self._queue.put(None)
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._say(f"the last exchanges could not be written within {seconds:g} seconds")
+        elif self.missed:
+            reasons = "; ".join(f"{count} because {reason}" for reason, count in self.missed.most_common(5))
+            self._say(f"exchanges that were passed on but not recorded: {reasons}")
+
+    def _work(self) -> None:
+        with asyncio.Runner() as runner:
+            while (passed := self._queue.get()) is not None:
+                runner.run(self._record(passed))
+            for sink in self._sinks:
+                runner.run(self._guarded(sink.close(), "the end of the recording failed"))
+
+    async def _record(self, passed: Passed) -> None:
+        try:
+            if new := set(passed.secrets) - self._keys:
+                self._keys |= new
+                known_secrets.keep(self, "key", new)
+            if passed.not_kept:
+                self._miss(passed.not_kept)
+                return
+            clean = event_redactor().current().text
+            for sink in self._sinks:
+                await self._guarded(sink.take(passed, clean), "")
+            self.recorded += 1
+        finally:
+            passed.forget()
+
+    async def _guarded(self, work: object, what: str) -> None:
+        try:
+            await work  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+        except UnreadableError as error:
+            self._miss(str(error))
+        except (TreadleError, OSError) as error:
+            self._miss(f"{what}{': ' if what else ''}{error}")
+        except Exception as error:
+            self._miss(f"{what or 'of an internal error'}: {type(error).__name__}: {error}")
+
+    def _miss(self, reason: str) -> None:
+        if not self.missed[reason]:
+            self._say(f"an exchange was passed on but not recorded: {reason}. The program is not affected")
+        self.missed[reason] += 1

@@ -1,0 +1,39 @@
+"""Exchanges as files that `treadle.testing.TrafficPlayer` plays: one file for each server, in a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from treadle._record.contents import whole
+from treadle._record.passed import Passed
+from treadle._testing.traffic import KEPT_HEADERS, Exchange, body_value, encode_exchange
+
+
+class TrafficFolder:
+    """Appends each exchange to `HOST.jsonl` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
+        if passed.ending != "complete" or not passed.status:
+            return  # half an answer would be played as a whole one
+        request = clean(whole(passed.sent, passed.request_encoding).decode(errors="replace"))
+        body = clean(whole(passed.received, passed.headers.get("content-encoding", "")).decode(errors="replace"))
+        headers = {name: clean(value) for name, value in passed.headers.items() if name in KEPT_HEADERS}
+        exchange = Exchange(passed.path, body_value(request.encode()), passed.status, headers, body)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(self._folder / self._name(passed), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, encode_exchange(exchange))
+        finally:
+            os.close(file)
+
+    async def close(self) -> None: ...
+
+    def _name(self, passed: Passed) -> str:
+        return re.sub(r"[^a-z0-9]+", "-", (urlsplit(passed.upstream).hostname or "server").lower()) + ".jsonl"

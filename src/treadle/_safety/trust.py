@@ -1,0 +1,108 @@
+"""What the user of this machine has accepted: folders whose instructions may be read, and skills as they were then.
+
+One file, for its owner only. Nothing is trusted by default, and nothing is trusted when the file cannot be relied on.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, json, structs
+
+from treadle._safety.data import DataError, decode_json, read_text
+from treadle._types.errors import ConfigError
+from treadle._types.paths import state_folder
+
+_MOST_DECLINED = 1_000
+Standing = Literal["accepted", "changed", "new"]
+
+
+class _Trusted(Struct, frozen=True, forbid_unknown_fields=True):
+    folders: tuple[str, ...] = ()
+    skills: dict[str, str] = {}
+    """The hash that was accepted, by the folder of the skill."""
+    declined: tuple[str, ...] = ()
+    """Folders, and hashes of skills, that the user does not want to be asked about again."""
+
+
+class TrustStore:
+    """Reads its file each time: another process may have changed it."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or state_folder() / "trust.json"
+
+    def folders(self) -> tuple[str, ...]:
+        return self._read().folders
+
+    def trusts_folder(self, folder: str | os.PathLike[str]) -> bool:
+        """Whether the user has trusted exactly this folder: one inside it was perhaps put there by somebody else."""
+        return os.path.realpath(folder) in self._read().folders
+
+    def trust_folder(self, folder: str | os.PathLike[str]) -> str:
+        path = os.path.realpath(folder)
+        trusted = self._read()
+        if path not in trusted.folders:
+            declined = tuple(other for other in trusted.declined if other != path)
+            self._write(structs.replace(trusted, folders=(*trusted.folders, path), declined=declined))
+        return path
+
+    def declined(self, what: str) -> bool:
+        return what in self._read().declined
+
+    def decline(self, what: str) -> None:
+        """Do not ask about this folder, or a skill with this hash, again."""
+        trusted = self._read()
+        self._write(structs.replace(trusted, declined=(*trusted.declined, what)[-_MOST_DECLINED:]))
+
+    def forget(self, path: str | os.PathLike[str]) -> bool:
+        """Forget a folder, of instructions or of a skill; whether there was anything to forget."""
+        gone = os.path.realpath(path)
+        trusted = self._read()
+        if gone not in trusted.folders and gone not in trusted.skills:
+            return False
+        folders = tuple(folder for folder in trusted.folders if folder != gone)
+        skills = {folder: digest for folder, digest in trusted.skills.items() if folder != gone}
+        self._write(structs.replace(trusted, folders=folders, skills=skills))
+        return True
+
+    def skill(self, path: str | os.PathLike[str], digest: str) -> Standing:
+        """`accepted` holds for this content wherever it lies; `changed`: what was accepted here was another."""
+        skills = self._read().skills
+        if digest in skills.values():
+            return "accepted"
+        return "changed" if os.path.realpath(path) in skills else "new"
+
+    def accept_skill(self, path: str | os.PathLike[str], digest: str) -> None:
+        trusted = self._read()
+        self._write(structs.replace(trusted, skills={**trusted.skills, os.path.realpath(path): digest}))
+
+    def _read(self) -> _Trusted:
+        try:
+            state = self.path.stat()
+            text = read_text(self.path)
+        except FileNotFoundError:
+            return _Trusted()
+        except (OSError, DataError) as error:
+            raise ConfigError(f"what you have trusted cannot be read from {self.path}: {error}") from None
+        if hasattr(os, "getuid") and (state.st_uid != os.getuid() or state.st_mode & 0o022):
+            raise ConfigError(f"{self.path} is not yours alone, so it is not relied on: remove it, and trust again")
+        try:
+            return decode_json(text, _Trusted)
+        except DataError as error:
+            raise ConfigError(f"{self.path} cannot be read ({error}): remove it, and trust again") from None
+
+    def _write(self, trusted: _Trusted) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(json.format(json.encode(trusted)))
+            os.replace(draft, self.path)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise ConfigError(f"what you trust cannot be remembered in {self.path}: {error.strerror}") from None

@@ -1,0 +1,84 @@
+"""What is written down, what never is, and what happens when it cannot be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from treadle._record.passed import MAX_KEPT, Memory, Passed
+from treadle._record.recorder import Recorder
+from treadle._record.saving import TrafficFolder
+from treadle._types.errors import JournalError
+from treadle.testing import load_traffic
+
+KEY = "made-up-key-0123456789"
+
+
+def exchange(memory: Memory, *, request: bytes = b'{"q": 1}', response: bytes = b'{"a": 1}') -> Passed:
+    passed = Passed(
+        memory, upstream="https://api.example/v1", method="POST", path="/v1/chat/completions", secrets=(KEY,)
+    )
+    passed.keep_request(request)
+    passed.status, passed.headers = 200, {"content-type": "application/json", "set-cookie": "session=1"}
+    passed.keep_response(response)
+    passed.end("complete")
+    return passed
+
+
+def test_traffic_files_have_no_keys_and_are_whole(tmp_path: Path):
+    memory = Memory()
+    recorder = Recorder([TrafficFolder(tmp_path / "fixtures")], pytest.fail)
+    recorder(exchange(memory, request=json.dumps({"messages": [f"my key is {KEY}"]}).encode()))
+    packed = exchange(memory, response=b"")
+    packed.headers["content-encoding"] = "gzip"
+    packed.ending, packed.received = "complete", [gzip.compress(f"echo {KEY}".encode())]
+    recorder(packed)
+    cut = exchange(memory)
+    cut.ending = "cut"
+    recorder(cut)
+    recorder.close()
+    file = tmp_path / "fixtures" / "api-example.jsonl"
+    assert KEY not in file.read_text()
+    assert "cookie" not in file.read_text()
+    first, second = load_traffic(file)
+    assert first.request == {"messages": ["my key is [redacted:key]"]}
+    assert (first.path, first.body, second.body) == ("/v1/chat/completions", '{"a": 1}', "echo [redacted:key]")
+    assert memory.held == 0
+    assert file.stat().st_mode & 0o077 == 0
+
+
+class Full:
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
+        raise JournalError("the disk is full")
+
+    async def close(self) -> None:
+        raise RuntimeError("still")
+
+
+def test_a_failing_journal_is_said_once_and_counted(tmp_path: Path):
+    memory, said = Memory(), list[str]()
+    recorder = Recorder([Full(), TrafficFolder(tmp_path)], said.append)
+    for _ in range(3):
+        recorder(exchange(memory))
+    recorder.close()
+    assert said[0] == ("an exchange was passed on but not recorded: the disk is full. The program is not affected")
+    assert "3 because the disk is full" in said[-1]
+    assert len(load_traffic(tmp_path / "api-example.jsonl")) == 3  # the others are not concerned
+    assert memory.held == 0
+
+
+def test_too_much_is_passed_and_not_kept():
+    memory, said = Memory(), list[str]()
+    recorder = Recorder([Full()], said.append)
+    large = exchange(memory)
+    large.keep_response(b"x" * MAX_KEPT)
+    assert memory.held == 0
+    large.keep_response(b"more")
+    recorder(large)
+    recorder.close()
+    assert "larger than 16 MiB" in said[0]
+    assert not large.received
