@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
 SYSTEM_PROGRAMS = {"chromium": "chromium", "bwrap": "bubblewrap", "zsh": "zsh", "fish": "fish"}
 """What the tests run that pip cannot install: each program and the Debian package it comes in."""
+MEASURED = ("types", "dialects", "engine", "plugins", "flows")
+"""The packages whose coverage has a floor, without the underscore."""
+TRACED = (*MEASURED, "behaviours", "config", "conformance", "tools")
+"""The folders of tests that are traced for it: theirs, and those that reach much of these packages."""
 TESTS_FAILED = 1
 """pytest's exit code for tests that failed, as opposed to a suite that could not run."""
 MAX_UNSTABLE = 2
@@ -66,12 +70,24 @@ def test(arguments: list[str]) -> int:
     install_system_programs()
     if arguments:
         return call(python, "-m", "pytest", *arguments)
-    # The whole suite uses every core; files stay together, so that what a file sets up is set up once.
-    suite = ["-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
-    failed = call(python, "-m", "pytest", *suite)
+    # Without bytecode on disk each of the many programs that the tests start would compile the package again.
+    call(python, "-m", "compileall", "-q", "src")
+    # One worker more than there are cores: many tests wait for other programs. Files stay together, so that what a file
+    # sets up is set up once, and keep their order, in which the longest come first (tests/conftest.py).
+    suite = [python, "-m", "pytest", "-n", cores() + 1, "--dist", "loadfile", "--no-loadscope-reorder"]
+    # Tracing for coverage multiplies the time of a test by two or three: most tests run without it.
+    others = call(*suite, "--cache-clear", *(f"--ignore=tests/{name}" for name in TRACED))
+    coverage = [f"--cov=src/treadle/_{name}" for name in MEASURED]
+    traced = call(*suite, *coverage, "--cov-report=", *(f"tests/{name}" for name in TRACED))
+    failed = next((code for code in (others, traced) if code not in (0, TESTS_FAILED)), max(others, traced))
     if failed == TESTS_FAILED:
         failed = second_look(python)
     return call(python, "tests/coverage_floors.py") or failed
+
+
+def cores() -> int:
+    """How many this process may use: a container often has fewer than the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def second_look(python: Path) -> int:
@@ -140,7 +156,8 @@ def prove(arguments: list[str]) -> int:
 
 
 def peers(arguments: list[str]) -> int:
-    """Install four other engines beside ours, run the programs of the migration pages, measure."""
+    """Install four other engines beside ours and show what the README says of them: the programs of the migration
+    pages, a call that needs a person, a kill in the middle of one, sizes and times."""
     folder = ROOT / ".venv" / "peers"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     wanted, stamp = LOCKS / "peers.in", folder / "installed"
@@ -151,7 +168,8 @@ def peers(arguments: list[str]) -> int:
         subprocess.run([*pip, "-r", str(wanted)], check=True)
         stamp.write_text(wanted.read_text())
     ours = environment("test")
-    return call(ours, "-m", "pytest", "tests/test_migration.py") or call(ours, "benchmarks/compare.py", python)
+    checks = (["-m", "pytest", "tests/test_migration.py"], ["benchmarks/behaviour.py", python])
+    return next(filter(None, (call(ours, *check) for check in (*checks, ["benchmarks/compare.py", python]))), 0)
 
 
 def wheel(arguments: list[str]) -> int:

@@ -31,7 +31,9 @@ def next_call(tools: list[str], results: int) -> tuple[str, str] | None:
 
 
 def chat(body: dict[str, Any]) -> dict[str, Any]:
-    results = sum(message["role"] == "tool" or "Observation" in str(message) for message in body["messages"])
+    # A result may come as a user's message; a system prompt may speak of observations without there being one.
+    said = [message for message in body["messages"] if message["role"] not in ("system", "developer")]
+    results = sum(message["role"] == "tool" or "Observation" in str(message) for message in said)
     call = next_call(names_of(body.get("tools") or []), results)
     text = OBJECT if body.get("response_format") else ANSWER
     message: dict[str, Any] = {"role": "assistant", "content": None if call else text}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,25 @@ def skips_are_errors() -> bool:
     return os.environ.get("CI") == "true" or os.environ.get("TREADLE_NO_SKIPS") == "1"
 
 
+_REMEMBERING = ("treadle._models.catalog.probed_profiles", "treadle._models.contact.recognize")
+
+
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A new folder each time. `mktemp` would look through all that it has made before, for each of the tests."""
+    base = tmp_path_factory.mktemp("states")
+    return (base / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keeps the tests away from the journal and the stored profiles of whoever runs them."""
-    folder = tmp_path_factory.mktemp("state")
+    folder = next(states)
+    folder.mkdir()
     monkeypatch.setenv("TREADLE_STATE", str(folder))
+    for name in _REMEMBERING:  # what a process knows of servers at addresses that another test may be given
+        if (module := sys.modules.get(name)) is not None:
+            module.forget()
     return folder
 
 
@@ -47,12 +62,25 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-LONGEST = ("server/api/test_openapi.py", "durable/test_temporal.py", "web/test_long.py", "web/test_page.py")
+LONGEST = (
+    "server/api/test_openapi.py",
+    "durable/test_temporal.py",
+    "test_house.py",
+    "public/test_typed.py",
+    "web/",
+    "models/local/",
+    "test_first_hour.py",
+    "test_release.py",
+)
 """Files that take minutes. They come first, so that they run beside everything else and not alone at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not str(item.path.as_posix()).endswith(LONGEST))
+    def rank(item: pytest.Item) -> int:
+        path = item.nodeid.partition("::")[0].removeprefix("tests/")
+        return next((rank for rank, start in enumerate(LONGEST) if path.startswith(start)), len(LONGEST))
+
+    items.sort(key=rank)
 
 
 # The reports themselves are changed, in the process that makes them: so it is the same with and without pytest-xdist.
@@ -95,11 +123,13 @@ def skip_error(nodeid: str, longrepr: object) -> str:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A test marked `untraced` measures time, which tracing for coverage would multiply.
 
+    Neither are random cases traced: there are many of them, and what they reach is not the same each time.
+
     Only this thread is left alone. The marker of pytest-cov stops and starts the whole collector: after that, threads
     that are under way already (the one behind `run_sync`) are not traced any more, whatever test uses them.
     """
     trace = sys.gettrace()
-    if trace is None or item.get_closest_marker("untraced") is None:
+    if trace is None or not any(item.get_closest_marker(name) for name in ("untraced", "hypothesis")):
         return (yield)
     sys.settrace(None)
     try:

@@ -6,7 +6,7 @@ dependencies of ours, and need more room than all of ours together.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import re
 import subprocess
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -23,13 +24,15 @@ BLOCK = re.compile(r'^```python title="([^"]+)"\n(.*?)^```', re.DOTALL | re.MULT
 PEERS = ROOT / ".venv" / "peers" / "bin" / "python"
 
 
+def benchmark(name: str) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        return importlib.import_module(name)
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    spec = importlib.util.spec_from_file_location("openai_stub", ROOT / "benchmarks" / "openai_stub.py")
-    assert spec is not None
-    assert spec.loader is not None
-    stub = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(stub)
+    stub = benchmark("openai_stub")
     server = stub.make_stub()
     thread = Thread(target=server.serve_forever)
     thread.start()
@@ -80,3 +83,26 @@ def test_the_other_engine_where_it_is_installed(page: Path, address: str, tmp_pa
 
 def test_each_of_the_four_has_a_page():
     assert [page.stem for page in PAGES] == ["langgraph", "openai_agents", "pydantic_ai", "smolagents"]
+
+
+def test_the_server_on_loopback_asks_for_the_call_whatever_a_system_prompt_says():
+    chat = benchmark("openai_stub").chat
+    prompt = {"role": "system", "content": "You get an Observation after each call."}
+    tools = [{"type": "function", "function": {"name": "price"}}]
+    [choice] = chat({"messages": [prompt, {"role": "user", "content": "What does the lamp cost?"}], "tools": tools})[
+        "choices"
+    ]
+    assert choice["message"]["tool_calls"][0]["function"]["name"] == "price"
+
+
+@pytest.mark.parametrize(("modes", "effects"), [(("ask", "decide"), (0, 1)), (("killed", "again"), (1, 1))])
+def test_what_the_readme_says_of_us_beside_others(modes: tuple[str, str], effects: tuple[int, int], address: str):
+    """That the others do as it says is shown by `python3 tasks.py peers`."""
+    *counted, said = benchmark("behaviour").effects_of(sys.executable, "treadle_program.py", modes, address)
+    assert (tuple(counted), said) == (effects, "The lamp costs 40 dollars.")
+
+
+def test_every_engine_of_the_table_has_its_program():
+    programs = benchmark("behaviour").PROGRAMS
+    assert set(programs) == set(benchmark("compare").ENGINES)
+    assert all((ROOT / "benchmarks" / "others" / name).exists() for name in programs.values())

@@ -1,4 +1,4 @@
-"""The set-up of a build machine (tasks.py): what is missing is installed there, and nowhere else."""
+"""tasks.py: what the whole suite is made of, and the set-up of a build machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from coverage_floors import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -61,3 +63,39 @@ def test_elsewhere_nothing_is_installed(tasks: ModuleType, machine: Path, monkey
             program(machine / name, "")
     tasks.install_system_programs()
     assert not (machine / "apt-get.log").exists()
+
+
+def calls_of(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, *codes: int) -> list[list[str]]:
+    """What the whole suite starts, where the sessions of pytest end with these codes."""
+    left, asked = list(codes), list[list[str]]()
+
+    def call(*command: object, **env: str) -> int:
+        asked.append([str(part) for part in command])
+        return left.pop(0) if "pytest" in asked[-1] else 0
+
+    monkeypatch.setattr(tasks, "environment", lambda name: Path("python"))
+    monkeypatch.setattr(tasks, "install_system_programs", lambda: None)
+    monkeypatch.setattr(tasks, "call", call)
+    assert tasks.test([]) == next((code for code in codes if code), 0)
+    return asked
+
+
+def test_every_folder_is_in_one_session_and_those_with_a_floor_are_traced(
+    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
+):
+    assert {f"_{name}" for name in tasks.MEASURED} == FLOORS.keys()
+    assert set(tasks.MEASURED) <= set(tasks.TRACED)
+    assert all((ROOT / "tests" / name).is_dir() for name in tasks.TRACED)
+    _, others, traced, floors = calls_of(tasks, monkeypatch, 0, 0)
+    assert [part for part in others if part.startswith("--ignore")] == [f"--ignore=tests/{n}" for n in tasks.TRACED]
+    assert not [part for part in others if part.startswith(("tests", "--cov"))]
+    assert [part for part in traced if part.startswith("tests")] == [f"tests/{name}" for name in tasks.TRACED]
+    assert [part for part in traced if part.startswith("--cov=")] == [f"--cov=src/treadle/{name}" for name in FLOORS]
+    assert floors[1:] == ["tests/coverage_floors.py"]
+
+
+@pytest.mark.parametrize("codes", [(2, 0), (0, 2), (2, 1), (-9, 0), (0, -9)])
+def test_a_session_that_could_not_run_fails_the_suite(
+    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, int]
+):
+    calls_of(tasks, monkeypatch, *codes)

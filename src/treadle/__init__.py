@@ -41,8 +41,14 @@ if TYPE_CHECKING:
     from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
-    from treadle._flows.mcp_server import serve_mcp as serve_mcp
+    from treadle._flows.mcp.peer import McpPeer as McpPeer
+    from treadle._flows.mcp.server import serve_mcp as serve_mcp
+    from treadle._flows.mcp.values import McpPrompt as McpPrompt
+    from treadle._flows.mcp.values import McpResource as McpResource
     from treadle._flows.prefixes import prefixes as prefixes
+    from treadle._flows.proofs.proof import Verdict as Verdict
+    from treadle._flows.proofs.proof import prove_answer as prove_answer
+    from treadle._flows.proofs.proof import verify_proof as verify_proof
     from treadle._flows.react import LoopResult as LoopResult
     from treadle._flows.react import react_loop as react_loop
     from treadle._flows.replay import blame as blame
@@ -76,6 +82,7 @@ if TYPE_CHECKING:
     from treadle._tools.builtin.knowledge.base import KnowledgeBase as KnowledgeBase
     from treadle._tools.external import external_tool as external_tool
     from treadle._tools.function import tool as tool
+    from treadle._tools.mcp.auth.settings import McpAuth as McpAuth
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
     from treadle._tools.skills.skill import Skill as Skill
@@ -150,6 +157,10 @@ _LAZY_IMPORTS = {
     "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
+    "McpAuth": "_tools.mcp.auth.settings",
+    "McpPeer": "_flows.mcp.peer",
+    "McpPrompt": "_flows.mcp.values",
+    "McpResource": "_flows.mcp.values",
     "McpServer": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
     "MissingExtraError": "_types.errors",
@@ -202,6 +213,9 @@ _LAZY_IMPORTS = {
     "blame": "_flows.replay",
     "compare": "_flows.compare",
     "prefixes": "_flows.prefixes",
+    "prove_answer": "_flows.proofs.proof",
+    "verify_proof": "_flows.proofs.proof",
+    "Verdict": "_flows.proofs.proof",
     "builtin": "_tools.builtin",
     "evaluation_report": "_evals.report",
     "external_tool": "_tools.external",
@@ -216,7 +230,7 @@ _LAZY_IMPORTS = {
     "replay": "_flows.replay",
     "resolve_model": "_models.catalog.registry",
     "run_tasks": "_evals.runner",
-    "serve_mcp": "_flows.mcp_server",
+    "serve_mcp": "_flows.mcp.server",
     "structured_llm_call": "_engine.structured",
     "tool": "_tools.function",
 }

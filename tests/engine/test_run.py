@@ -9,11 +9,13 @@ import pytest
 
 from engine.executions import prepared
 from kit import add, call, echo, go
-from treadle import Agent, RunEndedError, ScriptedModel, tool
+from treadle import Agent, ConfigError, RunEndedError, ScriptedModel, replay, tool
 from treadle._engine.loop.driver import Loop
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.toolkit import Toolkit
 from treadle._types import events as ev
+from treadle._types.messages import FilePart, ImagePart
+from treadle._types.state import fold
 from virtual_time import go_virtual
 
 
@@ -166,3 +168,55 @@ def test_a_reason_other_than_the_callers_wish_can_be_given():
         assert (await run).stop_reason == "budget"
 
     go_virtual(main())
+
+
+PICTURE = "iVBORw0KGgo" + "A" * 4_093
+
+
+def test_pictures_and_files_can_be_sent_while_it_works():
+    """They stand in the next request, in the log, and in a replay of it; the journal keeps the content once."""
+
+    async def main() -> None:
+        released = asyncio.Event()
+
+        @tool
+        async def wait() -> str:
+            """Wait."""
+            await released.wait()
+            return "done"
+
+        model = ScriptedModel([call("wait"), "seen"], abilities={"tool_call": True, "vision": True})
+        journal = MemoryJournal()
+        agent = Agent(model, [wait], journal=journal)
+        run = agent.start("look")
+        taken = run.send("not this")
+        run.send(["like this", ImagePart(data=PICTURE, name="plan.png")])
+        run.send([FilePart(data="YSxiCjEsMg==", mime="text/csv", name="t.csv")])
+        assert run.recall(taken)
+        with pytest.raises(ConfigError, match="no content"):
+            run.send([ImagePart()])
+        released.set()
+        await run
+        sent: Any = next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt")
+        assert [type(part).__name__ for part in sent.content] == ["TextPart", "ImagePart", "TextPart"]
+        assert sent.content[0].text == "[USER INTERRUPT]\nlike this\n\n"
+        assert sent.content[1].data == PICTURE
+        assert "a,b\n1,2" in sent.content[2].text
+        records = await journal.load(run.id)
+        assert fold(records).window == run.state.window
+        assert replay(records).difference is None
+
+    go(main())
+
+
+def test_what_the_model_cannot_see_is_said_in_words():
+    async def main() -> None:
+        model = ScriptedModel([call("echo", text="x"), "seen"], abilities={"tool_call": True, "vision": False})
+        run = Agent(model, [echo]).start("look")
+        run.send(["like this", ImagePart(data=PICTURE, name="plan.png")])
+        assert (await run).success
+        told = str(next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt"))
+        assert "image plan.png: image/png. You cannot" in told
+        assert PICTURE not in told
+
+    go(main())

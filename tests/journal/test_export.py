@@ -54,6 +54,24 @@ def test_a_damaged_export_is_refused_as_a_whole(change, message: str):  # pyrigh
     asyncio.run(main())
 
 
+def test_what_people_noted_goes_with_a_run():
+    async def main() -> None:
+        source, target = MemoryJournal(), MemoryJournal()
+        await source.append(log("a"))
+        noted = await source.annotate("a", tags=["odd"], note="It read the wrong page.", thumb="down", title="The page")
+        await import_run(target, await export_run(source, "a"))
+        assert b"wrong page" not in await export_run(source, "a", notes=False)
+        found = await target.info("a")
+        assert (found.tags, found.note, found.thumb, found.title) == (
+            noted.tags,
+            noted.note,
+            noted.thumb,
+            noted.title,
+        )
+
+    asyncio.run(main())
+
+
 def test_a_failed_import_leaves_nothing_behind():
     async def main() -> None:
         source, target = MemoryJournal(), MemoryJournal()

@@ -7,7 +7,9 @@ import gzip
 import json
 import socket
 import struct
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,3 +148,24 @@ class Loopback:
             await asyncio.sleep(0.02)  # what was sent before must arrive before the reset overtakes it
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return False
+
+
+@contextmanager
+def running(script: Callable[[Received], Answer]) -> Iterator[str]:
+    """The command has an event loop of its own: so does the server."""
+    ready, done, url = threading.Event(), threading.Event(), [""]
+
+    async def serve() -> None:
+        async with Loopback(script) as loopback:
+            url[0] = loopback.url
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield url[0]
+    finally:
+        done.set()
+        thread.join()

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from tools.media.test_office import docx, paragraph
 from treadle import AnthropicModel, GeminiModel, LocalModel, OpenAIModel
 from treadle._engine.requests.media import prepared, shown
 from treadle._models.bedrock.model import BedrockModel
-from treadle._models.media import kind_of
+from treadle._models.media import OFFICE, kind_of
 from treadle._models.openai.responses import ResponsesModel
+from treadle._models.vertex.model import VertexModel
 from treadle._tools.builtin.http.client import HttpResponse
 from treadle._types.errors import ConfigError
 from treadle._types.messages import AssistantMessage, AudioPart, FilePart, ImagePart, ToolCall, ToolMessage, UserMessage
@@ -22,21 +24,28 @@ from treadle._types.request import Request
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "attachments.md"
 KEY = {"api_key": "k"}
+VERTEX: dict[str, Any] = {"project": "p", "access_token": "t"}
 MODELS: dict[str, Any] = {
     "OpenAI chat": lambda able: OpenAIModel("gpt-4o", abilities=able, **KEY),
     "OpenAI Responses": lambda able: ResponsesModel("gpt-5", abilities=able, **KEY),
     "Anthropic": lambda able: AnthropicModel("claude-sonnet-4-5", abilities=able, **KEY),
     "Gemini": lambda able: GeminiModel("gemini-2.5-pro", abilities=able, **KEY),
     "Bedrock": lambda able: BedrockModel("anthropic.claude-sonnet-4-5", region="us-east-1", abilities=able, **KEY),
+    "Gemini on Vertex": lambda able: VertexModel("gemini-2.5-pro", abilities=able, **VERTEX),
+    "Claude on Vertex": lambda able: VertexModel("claude-sonnet-4-5", abilities=able, **VERTEX),
     "compatible server": lambda able: OpenAIModel("m", base_url="http://127.0.0.1:1/v1", abilities=able),
 }
 IDS = {"OpenAI chat": "file-1", "OpenAI Responses": "file-1", "Anthropic": "file_1", "Gemini": "files/1",
-       "Bedrock": "s3://bucket/1", "compatible server": "file-1"}  # fmt: skip
+       "Bedrock": "s3://bucket/1", "Gemini on Vertex": "gs://bucket/1", "Claude on Vertex": "file_1",
+       "compatible server": "file-1"}  # fmt: skip
+DEAF = ("OpenAI Responses", "Anthropic", "Bedrock", "Claude on Vertex")
+"""Their formats have no words for sound."""
 CONTENT: dict[str, tuple[Any, str, bytes, str]] = {
     "image": (ImagePart, "image/png", b"\x89PNG\r\n\x1a\nIMAGE", "vision"),
     "sound": (AudioPart, "audio/wav", b"RIFF\0\0\0\0WAVESOUND", "audio"),
     "PDF": (FilePart, "application/pdf", b"%PDF-1.4 DOCUMENT", "documents"),
     "text file": (FilePart, "text/csv", b"a,b\n1,2", ""),
+    "office file": (FilePart, OFFICE[".docx"], docx(paragraph("a,b") + paragraph("1,2")), ""),
 }
 WAYS = ("bytes", "address", "file id")
 
@@ -84,7 +93,7 @@ def matrix() -> list[str]:
         for provider in MODELS:
             cells = [
                 await outcome(provider, kind, way, True if CONTENT[kind][3] else None)
-                if not (kind == "sound" and provider in ("OpenAI Responses", "Anthropic", "Bedrock"))
+                if not (kind == "sound" and provider in DEAF)
                 else await outcome(provider, kind, way, None)
                 for kind in CONTENT
                 for way in WAYS
@@ -111,7 +120,7 @@ def test_a_model_without_the_ability_gets_the_text(provider: str, kind: str):
 @pytest.mark.parametrize("kind", CONTENT)
 def test_results_of_tools_bring_the_same(provider: str, kind: str):
     able = True if CONTENT[kind][3] else None
-    if kind == "sound" and provider in ("OpenAI Responses", "Anthropic", "Bedrock"):
+    if kind == "sound" and provider in DEAF:
         able = False
     expected = asyncio.run(outcome(provider, kind, "bytes", able))
     assert asyncio.run(outcome(provider, kind, "bytes", able, result=True)) == expected

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from kit import add, call, go
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, McpAuth, ScriptedModel, tool
 from treadle._config import load_agent
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp import McpTools
@@ -151,6 +151,7 @@ class Server(Struct):
     transport: str = "http"
     timeout: float = 30.0
     variables: dict[str, str] = {}
+    auth: McpAuth | None = None
 
 
 def test_a_document_fills_its_variables_into_every_text():
@@ -164,6 +165,11 @@ def test_a_document_fills_its_variables_into_every_text():
     endpoint = plugin.connection.endpoint
     assert (plugin.name, endpoint.url, endpoint.transport) == ("mcp:docs", "https://h/mcp", "sse")
     assert endpoint.headers == {"Authorization": "Bearer k"}
+    auth = McpAuth(client_id="{host}", client_secret="{key}", issuer="https://{host}")
+    keyless = McpTools.from_settings(
+        "docs", Server(url="https://h/mcp", variables={"host": "h", "key": "k"}, auth=auth)
+    )
+    assert keyless.connection.auth == McpAuth(client_id="h", client_secret="k", issuer="https://h")
     local = McpTools.from_settings("files", Server("{tool}", ["{folder}"], {"A": "{tool}"}, variables={"tool": "t"}))
     assert (local.connection.endpoint.command, local.connection.endpoint.args) == ("t", ("{folder}",))
     assert local.connection.endpoint.env == {"A": "t"}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -334,3 +337,71 @@ def test_failed_attempts_pauses_and_steps_of_a_plan_are_logged(caplog: pytest.Lo
     DagAgent(ScriptedModel(plan_two_steps), tools=[look_up]).run_sync("go")
     steps = [vars(record) for record in caplog.records if record.getMessage().startswith("step finished")]
     assert [(step["step"], step["status"]) for step in steps] == [("a", "completed"), ("b", "completed")]
+
+
+# ---- the conventions, as the package of their names has them
+
+
+def conventions() -> tuple[set[str], set[str]]:
+    """The attributes of the GenAI conventions: those that hold, and those that are deprecated."""
+    module = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
+    source = Path(module.__file__ or "").read_text()
+    found = re.findall(r'^GEN_AI\w+: Final = "([\w.]+)"\n"""\n(.*?)"""', source, re.MULTILINE | re.DOTALL)
+    # The conventions have a repository of their own now: to this package, what still holds there has "moved".
+    old = {name for name, told in found if told.startswith("Deprecated") and not told.startswith("Deprecated: Moved")}
+    return {name for name, _ in found} - old, old
+
+
+def test_every_attribute_is_one_of_the_conventions_and_none_is_deprecated(traced: Any):
+    current, old = conventions()
+    assert {"gen_ai.system", "gen_ai.prompt"} <= old, "the package says what is deprecated"
+    provider, exporter = traced
+    script = [[{"name": "look_up", "args": {"what": "a"}}, {"name": "break_down", "args": {"what": "b"}}], "Done."]
+    plugin = Telemetry(provider=provider, content=True)
+    agent = Agent(ScriptedModel(script), [look_up, break_down], name="clerk", plugins=[plugin], temperature=0.5)
+    agent.run_sync("Look.", conversation="c1")
+    ours = {name for span in exporter.get_finished_spans() for name in span.attributes}
+    outside = {"error.type"}
+    assert {name for name in ours if not name.startswith("treadle.")} - current - outside == set()
+    assert len(ours & current) >= 15
+    from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import GenAiOperationNameValues
+
+    known = {value.value for value in GenAiOperationNameValues}
+    for span in exporter.get_finished_spans():
+        operation = span.attributes["gen_ai.operation.name"]
+        assert operation in known
+        assert span.name.startswith(f"{operation} "), "the name of a span is its operation and what it is about"
+        assert span.kind.name == ("CLIENT" if operation == "chat" else "INTERNAL")
+
+
+def test_messages_have_the_shape_of_the_conventions(traced: Any):
+    provider, exporter = traced
+    agent = Agent(ScriptedModel(["Done."]), None, plugins=[Telemetry(provider=provider, content=True)])
+    agent.run_sync("Go.")
+    [asked] = json.loads(named(exporter, "invoke_agent")[0].attributes["gen_ai.input.messages"])
+    assert asked == {"role": "user", "parts": [{"type": "text", "content": "Go."}]}
+    [said] = json.loads(named(exporter, "chat")[0].attributes["gen_ai.output.messages"])
+    assert said == {"role": "assistant", "parts": [{"type": "text", "content": "Done."}], "finish_reason": "stop"}
+
+
+def test_providers_have_the_names_of_the_conventions():
+    from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import GenAiProviderNameValues
+
+    from treadle._models.catalog.providers import PROVIDERS
+    from treadle._plugins.telemetry import _PROVIDERS
+
+    known = {value.value for value in GenAiProviderNameValues}
+    assert set(_PROVIDERS.values()) <= known
+    ours = set(PROVIDERS)
+    ends = {value.rpartition(".")[2].removesuffix("_ai").removeprefix("x_") for value in known}
+    wrong = {name for name in ours if name in ends and _PROVIDERS.get(name, name) not in known}
+    assert not wrong, "a provider that the conventions name has another name here"
+
+
+def test_every_log_record_of_a_run_says_which(caplog: Any):
+    caplog.set_level(logging.INFO, "treadle")
+    agent = Agent(ScriptedModel([{"name": "look_up", "args": {"what": "a"}}, "Done."]), [look_up])
+    result = agent.run_sync("Look.")
+    records = [record for record in caplog.records if record.name.startswith("treadle")]
+    assert len(records) >= 3
+    assert {getattr(record, "run", None) for record in records} == {result.run_id}

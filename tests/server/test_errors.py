@@ -30,7 +30,8 @@ def test_an_error_of_the_engine(error: TreadleError, status: int, kind: str):
 def test_the_body_and_the_headers():
     response = error_response(too_many("send them more slowly", 0.2))
     assert json.loads(response.body) == {
-        "error": {"type": "too_many_requests", "message": "send them more slowly", "code": 429}
+        "type": "error",
+        "error": {"type": "too_many_requests", "message": "send them more slowly", "code": 429},
     }
     assert response.headers["retry-after"] == "1", "never 0: the client would try again at once"
     assert error_response(ApiError(401, "unauthorized", "a token is needed")).headers["www-authenticate"] == "Bearer"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.request import Citation, ProviderCall
 from treadle._types.state import RunState, fold
 from treadle._types.state_values import UNCONSTRAINED, ReplyConstraint
 
@@ -68,3 +71,27 @@ def test_a_dag_run_knows_its_plan_its_steps_and_its_verdicts():
     dag = state_of(plan, ev.DagJudged(1), ev.DagPlanned(2, ())).dag
     assert not dag.judged
     assert [verdict.round for verdict in dag.verdicts] == [1]
+
+
+@pytest.mark.parametrize(
+    ("cited", "place"),
+    [
+        (Citation("https://example.org/a", "A page"), "example.org"),
+        (Citation("https://vertexaisearch.example/grounding-api-redirect/x", "example.org"), "example.org"),
+        (Citation("http://[broken", "A page"), "A page"),
+        (Citation(title="A page", file="file-1"), "file-1"),
+        (Citation("no-address"), "no-address"),
+    ],
+)
+def test_what_a_provider_cites_is_named_by_its_place(cited: Citation, place: str):
+    used = ev.ProviderToolsUsed("loop", 1, (ProviderCall("web_search"),), (cited, cited))
+    assert used.sources == (place,)
+
+
+def test_without_citations_the_tools_that_read_are_the_sources():
+    calls = (ProviderCall("web_search"), ProviderCall("code_execution"), ProviderCall("web_search"))
+    assert ev.ProviderToolsUsed("loop", 1, calls).sources == ("web_search (provider)",)
+
+
+def test_a_decision_names_its_tool_as_other_events_do():
+    assert ev.Approved("c1", True, tool="send_mail").name == "send_mail"

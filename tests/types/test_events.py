@@ -106,3 +106,8 @@ def test_a_run_says_which_version_of_the_shapes_it_was_written_in():
 def test_display_has_nothing_but_a_name():
     """Whatever a run depends on has a record of its own."""
     assert ev.PhaseChanged.__struct_fields__ == ("phase",)
+
+
+def test_the_start_of_a_call_names_what_its_end_names():
+    started = ev.ToolStarted(ToolCall("c1", "add", {"a": 1}), 1)
+    assert (started.name, started.call_id, started.args) == ("add", "c1", {"a": 1})

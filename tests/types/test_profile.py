@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import values_of
+from treadle._types.errors import ConfigError
 from treadle._types.profile import ABILITIES, Prices, Profile
 
 ABLE = Profile(tool_call=True, parallel_calls=True, forced_tool=True, window=8_192, dialect="native")
@@ -82,3 +83,16 @@ def test_every_ability_is_a_field():
 )
 def test_a_model_is_small_when_its_size_is_known_and_below_four_billion(facts: dict[str, float], small: bool):
     assert Profile().with_abilities(facts).small is small
+
+
+@pytest.mark.parametrize("name", ["window", "max_output"])
+@pytest.mark.parametrize("tokens", [0, -1, True, 1.5, "many"])
+def test_a_number_of_tokens_is_whole_and_at_least_one(name: str, tokens: object):
+    with pytest.raises(ConfigError, match=f"{name} is .*, and it must be a whole number of at least 1"):
+        Profile().with_abilities({name: tokens})
+
+
+@pytest.mark.parametrize("price", [-0.01, float("inf"), float("nan")])
+def test_a_price_is_a_number_of_dollars(price: float):
+    with pytest.raises(ConfigError, match=r"prices: output is .*, and it must be a number of dollars of at least 0"):
+        Prices(1.0, price)

@@ -82,3 +82,7 @@ def test_it_is_stored_and_read_again():
 def test_a_count_of_a_later_version_is_left_out():
     strange = ev.StepDone("a", "completed", work=Work(counters={"no_such_count": 1, "failed_calls": 2}))
     assert fold(records(strange)).counters.failed_calls == 2
+
+
+def test_a_step_names_its_tool_as_events_do():
+    assert Step(1, "add", {"a": 1}, "3", "", 0.1, "c1").name == "add"

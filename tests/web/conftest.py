@@ -19,8 +19,9 @@ CHROMIUM = next(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
     for item in items:
-        if Path(item.fspath).parent == Path(__file__).parent:
+        if item.path.parent == here:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.net)
 

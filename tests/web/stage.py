@@ -9,7 +9,7 @@ from server.serving import Gate, PacedModel
 from treadle import Agent, Artifact, DagAgent, ScriptedModel, ToolContext, ToolError, ToolResponse, tool
 from treadle._types.messages import ToolMessage, UserMessage
 from treadle._types.profile import Prices, Profile
-from treadle._types.request import Reply, Request
+from treadle._types.request import Citation, ProviderCall, Reply, Request
 
 FACTS = {
     "Eiffel Tower": "Wrought-iron lattice tower in Paris. Height: 330 m including antennas. Completed in 1889.",
@@ -171,6 +171,10 @@ def play(request: Request) -> Any:
     if "side by side" in asked:
         both = ("search", {"query": "x"}), ("build", {"target": "y"})
         return calls("", *both) if not has_results else "Done."
+    if "rain" in asked:
+        searched = (ProviderCall("web_search", "s1", "rain in Bergen", "Bergen: rain https://yr.no/bergen"),)
+        cited = (Citation("https://yr.no/bergen", "Bergen", "Rain all day"), Citation("javascript:alert(1)", "Worse"))
+        return Reply("It rains.", used=searched, citations=cited)
     if "Atlantis" in asked:
         return (
             calls("", ("encyclopedia", {"title": "Atlantis"}))

@@ -46,6 +46,14 @@ def test_arguments_are_edited_and_checked_by_the_server(stage: Stage, shoot: Sho
     assert stage.page.locator(".tool-brief").inner_text().startswith("to: bob@example.com")
     assert records(stage, "tool_done")[0]["content"] == "delivered to bob@example.com"
     assert records(stage, "approved")[0]["args"]["to"] == "bob@example.com"
+    for _ in range(2):  # as it happened, and as it is read again
+        stage.page.locator(".tool summary").click()
+        stage.count(".tool .arguments", 2)
+        made, asked = stage.page.locator(".tool .arguments").all_inner_texts()
+        assert "bob@example.com" in made
+        assert "ann@example.com" in asked
+        stage.page.reload()
+        stage.finish()
     refusal = [fault for fault in stage.faults if "422" in fault]
     assert len(refusal) == 1, "what the browser itself says about an answer with that status"
     stage.faults.remove(refusal[0])

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from server.serving import serving
+from server.serving import relaxed, serving
+from tools.builtin.pdf_file import make_pdf
 from treadle import Agent, ScriptedModel
 from treadle._types.messages import ImagePart, TextPart, UserMessage
 
@@ -20,12 +21,15 @@ from .test_page import SIZE, Shoot, Stage
 
 GUIDE = Gates()
 GUIDE.search.open()
+PDF = make_pdf(["The plan is simple."])
 PLAIN = ScriptedModel(lambda request: "Plain **words**.")
 
 
 @pytest.fixture(scope="module")
 def server(browser: Any) -> Iterator[Any]:
-    with serving({"guide": guide(GUIDE), "plain": Agent(PLAIN, tools=None)}) as client:
+    other = ScriptedModel(lambda request: "Other words.", name="other")
+    agents = {"guide": guide(GUIDE), "plain": Agent(PLAIN, tools=None, fallbacks=[other])}
+    with serving(agents, settings=relaxed(presets=("two_phase",))) as client:
         yield client
 
 
@@ -144,14 +148,73 @@ def test_pictures_and_texts_go_with_a_question(talk: Stage, tmp_path: Path):
     talk.count(".attachments li", 2)
     page.evaluate(drop, [base64.b64encode(b"MZ").decode(), "bad.exe", "application/x-msdownload", "drop"])
     talk.see(".notice", has_text="bad.exe cannot be sent")
+    page.evaluate(drop, [base64.b64encode(PDF).decode(), "plan.pdf", "application/pdf", "drop"])
+    talk.count(".attachments li", 3)
     talk.ask("What is this?")
     talk.finish()
-    assert page.locator(".question img").count() == 1
+    for _ in range(2):  # as it was sent, and as the journal gives it back
+        assert page.locator(".question img").count() == 1
+        page.wait_for_function("document.querySelector('.question img').naturalWidth > 0")
+        link = page.locator(".question-file")
+        assert link.inner_text().strip() == "plan.pdf"
+        got = page.request.get(page.evaluate("document.querySelector('.question-file').href"))
+        assert (got.body(), got.headers["content-type"]) == (PDF, "application/pdf")
+        assert got.headers["content-security-policy"].startswith("sandbox;")
+        page.reload()
+        talk.finish()
     sent = next(m for m in reversed(PLAIN.requests[-1].messages) if isinstance(m, UserMessage))
     assert not isinstance(sent.content, str)
     assert [part.data for part in sent.content if isinstance(part, ImagePart)] == [PNG]
     assert any(isinstance(part, TextPart) and "a,b\n1,2" in part.text for part in sent.content)
     talk.count(".attachments", 0)
+
+
+def test_a_conversation_is_renamed(talk: Stage):
+    page = talk.page
+    talk.ask("Find a hotel near the station.")
+    talk.finish()
+    page.get_by_role("button", name="Find a hotel near the station.", exact=True).click()
+    title = page.get_by_label("Title of this conversation")
+    title.fill("A bed for the night")
+    page.keyboard.press("Enter")
+    talk.see(".head h1", has_text="A bed for the night")
+    talk.see(".conversation .title", has_text="A bed for the night")
+    page.reload()
+    talk.see(".head h1", has_text="A bed for the night")
+    page.wait_for_function("document.title === 'A bed for the night'")
+    page.keyboard.press("F2")
+    title.fill("Nonsense")
+    page.keyboard.press("Escape")
+    talk.see(".head h1", has_text="A bed for the night")
+    page.keyboard.press("F2")
+    title.fill("")
+    page.keyboard.press("Enter")
+    talk.see(".head h1", has_text="Find a hotel near the station.")
+
+
+def test_model_preset_and_settings_are_chosen_for_a_conversation(talk: Stage):
+    page = talk.page
+    page.get_by_label("plain").check()
+    assert page.locator(".model-name").inner_text() == "scripted"
+    page.get_by_label("Settings and export").click()
+    page.get_by_role("combobox", name="Model").select_option("other")
+    page.get_by_role("combobox", name="Preset").select_option("two_phase")
+    page.get_by_label("Steps at most").fill("3")
+    talk.see(".model-name", has_text="other")
+    talk.ask("Who is there?")
+    talk.finish()
+    assert page.locator(".answer").inner_text() == "Other words."
+    conversation = page.evaluate("location.hash").rsplit("/")[-1]
+    (run,) = talk.client.get(f"/api/conversations/{conversation}")["runs"]
+    started = talk.client.get(f"/api/runs/{run['run_id']}/records")["records"][0]["event"]
+    assert (started["model"], started["preset"]) == ("other", "two_phase")
+    assert started["settings"]["max_iterations"] == 3
+    page.reload()
+    talk.finish()
+    assert page.locator(".model-name").inner_text() == "other", "it is kept for this conversation"
+    page.get_by_role("button", name="New conversation").click()
+    page.get_by_label("plain").check()
+    assert page.locator(".model-name").inner_text() == "scripted", "and for no other"
 
 
 def test_the_help_sheet(talk: Stage, shoot: Shoot):

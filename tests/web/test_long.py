@@ -15,14 +15,30 @@ from server.serving import serving
 from treadle import Agent, ScriptedModel
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, ToolCall
 
 from .conftest import ROOT
 from .stage import Gates, guide
 from .test_page import SIZE, Stage
 
 TURNS = 2500
+STEPS = 1500
 STATIC = ROOT / "src" / "treadle" / "_server" / "static"
 ANSWER = "Answer {n} is **here**.\n\n- one\n- two\n\n```python\nprint({n})\n```\n" + "Some more words. " * 20
+
+
+def many_steps() -> list[ev.Record]:
+    events: list[ev.Event] = [ev.RunStarted("Read them all", agent="demo", conversation="steps")]
+    for number in range(STEPS):
+        made = ToolCall(f"c{number}", "read", {"page": number})
+        events += [
+            ev.ThinkStarted("loop", number),
+            ev.ThinkDone("loop", number, AssistantMessage(calls=(made,))),
+            ev.ToolStarted(made, number),
+            ev.ToolDone(made.id, "read", number, f"Page {number}."),
+        ]
+    events.append(ev.RunFinished("answer", "All are read."))
+    return [ev.Record("steps", seq, 1_770_000_000.0 + seq, event) for seq, event in enumerate(events)]
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +57,8 @@ def long_talk(browser: Any) -> Iterator[Any]:
             )
             time = 1_780_000_000.0 + number
             await journal.append([ev.Record(run, seq, time, event) for seq, event in enumerate(events)])
+
+        await journal.append(many_steps())
 
     with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, fill()).result()
@@ -91,6 +109,20 @@ def test_five_thousand_messages_are_windowed(browser: Any, long_talk: Any):
     context.close()
 
 
+def test_a_run_of_many_steps(browser: Any, long_talk: Any):
+    context = browser.new_context(viewport=SIZE)
+    stage = Stage(context.new_page(), long_talk, Gates())
+    page = stage.page
+    page.goto(f"{long_talk.address}/#/c/steps")
+    stage.finish()
+    assert page.locator(".tool").count() == 200
+    assert page.evaluate("document.querySelectorAll('*').length") < 6000
+    page.get_by_role("button", name="1,300 earlier steps").click()
+    stage.count(".tool", 400)
+    assert not stage.faults, stage.faults
+    context.close()
+
+
 def test_the_page_is_light(built_page: None):
     first = [path for path in STATIC.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
     assert sum(len(gzip.compress(path.read_bytes(), 9)) for path in first) < 150_000
@@ -111,57 +143,111 @@ def test_it_is_painted_at_once(browser: Any, long_talk: Any):
     assert min(times) < 2000, times
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Any, node_modules: Path, scheme: str):
+@pytest.fixture(scope="module")
+def guided(browser: Any) -> Iterator[Stage]:
+    """One talk for all that is only looked at."""
     gates = Gates()
     with serving({"guide": guide(gates)}) as client:
-        context = browser.new_context(viewport=SIZE, color_scheme=scheme)
+        context = browser.new_context(viewport=SIZE, color_scheme="light")
         stage = Stage(context.new_page(), client, gates)
-        page = stage.page
-        page.goto(client.address)
-        axe = (node_modules / "axe-core" / "axe.min.js").read_text("utf-8")
-
-        def found(where: str) -> list[Any]:
-            stage.settle()
-            page.evaluate(axe)  # not as a tag: the page's own policy forbids those
-            nodes = "found.nodes.map((node) => `${node.html} ${node.failureSummary}`)"
-            result = page.evaluate(f"axe.run().then((all) => all.violations.map((found) => [found.id, {nodes}]))")
-            return [(where, *one) for one in result]
-
-        stage.see(".welcome")
-        problems = found("welcome")
-        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
-        stage.finish()
-        page.locator(".tool summary").first.click()
-        problems += found("answer")
-        page.get_by_label("Settings and export").click()
-        problems += found("settings")
-        page.keyboard.press("Escape")
-        page.get_by_label("Edit and ask again").click()
-        problems += found("edit")
-        page.keyboard.press("Escape")
-        stage.ask("Write Ann a mail.")
-        stage.see(".approval")
-        problems += found("approval")
-        page.get_by_role("button", name="Keys", exact=True).click()
-        problems += found("keys")
+        stage.page.goto(client.address)
+        yield stage
         context.close()
-        assert problems == [], problems
+        assert not stage.faults, stage.faults
+
+
+def test_axe_finds_nothing(guided: Stage, node_modules: Path):
+    """By day with all its rules, by night what can differ then: the contrast."""
+    stage, page = guided, guided.page
+    axe = (node_modules / "axe-core" / "axe.min.js").read_text("utf-8")
+    problems: list[Any] = []
+
+    def look(where: str) -> None:
+        page.evaluate(axe)  # not as a tag: the page's own policy forbids those
+        nodes = "found.nodes.map((node) => `${node.html} ${node.failureSummary}`)"
+        for scheme, rules in (("light", ""), ("dark", "{ runOnly: ['color-contrast'] }")):
+            page.emulate_media(color_scheme=scheme)
+            stage.settle()
+            run = f"axe.run({rules}).then((all) => all.violations.map((found) => [found.id, {nodes}]))"
+            problems.extend((where, scheme, *one) for one in page.evaluate(run))
+        page.emulate_media(color_scheme="light")
+
+    stage.see(".welcome")
+    look("welcome")
+    stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
+    stage.finish()
+    page.locator(".tool summary").first.click()
+    page.get_by_label("Settings and export").click()
+    look("answer and settings")
+    page.keyboard.press("Escape")
+    page.get_by_label("Edit and ask again").click()
+    look("edit")
+    page.keyboard.press("Escape")
+    page.keyboard.press("F2")
+    look("rename")
+    page.keyboard.press("Escape")
+    stage.ask("Write Ann a mail.")
+    stage.see(".approval")
+    look("approval")
+    page.get_by_role("button", name="Keys", exact=True).click()
+    look("keys")
+    page.keyboard.press("Escape")
+    page.get_by_label("Inspect this run").first.click()
+    stage.see(".record")
+    page.locator(".notes summary").click()
+    page.get_by_label("Add a tag").fill("tall")
+    page.keyboard.press("Enter")
+    stage.see(".notes-row .badge")
+    for tab, there in (("Tokens and cost", ".cost"), ("Waterfall", ".fall"), ("Cache", ".prefixes li")):
+        page.get_by_role("tab", name=tab).click()
+        stage.see(f".inspector {there}")
+        look(tab)
+    page.get_by_role("button", name="Show the difference").first.click()
+    stage.see(".difference")
+    look("two requests")
+    runs = [run["run_id"] for run in stage.client.get("/api/runs")["runs"]]
+    for place, there in (
+        ("runs", ".totals:not(.not-yet)"),
+        ("agents", ".try"),
+        (f"compare/{runs[1]}/{runs[0]}", ".facts"),
+    ):
+        page.goto(f"{stage.client.address}/#/{place}")
+        stage.see(there)
+        if place == "agents":
+            page.locator(".try summary").first.click()
+        look(place.split("/")[0])
+    page.goto(f"{stage.client.address}/#/compare/a/b")
+    stage.see(".failure")
+    look("an error card")
+    stage.faults[:] = [fault for fault in stage.faults if "404" not in fault]
+    assert problems == [], problems
 
 
 @pytest.mark.parametrize("width", [360, 3840])
-def test_from_small_to_wide(browser: Any, width: int):
-    gates = Gates()
-    with serving({"guide": guide(gates)}) as client:
-        context = browser.new_context(viewport={"width": width, "height": 900})
-        stage = Stage(context.new_page(), client, gates)
-        stage.page.goto(client.address)
-        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
-        stage.finish()
-        stage.page.get_by_label("Settings and export").click()
-        panel = stage.see(".choices-panel").bounding_box()
-        assert panel is not None
-        assert panel["x"] >= 0
-        assert panel["x"] + panel["width"] <= width
-        assert not stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        context.close()
+def test_from_small_to_wide(guided: Stage, width: int):
+    page = guided.page
+    page.set_viewport_size({"width": width, "height": 900})
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    page.goto(f"{guided.client.address}/#/")
+    guided.see(".welcome")
+    conversation = guided.client.get("/api/conversations")["conversations"][0]["id"]
+    for place, there in (
+        ("agents", ".try"),
+        ("runs", ".totals:not(.not-yet)"),
+        (f"compare/{conversation}/{conversation}", ".facts"),
+        (f"c/{conversation}", ".turn-foot"),
+    ):
+        page.goto(f"{guided.client.address}/#/{place}")
+        guided.see(there)
+        assert page.evaluate(fits), place
+    page.get_by_label("Settings and export").click()
+    panel = guided.see(".choices-panel").bounding_box()
+    assert panel is not None
+    assert panel["x"] >= 0
+    assert panel["x"] + panel["width"] <= width
+    page.keyboard.press("Escape")
+    page.get_by_label("Inspect this run").first.click()
+    guided.see(".record")
+    assert page.evaluate(fits), "inspector"
+    page.keyboard.press("Escape")
+    page.set_viewport_size(SIZE)

@@ -118,6 +118,21 @@ def test_a_failed_tool_shows_its_error(stage: Stage, shoot: Shoot):
     shoot(stage.page, "tool-error")
 
 
+def test_what_the_provider_searched_and_cites_is_a_card(stage: Stage, shoot: Shoot):
+    stage.ask("Does it rain in Bergen?")
+    stage.finish()
+    card = stage.page.locator(".at-provider")
+    assert "web_search" in card.locator("summary").inner_text()
+    assert "at the provider, 2 sources" in card.locator("summary").inner_text()
+    card.locator("summary").click()
+    assert card.locator("pre").first.inner_text() == "rain in Bergen"
+    links = card.locator(".cited a")
+    assert [links.count(), links.first.get_attribute("href")] == [1, "https://yr.no/bergen"]
+    assert links.first.get_attribute("rel") == "noopener noreferrer nofollow"
+    assert "Worse" in card.locator(".cited").inner_text()
+    shoot(stage.page, "at-the-provider")
+
+
 def test_live_output_of_a_tool(stage: Stage, shoot: Shoot):
     stage.ask("Please build the release.")
     stage.see(".live-line", has_text="linking")

@@ -36,8 +36,8 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
 
 const part = encodeURIComponent;
 
-/** Text, or text with pictures. */
-export type Question = string | ({ type: "text"; text: string } | { type: "image"; data: string; mime: string })[];
+/** Text, or text with pictures, sound and documents. */
+export type Question = string | ({ type: "text"; text: string } | { type: "image" | "audio" | "file"; data: string; mime: string; name: string })[];
 
 export interface Created {
   run_id: string;
@@ -53,9 +53,10 @@ export const api = {
     call<{ conversations: ConversationLine[] }>("GET", `/api/conversations?limit=${limit}`).then((found) => found.conversations),
   conversation: (id: string, limit = 1000) => call<{ runs: TurnLine[]; more: boolean }>("GET", `/api/conversations/${part(id)}?limit=${limit}`),
   search: (words: string) => call<{ hits: Hit[]; complete: boolean }>("GET", `/api/search?${new URLSearchParams({ q: words })}`),
+  rename: (id: string, title: string) => call<{ title: string }>("POST", `/api/conversations/${part(id)}/title`, { title }),
   deleteConversation: (id: string) => call("DELETE", `/api/conversations/${part(id)}`),
   run: (id: string) => call<Run>("GET", `/api/runs/${part(id)}`),
-  start: (body: { question: Question; agent?: string; conversation?: string; follows?: string; run_id?: string; settings?: Record<string, Json> }) =>
+  start: (body: { question: Question; agent?: string; model?: string; preset?: string; conversation?: string; follows?: string; run_id?: string; settings?: Record<string, Json> }) =>
     call<Created>("POST", "/api/runs", { ...body, settings: { stream_thoughts: true, ...body.settings } }),
   send: (run: string, text: string) => call<{ id: string }>("POST", `/api/runs/${part(run)}/messages`, { text }),
   recall: (run: string, message: string) =>
@@ -70,6 +71,11 @@ export const api = {
     call<{ records: LogRecord[]; more: boolean }>("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),
   request: (run: string, seq: number) => call<SentRequest>("GET", `/api/runs/${part(run)}/requests/${seq}`),
 };
+
+/** What was sent with a question, by its place. */
+export function fileUrl(run: string, place: number): string {
+  return url(`/api/runs/${part(run)}/files/${place}`);
+}
 
 export function artifactUrl(run: string, call_id: string, name: string, download = false): string {
   const query = new URLSearchParams({ call_id });

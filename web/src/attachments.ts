@@ -1,21 +1,26 @@
-// Files that go with a question: pictures as they are or smaller, text as text.
+// Files that go with a question: pictures as they are or smaller, text as text, documents and sound as they are.
 
 import type { Question } from "./api";
 
 export interface Attachment {
+  kind: "image" | "audio" | "file" | "text";
   name: string;
   mime: string;
-  /** base64 of a picture; empty for text. */
+  /** base64 of the content; empty for text. */
   data: string;
   text: string;
 }
 
 const MOST = 8;
 const MOST_TEXT = 100_000;
-/** Characters of base64 of all pictures together: the server takes two million bytes in a request. */
-const MOST_DATA = 1_700_000;
+/** Characters of base64 of all files together: the server takes twenty million bytes in a request. */
+const MOST_DATA = 18_000_000;
+/** Of one picture: more than that tells no model more. */
+const MOST_PICTURE = 1_700_000;
 const LONGEST_SIDE = 1568;
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+const SOUND = /^audio\/(wav|x-wav|wave|mpeg|mp3|ogg|flac|x-flac|mp4|x-m4a|aac|webm)$/;
+const PDF = "application/pdf";
 const TEXT = /^text\/|json|xml|yaml|csv|javascript|x-sh/;
 const TEXT_NAME = /\.(txt|md|csv|tsv|json|jsonl|ya?ml|toml|ini|log|py|js|ts|tsx|jsx|html|css|sql|sh|c|h|cpp|java|go|rs|rb|xml|tex)$/i;
 
@@ -24,15 +29,19 @@ export async function attach(have: Attachment[], files: File[]): Promise<Attachm
   const all = [...have];
   for (const file of files) {
     if (all.length >= MOST) return `At most ${MOST} files go with a question.`;
+    const room = MOST_DATA - all.reduce((sum, one) => sum + one.data.length, 0);
+    const document = file.type === PDF || /\.pdf$/i.test(file.name) ? PDF : "";
     if (PICTURE.test(file.type)) {
-      const room = MOST_DATA - all.reduce((sum, one) => sum + one.data.length, 0);
-      const picture = await encoded(file, room);
+      const picture = await encoded(file, Math.min(room, MOST_PICTURE));
       if (!picture) return `${file.name} is too large to send with this question.`;
-      all.push({ name: file.name || "pasted picture", text: "", ...picture });
+      all.push({ kind: "image", name: file.name || "pasted picture", text: "", ...picture });
+    } else if (document || SOUND.test(file.type)) {
+      if (file.size * 1.37 > room) return `${file.name} is too large to send with this question.`;
+      all.push({ kind: document ? "file" : "audio", name: file.name, mime: document || file.type, data: await base64(file), text: "" });
     } else if (TEXT.test(file.type) || TEXT_NAME.test(file.name)) {
       if (file.size > MOST_TEXT) return `${file.name} is too long: a text may have ${MOST_TEXT / 1000} kB.`;
-      all.push({ name: file.name, mime: file.type || "text/plain", data: "", text: await file.text() });
-    } else return `${file.name || "This file"} cannot be sent: pictures (PNG, JPEG, GIF, WebP) and text can.`;
+      all.push({ kind: "text", name: file.name, mime: file.type || "text/plain", data: "", text: await file.text() });
+    } else return `${file.name || "This file"} cannot be sent: pictures (PNG, JPEG, GIF, WebP), sound, PDF and text can.`;
   }
   return all;
 }
@@ -59,10 +68,10 @@ async function base64(blob: Blob): Promise<string> {
 export function withAttachments(words: string, files: Attachment[]): { question: Question; shown: string } {
   const texts = files.filter((file) => !file.data).map((file) => `File ${file.name}:\n\n${fenced(file.text)}`);
   const shown = [words, ...texts].filter(Boolean).join("\n\n");
-  const pictures = files.filter((file) => file.data);
-  if (!pictures.length) return { question: shown, shown };
+  const others = files.filter((file): file is Attachment & { kind: "image" | "audio" | "file" } => file.kind !== "text");
+  if (!others.length) return { question: shown, shown };
   return {
-    question: [{ type: "text", text: shown || "Look at this." }, ...pictures.map(({ data, mime }) => ({ type: "image" as const, data, mime }))],
+    question: [{ type: "text", text: shown || "Look at this." }, ...others.map(({ kind, data, mime, name }) => ({ type: kind, data, mime, name }))],
     shown: shown || "Look at this.",
   };
 }

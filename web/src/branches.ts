@@ -1,5 +1,7 @@
 // The runs of a conversation as a tree: each follows another one, and runs that follow the same one are branches.
 
+import type { QuestionFile } from "./types";
+
 export interface Line {
   run: string;
   agent: string;
@@ -8,6 +10,8 @@ export interface Line {
   created: number;
   /** The run it continues; empty for those that begin the conversation. */
   follows: string;
+  /** What was sent with the question. */
+  files: QuestionFile[];
 }
 
 /** From the beginning of the conversation to that run. */

@@ -4,7 +4,7 @@ import { artifactUrl } from "./api";
 import { blocks } from "./markdown";
 import { escape } from "./markdown/escape";
 import type { Turn } from "./model";
-import type { Item, ToolUse } from "./view";
+import { atProvider, type Item, type ToolUse } from "./view";
 
 export type Format = "markdown" | "json" | "html";
 
@@ -43,6 +43,8 @@ function step(item: Item): string {
       return `> You added: ${item.text.replaceAll("\n", "\n> ")}`;
     case "compaction":
       return "";
+    case "provider":
+      return `> ${atProvider(item)}`;
     case "note":
       return `> ${item.title}${item.text ? `: ${item.text.replaceAll("\n", "\n> ")}` : ""}`;
   }
@@ -90,6 +92,7 @@ function stepHtml(item: Item): string {
   if (item.kind === "tool") return `<details><summary><b>${escape(item.name)}</b> <code>${escape(JSON.stringify(item.args))}</code>${item.error ? ` <em>${escape(item.error)}</em>` : ""}</summary><pre>${escape(item.observation)}</pre></details>`;
   if (item.kind === "compaction") return `<p class="quiet">Earlier steps were summarised.</p>`;
   if (item.kind === "note") return `<p class="quiet">${escape(item.title)} ${escape(item.text)}</p>`;
+  if (item.kind === "provider") return `<p class="quiet">${escape(atProvider(item))}</p>`;
   return `<p class="${item.kind === "thought" ? "quiet" : "question"}">${escape(item.text)}</p>`;
 }
 

@@ -2,12 +2,12 @@
 
 import { api, ApiError } from "./api";
 import { newest, pathTo, type Line } from "./branches";
-import { keepOptions, keptOptions, type Options } from "./options";
+import { forgetOptions, keepOptions, keptOptions, type Options } from "./options";
 import { follow, type Connection } from "./follow";
 import type { Attachment } from "./attachments";
 import { withAttachments } from "./attachments";
 import { createStore } from "./store";
-import type { AgentLine, CallResult, ConversationLine, Decision, ServerEvent } from "./types";
+import type { AgentLine, CallResult, ConversationLine, Decision, Json, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
 
 export interface Turn extends Line {
@@ -173,7 +173,7 @@ export const visit = (anew = false) =>
       if (store.get().conversation !== id) return;
       // What was asked while the list was on its way stays: it may or may not be in it.
       const asked = store.get().lines;
-      const past = found.runs.map(({ run_id: run, agent, model, question, created, follows }) => ({ run, agent, model, question, created, follows }));
+      const past = found.runs.map(({ run_id: run, agent, model, question, created, follows, files }) => ({ run, agent, model, question, created, follows, files }));
       const listed = new Set(past.map((line) => line.run));
       const late = asked.filter((line) => !listed.has(line.run)).map((line) => ({ ...line, follows: line.follows || past.at(-1)?.run || "" }));
       store.set({ lines: [...past, ...late], loading: false });
@@ -317,19 +317,20 @@ export const submit = (words: string, files: Attachment[] = []) => attempt(() =>
 
 async function ask(words: string, files: Attachment[] = []): Promise<void> {
   const { conversation, turns, agent, agents, options } = store.get();
+  const { model, preset, settings } = choice(options, agents.find((one) => one.name === agent));
   const { question, shown } = withAttachments(words, files);
   const run = newId();
   const follows = turns.at(-1)?.run ?? "";
-  const pictures = files.filter((file) => file.data).map((file) => `data:${file.mime};base64,${file.data}`);
-  if (pictures.length) sentPictures.set(run, pictures);
+  const sent = files.flatMap(({ kind, mime, name, data }) => (kind === "text" ? [] : [{ kind, mime, name, data }]));
+  if (sent.length) sentFiles.set(run, sent.map(({ mime, data }) => `data:${mime};base64,${data}`));
   keepOptions(conversation || run, options);
   starting.add(run);
-  add({ run, agent, model: agents.find((one) => one.name === agent)?.model ?? "", question: shown, created: Date.now() / 1000, follows });
+  add({ run, agent, model, question: shown, created: Date.now() / 1000, follows, files: sent.map(({ kind, mime, name }) => ({ kind, mime, name })) });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
   try {
-    await api.start({ question, run_id: run, agent, settings: JSON.parse(JSON.stringify(options)), ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+    await api.start({ question, run_id: run, agent, model, preset, settings, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
     starting.delete(run);
     watch(run);
     await refresh();
@@ -340,8 +341,25 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   }
 }
 
-/** The pictures that were sent with a question from this page. */
-export const sentPictures = new Map<string, string[]>();
+/** What goes with a question; a model or preset that the agent has not got is its own instead. */
+function choice(options: Options, agent: AgentLine | undefined): { model: string; preset: string; settings: Record<string, Json> } {
+  const { model, preset, ...settings } = JSON.parse(JSON.stringify(options)) as Options;
+  return {
+    model: model && agent?.models.includes(model) ? model : agent?.model ?? "",
+    preset: preset && agent?.presets.includes(preset) ? preset : "",
+    settings: settings as Record<string, Json>,
+  };
+}
+
+/** The model that answers the next question, or the one now. */
+export function modelInUse(now: State): string {
+  const last = now.turns.at(-1);
+  if (last && !last.view.done) return last.view.model || last.model;
+  return choice(now.options, now.agents.find((one) => one.name === now.agent)).model || last?.model || "";
+}
+
+/** What was sent with a question from this page, before the server can give it back. */
+export const sentFiles = new Map<string, string[]>();
 
 export function setOptions(options: Options): void {
   store.set({ options });
@@ -424,9 +442,17 @@ export const fork = (run: string, at: number, message: string) =>
     go(created.conversation);
   });
 
+/** Another title for a conversation; an empty one gives it its first question back. */
+export const rename = (conversation: string, title: string) =>
+  attempt(async () => {
+    await api.rename(conversation, title);
+    await refresh();
+  });
+
 export const remove = (conversation: string) =>
   attempt(async () => {
     await api.deleteConversation(conversation);
+    forgetOptions(conversation);
     if (store.get().conversation === conversation) go("");
     await refresh();
   });

@@ -1,7 +1,9 @@
-// The settings a person has chosen for a conversation, kept as long as the tab is open.
+// What a person has chosen for a conversation, kept in this browser until the conversation is deleted.
 
 /** Settings of the next question; what is not given is as the agent has it. */
 export interface Options {
+  model?: string | undefined;
+  preset?: string | undefined;
   answer?: "direct" | "synthesize" | "complete" | undefined;
   max_iterations?: number | undefined;
   temperature?: number | undefined;
@@ -12,7 +14,7 @@ const OPTIONS = "treadle-options-";
 
 export function keptOptions(conversation: string): Options {
   try {
-    return JSON.parse(sessionStorage.getItem(OPTIONS + conversation) ?? "{}");
+    return JSON.parse(localStorage.getItem(OPTIONS + conversation) ?? "{}");
   } catch {
     return {};
   }
@@ -20,8 +22,16 @@ export function keptOptions(conversation: string): Options {
 
 export function keepOptions(conversation: string, options: Options): void {
   try {
-    sessionStorage.setItem(OPTIONS + conversation, JSON.stringify(options));
+    localStorage.setItem(OPTIONS + conversation, JSON.stringify(options));
   } catch {
     // A browser that keeps nothing still uses them for now.
+  }
+}
+
+export function forgetOptions(conversation: string): void {
+  try {
+    localStorage.removeItem(OPTIONS + conversation);
+  } catch {
+    // As above.
   }
 }

@@ -38,8 +38,15 @@ export interface RunLine {
   updated: number;
 }
 
+export interface QuestionFile {
+  kind: "image" | "audio" | "file";
+  mime: string;
+  name: string;
+}
+
 export interface TurnLine extends RunLine {
   follows: string;
+  files: QuestionFile[];
 }
 
 export interface Hit {
@@ -136,6 +143,10 @@ export interface AgentLine {
   kind: string;
   max_iterations: number;
   tools: { name: string; description: string; approval: string }[];
+  preset: string;
+  /** Those a question can be asked with, its own first. */
+  models: string[];
+  presets: string[];
 }
 
 export interface ServerEvent {

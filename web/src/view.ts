@@ -16,6 +16,8 @@ export interface ToolUse {
   call: string;
   name: string;
   args: Record<string, Json>;
+  /** What the model asked for, where a person has changed it. */
+  asked: Record<string, Json> | null;
   iteration: number;
   state: "running" | "done" | "failed";
   output: string;
@@ -49,7 +51,22 @@ export interface Note {
   text: string;
 }
 
-export type Item = Thought | ToolUse | Interrupt | Compaction | Note;
+/** What the provider did by itself while it wrote a reply, and what the reply cites. */
+export interface AtProvider {
+  kind: "provider";
+  key: string;
+  calls: { tool: string; input?: string; output?: string; error?: string }[];
+  citations: { url?: string; title?: string; quote?: string; file?: string }[];
+}
+
+/** In one line, for exports and for runs inside others. */
+export function atProvider(item: AtProvider): string {
+  const asked = item.calls.map((call) => `${call.tool} at the provider${call.input ? `: ${call.input}` : ""}`);
+  const cited = item.citations.map((one) => [one.title, one.url].filter(Boolean).join(" ") || (one.file ?? ""));
+  return [...asked, ...(cited.length ? [`cited: ${cited.join("; ")}`] : [])].join("; ").replace(/\s+/g, " ");
+}
+
+export type Item = Thought | ToolUse | Interrupt | Compaction | Note | AtProvider;
 
 export interface DagStep {
   id: string;
@@ -75,11 +92,15 @@ export interface Done {
 export interface RunView {
   items: Item[];
   activity: string;
+  /** The model that took over during the run; empty for the one it began with. */
+  model: string;
   checklist: { text: string; done: boolean }[];
   dag: DagStep[];
   round: number;
   waiting: WaitingCall[];
   waitingFor: string;
+  /** The arguments the model gave, of calls that have waited for a person. */
+  proposed: Record<string, Record<string, Json>>;
   answer: string;
   answering: boolean;
   error: { type: string; message: string; partial: string } | null;
@@ -90,11 +111,13 @@ export interface RunView {
 export const EMPTY: RunView = {
   items: [],
   activity: "Starting",
+  model: "",
   checklist: [],
   dag: [],
   round: 0,
   waiting: [],
   waitingFor: "",
+  proposed: {},
   answer: "",
   answering: false,
   error: null,
@@ -193,6 +216,7 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
     call,
     name,
     args: data.tool_args as Record<string, Json>,
+    asked: differs(view.proposed[call], data.tool_args) ? view.proposed[call] ?? null : null,
     iteration,
     state: "running",
     output: "",
@@ -207,6 +231,8 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
   const items = [...view.items.filter((item) => item.key !== use.key), use];
   return { items, activity: using(items), waiting: [] };
 }
+
+const differs = (asked: Record<string, Json> | undefined, made: Json | undefined): boolean => asked !== undefined && JSON.stringify(asked) !== JSON.stringify(made);
 
 /** Which tools run now. */
 function using(items: Item[]): string {
@@ -265,6 +291,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return {
         waiting: list<WaitingCall>(data.calls),
         waitingFor: text(data.reason),
+        proposed: { ...view.proposed, ...Object.fromEntries(list<WaitingCall>(data.calls).map((call) => [call.call_id, call.tool_args])) },
         activity: data.parked ? "Parked" : "Waiting for you",
         ...(data.parked ? note("Parked", text(data.reason)) : {}),
       };
@@ -285,9 +312,11 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     case "observed":
       return text(data.correction) ? note("Course corrected", text(data.correction)) : {};
     case "model_switched":
-      return note(`Switched to ${text(data.model)}`, text(data.reason));
+      return { ...note(`Switched to ${text(data.model)}`, text(data.reason)), model: text(data.model) };
     case "dialect_demoted":
       return note(`Switched to the dialect ${text(data.dialect)}`, text(data.reason));
+    case "provider_tools_used":
+      return { items: [...view.items, { kind: "provider", key: id, calls: list(data.calls), citations: list(data.citations) }] };
     case "tools_changed":
       return note("Tools changed", list<string>(data.tools).join(", "));
     default: {

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._safety.data import DataError, decode_json, decode_yaml, read_text
+from treadle._tools.mcp.auth.settings import McpAuth
 from treadle._types.errors import ConfigError
 
 VERSION = 1
@@ -112,7 +113,7 @@ class Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A server that is started by a command, or reached at a URL.
 
-    `variables` replace `{name}` in args, env, headers and url.
+    `variables` replace `{name}` in args, env, headers, url and the texts of auth.
     """
 
     command: str = ""
@@ -131,6 +132,8 @@ class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Values for names in braces."""
     timeout: float = 30.0
     """Seconds that a call may take."""
+    auth: McpAuth | None = None
+    """How to authorize at the URL, where `treadle mcp login` is not enough."""
 
 
 class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -182,6 +185,8 @@ def convert(data: Any, kind: type[Any], where: str) -> Any:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_explain(str(error), kind)}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def json_schema() -> dict[str, Any]:

@@ -24,6 +24,7 @@ class SettingOptions(TypedDict, total=False):
     """The fields of `Settings`."""
 
     dialect: str
+    probe: bool
     max_iterations: int
     on_limit: Literal["fallback", "raise", "force_answer", "salvage"]
     summarize_progress: bool

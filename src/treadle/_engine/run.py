@@ -16,9 +16,11 @@ from treadle._engine.core.log import Sink
 from treadle._engine.loop.driver import Flow, drive, result_now
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.settings import Settings
+from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.events import Approved, OutputPartial, Record, ToolAnswered
+from treadle._types.messages import Part
 from treadle._types.state import RunState
 
 
@@ -124,9 +126,10 @@ class Run(Generic[OutputT_co]):
 
     # ---- while it works
 
-    def send(self, text: str) -> str:
-        """Say something while the run works. Returns an id for `recall`; `RunEndedError` when nobody will read it."""
-        return self._execution.inbox.send(text)
+    def send(self, message: str | Sequence[Part | str]) -> str:
+        """Say something while the run works: text, or parts as in a question (`["Like this", attach("plan.png")]`).
+        Returns an id for `recall`; `RunEndedError` when nobody will read it."""
+        return self._execution.inbox.send(message if isinstance(message, str) else to_content(message))
 
     def recall(self, message_id: str) -> bool:
         """Take back a message the run has not read yet; False if it has."""

@@ -69,6 +69,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     dialect: str = "auto"
     """auto | auto:json (native, else json) | native | json | action | array | schema | brief | code"""
+    probe: bool = False
+    """At first contact with a server that is no provider's own, try in two to four small requests whether the model's
+    native tool calls work, and keep what was found out for later runs (see `treadle doctor`). On at the terminal."""
     max_iterations: Count = 50
     on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
     summarize_progress: bool = False

@@ -124,12 +124,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
         self.preset = presets.get(preset)
-        self.settings = self.preset.settings.with_changes(cast("dict[str, Any]", settings))
-        if self.settings.dialect == "native" and "dialect" not in settings and not self.model.profile.tool_call:
-            raise TypeError(
-                f"the preset {self.preset.name} needs native tool calls, and {self.model.name} makes none: "
-                "choose another model or preset, dialect='auto', or dialect='native' to try it all the same"
-            )
+        self.chosen = cast("dict[str, Any]", settings)  # beside the preset: stays when that is another one
+        self.settings = presets.settings_for(self.preset, self.chosen, self.model)
         self.output_type = output_type
         if output_type is not None:
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work
@@ -341,6 +337,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             models=self.models,
             toolkit=self.toolkit + brought if brought else self.toolkit,
             settings=settings,
+            preset=self.preset.name,
             plugins=tuple(plugins),
             system=self._system_text(past, output_type=output_type),
             system_of=self._system_of(past, output_type),

@@ -8,6 +8,7 @@ from typing import Any
 from treadle._engine.preset import Preset as Preset
 from treadle._engine.preset import PresetName as PresetName
 from treadle._engine.settings import RepairPolicy, Settings
+from treadle._models.base import Model
 from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.history_trim import HistoryTrim
 from treadle._plugins.guards.loop_guard import LoopGuard
@@ -137,6 +138,17 @@ def get(preset: str | Preset) -> Preset:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"unknown preset {preset!r}; expected one of: {', '.join(_BUILT_IN)}{hint}")
     return _BUILT_IN[preset]
+
+
+def settings_for(preset: Preset, chosen: dict[str, Any], model: Model) -> Settings:
+    """The preset's settings with those that were chosen beside it; refused where the model cannot do what it needs."""
+    settings = preset.settings.with_changes(chosen)
+    if settings.dialect == "native" and "dialect" not in chosen and not model.profile.tool_call:
+        raise TypeError(
+            f"the preset {preset.name} needs native tool calls, and {model.name} makes none: "
+            "choose another model or preset, dialect='auto', or dialect='native' to try it all the same"
+        )
+    return settings
 
 
 def names() -> list[str]:

@@ -38,6 +38,8 @@ class RunInfo(Struct, frozen=True, omit_defaults=True):
     note: str = ""
     thumb: Thumb = ""
     """up | down | "" (nobody has said)"""
+    title: str = ""
+    """What people call it; on the first run of a conversation, what they call that."""
 
 
 class InboxItem(Struct, frozen=True, omit_defaults=True):
@@ -90,7 +92,13 @@ class Journal(Protocol):
         ...
 
     async def annotate(
-        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+        self,
+        run_id: str,
+        *,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        thumb: Thumb | None = None,
+        title: str | None = None,
     ) -> RunInfo:
         """Change what people noted about a run; None leaves a part as it is. Secrets are taken out."""
         ...

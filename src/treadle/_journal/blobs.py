@@ -40,8 +40,8 @@ def references(data: bytes) -> list[str]:
     return [found.decode() for found in _REFERENCE.findall(data)]
 
 
-def detached(event: Event) -> tuple[Event, dict[str, bytes]]:
-    """The event with references in place of its contents, and the contents."""
+def detached(event: T) -> tuple[T, dict[str, bytes]]:
+    """The event, or message, with references in place of its contents, and the contents."""
     contents: dict[str, bytes] = {}
 
     def detach(part: MediaPart | Artifact) -> MediaPart | Artifact:
@@ -54,6 +54,18 @@ def detached(event: Event) -> tuple[Event, dict[str, bytes]]:
         return _changed(part, "", key)
 
     return _walk(event, detach), contents
+
+
+def parts_of(event: Event) -> list[MediaPart | Artifact]:
+    """Everything in an event that has a content of its own."""
+    found: list[MediaPart | Artifact] = []
+
+    def note(part: MediaPart | Artifact) -> MediaPart | Artifact:
+        found.append(part)
+        return part
+
+    _walk(event, note)
+    return found
 
 
 def attached(event: Event, lookup: Lookup) -> Event:

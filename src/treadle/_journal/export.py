@@ -8,7 +8,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from treadle._journal.base import Journal
+from treadle._journal.base import Journal, RunInfo
+from treadle._journal.catalog.changes import annotations_of
+from treadle._journal.catalog.values import Annotations
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError
 from treadle._types.events import SCHEMA, Record, RunStarted
@@ -16,10 +18,12 @@ from treadle._types.events import SCHEMA, Record, RunStarted
 FORMAT = "treadle-run"
 
 
-class _Header(Struct, frozen=True):
+class _Header(Struct, frozen=True, omit_defaults=True):
     format: str
     schema: int
     run: str
+    notes: dict[str, Annotations] = {}
+    """What people noted about these runs."""
 
 
 class _Line(Struct, frozen=True, omit_defaults=True):
@@ -30,19 +34,23 @@ class _Line(Struct, frozen=True, omit_defaults=True):
     parent: str = ""
 
 
-async def export_run(journal: Journal, run_id: str, *, salvage: bool = False) -> bytes:
-    """The run and its children as JSON lines; with `salvage` a damaged run up to its first damaged record."""
+async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, notes: bool = True) -> bytes:
+    """The run and its children as JSON lines, with what people noted about them unless `notes` is False; with `salvage`
+    a damaged run up to its first damaged record."""
     records = await journal.load(run_id, salvage=salvage)
-    for child in await _descendants(journal, run_id):
-        records.extend(await journal.load(child, salvage=salvage))
-    header = msgspec.json.encode(_Header(FORMAT, SCHEMA, run_id))
+    infos = [await journal.info(run_id), *await _descendants(journal, run_id)]
+    for child in infos[1:]:
+        records.extend(await journal.load(child.run_id, salvage=salvage))
+    noted = {info.run_id: annotations_of(info) for info in infos}
+    kept = {run: annotations for run, annotations in noted.items() if notes and annotations != Annotations()}
+    header = msgspec.json.encode(_Header(FORMAT, SCHEMA, run_id, kept))
     return b"\n".join([header, *(msgspec.json.encode(record) for record in records), b""])
 
 
-async def _descendants(journal: Journal, run_id: str) -> list[str]:
-    descendants: list[str] = []
+async def _descendants(journal: Journal, run_id: str) -> list[RunInfo]:
+    descendants: list[RunInfo] = []
     for child in await journal.list(parent=run_id, limit=1_000_000):
-        descendants += [child.run_id, *await _descendants(journal, child.run_id)]
+        descendants += [child, *await _descendants(journal, child.run_id)]
     return descendants
 
 
@@ -51,7 +59,7 @@ async def import_run(journal: Journal, data: bytes) -> str:
 
     Refused when the journal already has a run with one of these ids.
     """
-    run_id, logs = _read(data)
+    header, logs = _read(data)
     for run in logs:
         try:
             await journal.load(run, after=0)
@@ -63,14 +71,23 @@ async def import_run(journal: Journal, data: bytes) -> str:
         for run, records in logs.items():
             await journal.append(records)
             stored.append(run)
+        for run, noted in header.notes.items():
+            if run in logs:
+                await journal.annotate(run, **msgspec.structs.asdict(noted))
     except BaseException:
         for run in stored[:1]:  # its children are deleted with it
             await journal.delete(run)
         raise
-    return run_id
+    return header.run
 
 
-def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
+def read_export(data: bytes) -> tuple[str, dict[str, list[Record]]]:
+    """The id of the exported run, and the records of each run in the export."""
+    header, logs = _read(data)
+    return header.run, logs
+
+
+def _read(data: bytes) -> tuple[_Header, dict[str, list[Record]]]:
     header_line, *lines = data.splitlines() or [b""]
     try:
         header = msgspec.json.decode(header_line, type=_Header)
@@ -92,4 +109,4 @@ def _read(data: bytes) -> tuple[str, dict[str, list[Record]]]:
         log.append(Record(line.run, line.seq, line.time, event, line.parent, 0, depth))
     if header.run not in logs:
         raise JournalError(f"the exported run {header.run} has no records")
-    return header.run, logs
+    return header, logs

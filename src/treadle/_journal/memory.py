@@ -12,11 +12,28 @@ from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.blobs import attached, detached
 from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
 from treadle._journal.catalog.memory import fitting, overview_of, page
-from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
-from treadle._journal.rows import Row, initial_info, not_found, refuse_unless_next, status_after, to_rows
+from treadle._journal.catalog.values import (
+    BACKFILL,
+    SAID,
+    Overview,
+    RunFilter,
+    RunSummary,
+    Thumb,
+    ToolUse,
+    ascii_parts,
+)
+from treadle._journal.rows import (
+    QUESTION_CHARS,
+    Row,
+    initial_info,
+    not_found,
+    refuse_unless_next,
+    status_after,
+    to_rows,
+)
 from treadle._journal.taken import TakenItems
 from treadle._types.errors import RunBusyError
-from treadle._types.events import Record
+from treadle._types.events import Record, encode_event
 
 
 class MemoryJournal:
@@ -77,7 +94,16 @@ class MemoryJournal:
 
     def _matching(self, only: RunFilter) -> list[RunInfo]:
         fits = fitting(only)
-        return [info for known in self._newest_first() if fits(info := self._shown(known))]
+        parts = ascii_parts(only.get("said", ""))
+        infos = (info for known in self._newest_first() if fits(info := self._shown(known)))
+        return [info for info in infos if not parts or self._said(info, parts)]
+
+    def _said(self, info: RunInfo, parts: Sequence[str]) -> bool:
+        """The same as the databases say of it."""
+        records = self._logs[info.run_id][0 if len(info.question) >= QUESTION_CHARS else 1 :]
+        said = (record.event for record in records if record.event.__struct_config__.tag in (*SAID, "run_started"))
+        texts = (encode_event(event).decode().lower() for event in said)
+        return any(all(part in text for part in parts) for text in (info.question.lower(), *texts))
 
     def _shown(self, info: RunInfo) -> RunInfo:
         idle = info.status == "running" and not self._driver(info.run_id)
@@ -94,10 +120,16 @@ class MemoryJournal:
         return overview_of(self._matching(only), self._tools, pending=max(0, len(ended) - BACKFILL))
 
     async def annotate(
-        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+        self,
+        run_id: str,
+        *,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        thumb: Thumb | None = None,
+        title: str | None = None,
     ) -> RunInfo:
         info = await self.info(run_id)
-        noted = changed_annotations(info, tags, note, thumb)
+        noted = changed_annotations(info, tags, note, thumb, title)
         self._infos[run_id] = with_annotations(self._infos[run_id], noted)
         return with_annotations(info, noted)
 

@@ -114,12 +114,18 @@ class PostgresJournal:
         return await self._run(job)
 
     async def annotate(
-        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+        self,
+        run_id: str,
+        *,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        thumb: Thumb | None = None,
+        title: str | None = None,
     ) -> RunInfo:
         async def job(con: Connection) -> RunInfo:
             async with con.transaction():
                 info = await self._catalog.info(con, run_id, await self._store.driven_runs(con))
-                return await self._catalog.annotate(con, info, tags, note, thumb)
+                return await self._catalog.annotate(con, info, tags, note, thumb, title)
 
         return await self._run(job)
 

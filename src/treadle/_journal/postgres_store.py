@@ -62,6 +62,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE {s}.uses(run text NOT NULL, hash text NOT NULL, PRIMARY KEY(run, hash));
     CREATE INDEX uses_hash ON {s}.uses(hash);
     """,
+    postgres_catalog.TITLES,
 )
 
 _UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"

@@ -27,7 +27,7 @@ from treadle._types.paths import state_folder
 
 T = TypeVar("T")
 
-_WORDS = catalog.words(store.UPDATED, store.RECORDS)
+_WORDS = catalog.words(store.UPDATED, store.RECORDS, store.KEYS)
 
 
 class SqliteJournal:
@@ -106,11 +106,17 @@ class SqliteJournal:
         return await self._read(lambda con: catalog.overview(con, only, _WORDS, store.driven_runs(con)))
 
     async def annotate(
-        self, run_id: str, *, tags: Sequence[str] | None = None, note: str | None = None, thumb: Thumb | None = None
+        self,
+        run_id: str,
+        *,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+        thumb: Thumb | None = None,
+        title: str | None = None,
     ) -> RunInfo:
         def job(con: sqlite3.Connection) -> RunInfo:
             info = catalog.info(con, run_id, _WORDS, store.driven_runs(con))
-            return catalog.annotate(con, info, changed_annotations(info, tags, note, thumb))
+            return catalog.annotate(con, info, changed_annotations(info, tags, note, thumb, title))
 
         return await self._write(job)
 

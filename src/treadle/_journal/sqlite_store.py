@@ -69,12 +69,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE uses(n INTEGER NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(n, hash)) WITHOUT ROWID",
         "CREATE INDEX uses_hash ON uses(hash)",
     ),
+    sqlite_catalog.TITLES,
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
     FROM (SELECT 1) LEFT JOIN claims ON claims.run = ?"""
 _INSERT = "INSERT INTO records VALUES(?, ?, ?, ?, CAST(? AS TEXT))"
 _LAST_KEY = f"SELECT max(key) FROM records WHERE key BETWEEN n << {SEQ_BITS} AND n << {SEQ_BITS} | {MAX_SEQ}"
+KEYS = f"r.n << {SEQ_BITS} AND r.n << {SEQ_BITS} | {MAX_SEQ}"
 UPDATED = f"ifnull((SELECT time FROM records WHERE key = ({_LAST_KEY})), created)"
 RECORDS = f"ifnull(({_LAST_KEY}) & {MAX_SEQ}, -1) + 1"
 _TREE = """WITH RECURSIVE tree(run) AS (

@@ -38,6 +38,14 @@ async def meet(model: Model) -> None:
         await ask()
 
 
+def refused_tools(model: Model, *, store: bool) -> None:
+    """The model's server has refused tools: later runs do not offer them to it first. With `store`, nor do those of
+    later processes."""
+    told = getattr(model, "refused_tools", None)
+    if told is not None:
+        told(store=store)
+
+
 class Closing:
     """`async with model:` closes it at the end."""
 

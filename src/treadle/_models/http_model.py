@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import msgspec
 
 from treadle._models.base import Closing
-from treadle._models.catalog.probed_profiles import with_probed_facts
+from treadle._models.catalog.probed_profiles import ProbedProfile, remember, with_probed_facts
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import Connection, Provider, connect, provider_named
 from treadle._models.contact.address import is_vendors
@@ -26,6 +28,11 @@ from treadle._types.usage import Usage
 
 if TYPE_CHECKING:
     from treadle._models.contact.servers import Contact
+
+
+ALL_ABILITIES = dict.fromkeys(
+    ("tool_call", "parallel_calls", "forced_tool", "json_mode", "json_schema", "streaming"), True
+)
 
 
 class Reader(Protocol):
@@ -97,6 +104,7 @@ class HttpModel(Closing):
         """The entry of the table whose deviations from the protocol apply; another one after first contact."""
         self._abilities = dict(abilities or {})
         self._met = profile is not None or not self.asks_server or is_vendors(self._connection.base_url)
+        self._stranger = False
         if profile is None:
             facts = profile_for(self._provider, name)
             if facts.calls_known and self._connection.base_url.rstrip("/") != self._provider.base_url.rstrip("/"):
@@ -159,17 +167,49 @@ class HttpModel(Closing):
             return
         from treadle._models.contact.recognize import profile_of, served_by
 
-        self._met, self._name = True, contact.name
+        self._met, self._stranger, self._name = True, True, contact.name
         self._server = served_by(contact, self._provider)
         probed = with_probed_facts(profile_of(contact, self._provider), self._provider.name, self._name, self.address)
-        self._profile = self.media.of(probed).with_abilities(self._abilities)
-        self._adapt()
+        self._take_profile(self.media.of(probed))
 
     async def contact(self) -> Contact | None:
         """What the server says of itself and its model; None when it says nothing."""
         from treadle._models.contact.recognize import recognize  # for such servers only
 
         return await recognize(self._connection, self._provider, self._name)
+
+    @property
+    def untried(self) -> bool:
+        """Whether only a trial can tell if its native calls work: nobody has said so, and it is not small enough to be
+        constrained instead."""
+        offered = self._profile.tool_call and not self._profile.calls_natively
+        return self._stranger and offered and "tool_call" not in self._abilities
+
+    def refused_tools(self, *, store: bool) -> None:
+        """The server has refused tools: it is not offered them again, here and by later models of this process, or with
+        `store` of later ones, too."""
+        found = {"tool_call": False}
+        remember(
+            ProbedProfile(self.provider, self._name, self.address, None, found, probed=time.time(), refused=True),
+            store=store,
+        )
+        self._take_profile(self._profile.with_abilities(found))
+
+    def tried(self, found: ProbedProfile, *, store: bool) -> None:
+        """A probe has found this out about the model."""
+        remember(found, store=store)
+        self._take_profile(with_probed_facts(self._profile, self.provider, self._name, self.address))
+
+    def with_every_ability(self) -> Self:
+        """A copy for a probe: what a profile lacks is left out of requests, and a probe has to send it."""
+        twin = copy.copy(self)
+        twin._abilities = ALL_ABILITIES
+        twin._take_profile(self._profile)
+        return twin
+
+    def _take_profile(self, profile: Profile) -> None:
+        self._profile = profile.with_abilities(self._abilities)
+        self._adapt()
 
     def _adapt(self) -> None:
         """Forget what was derived from the profile."""

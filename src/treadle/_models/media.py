@@ -16,15 +16,22 @@ from treadle._types.messages import AudioPart, ImagePart, MediaPart
 from treadle._types.profile import Profile
 
 MB = 1_000_000
-Kind = Literal["image", "audio", "pdf", "text", "file"]
+Kind = Literal["image", "audio", "pdf", "office", "text", "file"]
 Source = Literal["data", "url", "id"]
-ABILITY: dict[str, str] = {"image": "vision", "audio": "audio", "pdf": "documents", "file": "documents"}
+ABILITY: dict[str, str] = {"image": "vision", "audio": "audio"} | dict.fromkeys(("pdf", "office", "file"), "documents")
 """The ability of the profile that a kind needs; text needs none."""
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _TEXT = (
     "application/json", "application/x-ndjson", "application/xml", "application/yaml", "application/x-yaml",
     "application/toml", "application/javascript", "application/x-sh", "application/sql", "application/csv",
 )  # fmt: skip
+_OPEN_XML = "application/vnd.openxmlformats-officedocument."
+OFFICE = {
+    ".docx": _OPEN_XML + "wordprocessingml.document",
+    ".xlsx": _OPEN_XML + "spreadsheetml.sheet",
+    ".pptx": _OPEN_XML + "presentationml.presentation",
+}
+"""Files that become text for every model."""
 FILE_IDS = {
     "openai": ("file-", "file_"),
     "anthropic": ("file_",),
@@ -50,7 +57,7 @@ class MediaForms(Struct, frozen=True):
 
     def sources(self, kind: Kind) -> tuple[Source, ...]:
         """How content of a kind may be given."""
-        if kind == "file":  # only as a file the provider has, whose type it knows
+        if kind in ("file", "office"):  # only as a file the provider has, whose type it knows
             return tuple(source for source in self.pdf if source == "id")
         return () if kind == "text" else getattr(self, kind)
 
@@ -101,6 +108,8 @@ def kind_of(part: MediaPart) -> Kind:
     mime = part.mime.partition(";")[0].strip().lower()
     if mime == "application/pdf":
         return "pdf"
+    if mime in OFFICE.values():
+        return "office"
     return "text" if mime.startswith("text/") or mime in _TEXT or mime.endswith(("+json", "+xml")) else "file"
 
 

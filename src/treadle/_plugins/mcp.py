@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
+
+from msgspec import structs
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.tool_selection import BROUGHT
 from treadle._plugins.state_queries import last_note
 from treadle._tools.base import Approval, Tool
+from treadle._tools.mcp.auth.settings import McpAuth
 from treadle._tools.mcp.client import McpConnection, RemoteCall, safe_name
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, ToolError
@@ -51,6 +54,7 @@ class McpTools(Plugin):
                 headers=fill_values(server.headers),
                 transport="sse" if server.transport == "sse" else "http",
                 timeout=server.timeout,
+                auth=None if server.auth is None else _filled(server.auth, fill),
             )
         except ConfigError as error:
             raise ConfigError(f"MCP server {mcp_id!r}: {error}") from None
@@ -145,6 +149,12 @@ class McpTools(Plugin):
         """The server's own name of each tool, by the name it is offered under; from the log."""
         names: Any = last_note(run.state, self.name, "tools")
         return names or {}
+
+
+def _filled(auth: McpAuth, fill: Callable[[str], str]) -> McpAuth:
+    """Built anew, so that it is checked with the values filled in."""
+    texts = {name: value for name in auth.__struct_fields__ if isinstance(value := getattr(auth, name), str)}
+    return structs.replace(auth, **{name: fill(text) for name, text in texts.items()})
 
 
 def _origin(tool: Tool) -> str:

@@ -25,7 +25,7 @@ def last_round(state: RunState) -> list[Step]:
 
 def same_calls(run: RunContext, call: ToolCall) -> list[Step]:
     """The steps that called this tool with these arguments."""
-    return [step for step in run.state.steps if step.tool == call.name and step.args == call.args]
+    return [step for step in run.state.steps if step.tool == call.name and step.wanted == call.args]
 
 
 def last_note(state: RunState, component: str, key: str) -> object:

@@ -216,12 +216,17 @@ class Spans:
         self._begin(record, "run", f"invoke_agent {agent}", "INTERNAL", attributes, context)
 
     def _model_attributes(self, run: str) -> dict[str, str]:
-        provider = getattr(self._root.model, "provider", "") or "treadle"
-        return {"gen_ai.request.model": self._models.get(run, ""), "gen_ai.provider.name": str(provider)}
+        provider = str(getattr(self._root.model, "provider", "") or "treadle")
+        name = _PROVIDERS.get(provider, provider)
+        return {"gen_ai.request.model": self._models.get(run, ""), "gen_ai.provider.name": name}
 
     def _begin_think(self, record: Record, event: ThinkStarted) -> None:
         attributes: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._model_attributes(record.run)}
         attributes |= {"treadle.component": event.component, "treadle.iteration": event.iteration}
+        if record.run == self._root.id and event.component == "loop":
+            settings = self._root.settings
+            wanted = {"temperature": settings.temperature, "max_tokens": settings.max_tokens, "seed": settings.seed}
+            attributes |= {f"gen_ai.request.{name}": value for name, value in wanted.items() if value is not None}
         name = f"chat {self._models.get(record.run, '')}".strip()
         self._begin(record, f"think:{event.component}", name, "CLIENT", attributes, self._context(record.run))
 
@@ -239,10 +244,11 @@ class Spans:
     def _think_done(self, record: Record, event: ThinkDone) -> None:
         if (span := self._take(record.run, f"think:{event.component}")) is None:
             return
-        span.set_attribute("gen_ai.response.finish_reasons", [_FINISH.get(event.finish, event.finish)])
+        finish = _FINISH.get(event.finish, event.finish)
+        span.set_attribute("gen_ai.response.finish_reasons", [finish])
         span.set_attributes(_usage(event.usage))
         if self._content:
-            span.set_attribute("gen_ai.output.messages", _message("assistant", event.message.text))
+            span.set_attribute("gen_ai.output.messages", _message("assistant", event.message.text, finish))
         span.end(_nanoseconds(record))
 
     def _begin_tool(self, record: Record, event: ToolStarted) -> None:
@@ -293,6 +299,18 @@ _FINISH = {"calls": "tool_calls", "filter": "content_filter"}
 """Our names for the reasons a reply ended, where the conventions have others."""
 
 
+_PROVIDERS = {
+    "gemini": "gcp.gemini",
+    "vertex": "gcp.vertex_ai",
+    "bedrock": "aws.bedrock",
+    "azure": "azure.ai.openai",
+    "mistral": "mistral_ai",
+    "xai": "x_ai",
+    "watsonx": "ibm.watsonx.ai",
+}
+"""Our names of providers, where the conventions have others."""
+
+
 def _usage(usage: Any) -> dict[str, int]:
     counts = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
@@ -308,8 +326,9 @@ def _usage(usage: Any) -> dict[str, int]:
     }
 
 
-def _message(role: str, text: str) -> str:
-    return msgspec.json.encode([{"role": role, "parts": [{"type": "text", "content": text}]}]).decode()
+def _message(role: str, text: str, finish: str = "") -> str:
+    message: dict[str, Any] = {"role": role, "parts": [{"type": "text", "content": text}]}
+    return msgspec.json.encode([{**message, "finish_reason": finish} if finish else message]).decode()
 
 
 def _nanoseconds(record: Record) -> int:

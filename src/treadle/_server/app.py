@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,7 +22,7 @@ from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
-from treadle._server.api import catalog, comparison, conversations, facade, inspection, meta, runs, search
+from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -30,6 +31,8 @@ from treadle._server.live.hub import Hub
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
 from treadle._server.page import Page
+from treadle._server.protocols import a2a, ag_ui, anthropic_messages, openai_chat, openai_responses, vercel_ai
+from treadle._server.proxy import BehindProxy, checked_prefix, networks
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
 
@@ -44,7 +47,12 @@ OPERATIONS: tuple[Operation, ...] = (
     *search.OPERATIONS,
     *agent_operations.OPERATIONS,
     *meta.OPERATIONS,
-    *facade.OPERATIONS,
+    *openai_chat.OPERATIONS,
+    *openai_responses.OPERATIONS,
+    *anthropic_messages.OPERATIONS,
+    *ag_ui.OPERATIONS,
+    *vercel_ai.OPERATIONS,
+    *a2a.OPERATIONS,
 )
 
 
@@ -66,6 +74,8 @@ def create_app(
     metrics = Metrics()
     store = open_journal(journal)
     hub = Hub(agents, store, settings, metrics)
+    networks(settings.trusted_proxies)
+    checked_prefix(settings.path_prefix)
     authenticator = Authenticator(tokens, settings)
     known_secrets.keep(authenticator, "server-token", tokens or ())
     context = Context(hub, authenticator, settings, metrics)
@@ -74,7 +84,10 @@ def create_app(
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         if settings.on_restart == "resume" and (resumed := await hub.resume_unfinished()):
             logger.info("resumed %d unfinished runs", len(resumed))
+        watching = asyncio.ensure_future(hub.take_over()) if settings.takeover is not None else None
         yield
+        if watching is not None:
+            watching.cancel()
         await hub.close()
         if store is not journal:
             await store.aclose()
@@ -115,6 +128,8 @@ def _endpoint(operations: Mapping[str, Operation], context: Context) -> Callable
 
 def _middleware(settings: ServerSettings) -> Sequence[Middleware]:
     middleware = [Middleware(SafeHeaders)]
+    if settings.trusted_proxies or settings.path_prefix:
+        middleware.insert(0, Middleware(BehindProxy, settings.trusted_proxies, settings.path_prefix))
     if settings.cors_origins:
         middleware.insert(
             0,

@@ -86,8 +86,9 @@ class Authenticator:
 
 
 def _bearer(request: Request) -> str:
+    """The token, also where Anthropic's clients and A2A's put it."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    return token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "").strip()
 
 
 def _name(host: str) -> str:

@@ -58,8 +58,13 @@ def from_engine(error: TreadleError) -> ApiError:
             return ApiError(500, "internal", "the run could not be started: the server's log says why")
 
 
+def error_body(error: ApiError) -> dict[str, object]:
+    """In the form that clients of the OpenAI protocol read, and with a `type` for those of Anthropic's."""
+    return {"type": "error", "error": {"type": error.kind, "message": error.message, "code": error.status}}
+
+
 def error_response(error: ApiError) -> Response:
-    body = msgspec.json.encode({"error": {"type": error.kind, "message": error.message, "code": error.status}})
+    body = msgspec.json.encode(error_body(error))
     headers = {"retry-after": str(max(1, round(error.retry_after)))} if error.retry_after is not None else {}
     if error.again is not None:  # the clients of the OpenAI protocol obey it
         headers["x-should-retry"] = str(error.again).lower()

@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; frame-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; frame-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 _NOT_BUILT = (
@@ -46,7 +46,7 @@ class Page:
         return [Route("/", self._serve), *(Route(f"/{name}", self._serve) for name in self._files)]
 
     async def _serve(self, request: Request) -> Response:
-        name = request.url.path.removeprefix("/") or "index.html"
+        name = request.url.path.removeprefix(request.scope.get("root_path", "")).removeprefix("/") or "index.html"
         if name not in self._files:
             return PlainTextResponse(_NOT_BUILT)
         data, packed, kind = self._files[name]

@@ -41,10 +41,21 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Seconds between reads of the journal, for streams of a run that another process drives."""
     grace: Pause = 5.0
     """Seconds runs get to finish when the server stops; the others are resumed at the next start."""
+    models: tuple[str, ...] = ()
+    """Models that a client may choose for a run instead of the agent's own, such as `openai:gpt-5`."""
+    presets: tuple[str, ...] = ()
+    """Presets that a client may choose for a run instead of the agent's own."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names a server without tokens may be addressed by, besides those of the loopback."""
+
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of reverse proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are believed."""
+    path_prefix: str = ""
+    """The path that a proxy serves it under, such as `/agents`."""
+    takeover: Seconds | None = None
+    """Seconds between looks for runs that another server on the same journal left unfinished; None: only at start."""
 
     def __post_init__(self) -> None:
         check_fields(self, "ServerSettings.")

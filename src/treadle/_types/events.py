@@ -34,7 +34,7 @@ from treadle._types.dag_events import PlannedStep as PlannedStep
 from treadle._types.dag_events import StepDone as StepDone
 from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.event_base import EventBase
-from treadle._types.messages import AssistantMessage, Content, Message, ToolCall
+from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
@@ -68,6 +68,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
     follows: str = ""
     """The run of its conversation that it continues; if none is named, the one before it."""
+    preset: str = ""
+    """The preset its settings began with; empty in logs that are older."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer, where the caller gave one for this run."""
     client_tools: tuple[str, ...] = ()
@@ -181,6 +183,8 @@ class Injected(EventBase, frozen=True, tag="injected"):
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
+    media: tuple[ImagePart | AudioPart | FilePart, ...] = ()
+    """What came with them, in this order."""
 
 
 class ToolsChanged(EventBase, frozen=True, tag="tools_changed"):

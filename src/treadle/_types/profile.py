@@ -37,13 +37,15 @@ ADAPTER_FORMAT = "101e98e2"
 
 
 class Prices(Struct, frozen=True, omit_defaults=True):
-    """US dollars per million tokens."""
+    """US dollars per million tokens, and per search."""
 
     input: float
     output: float
     cached: float | None = None
     """Reading from the provider's cache; the input price when not given."""
     cache_write: float | None = None
+    search: float | None = None
+    """One web search of the provider's own, in dollars."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

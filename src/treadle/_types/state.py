@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 
 from treadle._types import events as ev
-from treadle._types.messages import Message, ToolMessage, UserMessage, text_of
+from treadle._types.messages import Message, ToolMessage, UserMessage, join_content, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ToolSchema
@@ -202,9 +202,8 @@ class RunState:
             self._put(entry)
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
-        if event.call.id in self.open:
-            self.open[event.call.id].started = True
-            self.open[event.call.id].effect = event.effect
+        if (call := self.open.get(event.call.id)) is not None:
+            call.started, call.made, call.effect = True, event.call, event.effect
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
         self.provenance.read((event.source,) if event.source else ())
@@ -236,11 +235,12 @@ class RunState:
             used = used or (done.executed and not done.error) or done.error == "lost_extras"
             message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
             self._add(message, call.seq, f"tool:{done.name}")
+            args = (call.made or call.call).args
             observation = done.content if isinstance(done.content, str) else flat(done.content)
             self.steps.append(
                 Step(
-                    done.iteration, done.name, call.call.args, observation, done.error, done.elapsed, done.call_id,
-                    self.thought, done.artifacts,
+                    done.iteration, done.name, args, observation, done.error, done.elapsed, done.call_id,
+                    self.thought, done.artifacts, None if args == call.call.args else call.call.args,
                 )
             )  # fmt: skip
         # Extras wait until a call has used them, or the model was told that they are gone.
@@ -259,8 +259,8 @@ class RunState:
         if self.candidate is not None or self.final_call is not None:
             self.extra_iterations += 1
         self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
-        text = "[USER INTERRUPT]\n" + "\n\n".join(event.texts)
-        entry = Entry(UserMessage(text, kind="interrupt", pinned=True), record.seq, "interrupt")
+        told = join_content(("[USER INTERRUPT]\n" + "\n\n".join(event.texts), event.media))
+        entry = Entry(UserMessage(told, kind="interrupt", pinned=True), record.seq, "interrupt")
         if self.open:
             self.waiting.append(entry)
         else:

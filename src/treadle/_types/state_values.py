@@ -28,6 +28,8 @@ class OpenCall(Struct, gc=False):
 
     call: ToolCall
     started: bool = False
+    made: ToolCall | None = None
+    """The call as it was executed."""
     effect: str = "unsafe"
     """What its tool said, when it was started, about running it again."""
     done: ev.ToolDone | None = None

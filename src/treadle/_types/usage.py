@@ -89,12 +89,20 @@ class Step(Struct, frozen=True, gc=False):
     iteration: int
     tool: str
     args: dict[str, Any]
+    """Those it was executed with."""
     observation: str
     error: str
     elapsed: float
     call_id: str
     thought: str = ""
     artifacts: tuple[Artifact, ...] = ()
+    asked: dict[str, Any] | None = None
+    """The arguments the model gave, where others took their place: a person or a plug-in changed them."""
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """The arguments the model gave."""
+        return self.args if self.asked is None else self.asked
 
     @property
     def name(self) -> str:

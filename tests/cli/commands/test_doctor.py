@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from models.catalog.servers import EVERYTHING, Server
-from models.loopback import Loopback
+from models.loopback import running
 from treadle._cli.main import main
 
 KEY = "sk-very-secret-0123456789abcdef"
@@ -27,27 +24,6 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     before = logger.propagate, list(logger.handlers)
     yield
     logger.propagate, logger.handlers[:] = before
-
-
-@contextmanager
-def running(server: Server) -> Iterator[str]:
-    """The command has an event loop of its own: so does the server."""
-    ready, done, url = threading.Event(), threading.Event(), [""]
-
-    async def serve() -> None:
-        async with Loopback(server) as loopback:
-            url[0] = loopback.url
-            ready.set()
-            await asyncio.to_thread(done.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(60)
-    try:
-        yield url[0]
-    finally:
-        done.set()
-        thread.join()
 
 
 def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path):

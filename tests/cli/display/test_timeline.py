@@ -6,6 +6,7 @@ from treadle import Usage
 from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.request import Citation, ProviderCall
 
 ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
 
@@ -97,3 +98,19 @@ def test_children_are_indented():
 def test_the_last_line():
     assert ending("answer", 1, 0.5, "15 tokens", "0123456789") == "1 step · 500 ms · 15 tokens · run 01234567"
     assert ending("limit", 2, 61, "15 tokens", "0123456789").startswith("limit · 2 steps · 1 min 1 s")
+
+
+def test_what_the_provider_did_by_itself_and_what_is_cited():
+    used = ev.ProviderToolsUsed(
+        "loop",
+        1,
+        (ProviderCall("web_search", "s1", "rain\nBergen"), ProviderCall("web_fetch", "s2", error="unavailable")),
+        tuple(Citation(f"https://a{number}.no", f"Page {number}\x1b[2J") for number in range(7)),
+    )
+    search, fetch, cited = items(Timeline("r"), used)
+    assert search == Line("note", "web_search at the provider: rain Bergen")
+    assert fetch == Line("warning", "web_fetch at the provider failed (unavailable)")
+    assert isinstance(cited, Line)
+    assert cited.text.startswith("cited: Page 0")
+    assert cited.text.endswith("and 2 more")
+    assert "\x1b" not in cited.text

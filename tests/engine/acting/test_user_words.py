@@ -138,3 +138,25 @@ def test_a_value_with_spaces_around_it_is_found_and_one_with_letters_around_it_i
     assert not said(f"x{value}", to=value)
     assert not said(f"{value}x", to=value)
     assert not said(f"{value}.x", to=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "own"),
+    [
+        ("Send it to Landlord", {"to": "Landlord", "cc": None}, True),
+        ("set the colour blue", {"options": {"colour": "blue"}}, True),
+        ("make it blue", {"options": {"colour": "blue"}}, False),
+        ("write to Bob", {"nickname": "Bob"}, False),
+        ("on February 31st 2024", {"date": "2024-03-02"}, False),
+        ("on 2024-05-19 at 25:00", {"date": "2024-05-19 01:00"}, False),
+    ],
+)
+def test_what_is_empty_needs_no_words_and_a_name_that_no_schema_gives_does(text: str, args: dict[str, Any], own: bool):
+    assert said(text, **args) is own
+
+
+def test_a_schema_that_nests_without_end_is_read_so_far():
+    schema: dict[str, Any] = {"properties": {"to": {"type": "string"}}}
+    for _ in range(30):
+        schema = {"anyOf": [schema]}
+    assert not UserWords(["Bob"]).contain_call({"to": "Bob"}, schema), "the name is too deep to be known"

@@ -104,6 +104,8 @@ def test_edited_arguments_are_the_ones_that_run_and_both_versions_are_in_the_log
         asked = next(r.event for r in again.records if isinstance(r.event, ThinkDone))
         started = next(r.event for r in again.records if isinstance(r.event, ToolStarted))
         assert (asked.message.calls[0].args, started.call.args) == ({"amount": 500}, {"amount": 5})
+        (step,) = result.steps
+        assert (step.args, step.asked, step.wanted) == ({"amount": 5}, {"amount": 500}, {"amount": 500})
 
     go(main())
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 
 from kit import go
-from treadle._engine.core.inbox import Inbox
+from treadle._engine.core.inbox import Inbox, message_payload
 from treadle._journal.base import InboxItem
 from treadle._journal.memory import MemoryJournal
 from treadle._types.events import Approved
+from treadle._types.messages import ImagePart, TextPart
 
 
 def test_messages_are_read_once_in_their_order():
@@ -99,5 +100,26 @@ def test_quick_steps_do_not_look_into_the_journal_each_time():
         await inbox.fetch(at_once=True)
         assert looked == 2
         await Inbox("run", None).fetch(at_once=True)
+
+    go(main())
+
+
+def test_media_go_through_the_journal_too():
+    async def main() -> None:
+        journal = MemoryJournal()
+        inbox = Inbox("run", journal)
+        content = (TextPart("like this"), ImagePart(data="aGk=", name="a.png"))
+        await journal.put(InboxItem("m1", "run", "message", message_payload(content)))
+        await journal.put(InboxItem("m2", "run", "message", {"text": "hm", "parts": [{"type": "image", "data": "?"}]}))
+        await journal.put(InboxItem("m3", "run", "message", {"text": "hm", "parts": "x"}))
+        await inbox.fetch(at_once=True)
+        assert inbox.unread()[0] == "like this\n[a.png]"
+        (_, first), (_, second), (_, third) = inbox.drain()
+        assert first == content
+        assert str(second).startswith("hm\n[what came with this message cannot be read")
+        assert str(third).startswith("hm\n[what came with this message cannot be read")
+        inbox.send("later")
+        inbox.put_back([("m1", first)])
+        assert [content for _, content in inbox.drain()] == [first, "later"]
 
     go(main())

@@ -24,7 +24,16 @@ from treadle._types.errors import (
 )
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.profile import Prices, Profile
-from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
+from treadle._types.request import (
+    CallDelta,
+    ProviderCall,
+    RawCall,
+    ReasoningDelta,
+    Reply,
+    Request,
+    StreamPart,
+    TextDelta,
+)
 from treadle._types.usage import NO_USAGE, Usage
 from virtual_time import go_virtual
 
@@ -358,3 +367,17 @@ def test_advice_that_is_in_the_log_is_not_asked_for_again():
             await ask(execution(silent, records=first.log.records), "selection", [UserMessage("something else")])
 
     go(main())
+
+
+def test_the_fee_of_the_providers_searches_is_in_the_cost_where_it_is_known():
+    used = (ProviderCall("web_search"), ProviderCall("web_search", error="failed"), ProviderCall("web_fetch"))
+
+    async def cost(search: float | None, told: float | None = None) -> float | None:
+        reply = Reply("x", usage=Usage(1_000_000, 0, requests=1, cost=told), used=used)
+        model = ScriptedModel([reply], profile=Profile(prices=Prices(1.0, 1.0, search=search)))
+        priced, _ = await call_model(await started(model), REQUEST, 1)
+        return priced.usage.cost
+
+    assert go(cost(0.01)) == pytest.approx(1.01)
+    assert go(cost(None)) == 1.0
+    assert go(cost(0.01, told=3.0)) == 3.0

@@ -14,13 +14,13 @@ import pytest
 from journal.logs import done, log, started
 from treadle import Agent, ScriptedModel, tool
 from treadle._flows.replay import fork
-from treadle._journal import Journal, postgres_store
-from treadle._journal.catalog.values import MAX_NOTE, Overview, RunSummary, ToolUse
+from treadle._journal import Journal, postgres_store, sqlite_store
+from treadle._journal.catalog.values import MAX_NOTE, MAX_TITLE, Overview, RunSummary, ToolUse
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.postgres import PostgresJournal
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import Record, RunFinished, ThinkDone
+from treadle._types.events import Injected, Record, RunFinished, RunStarted, ThinkDone, ToolDone
 from treadle._types.messages import AssistantMessage
 from treadle._types.usage import Usage
 
@@ -155,6 +155,10 @@ def test_notes_about_a_run(play: Play, monkeypatch: pytest.MonkeyPatch):
         info = await journal.annotate("a", thumb="")
         assert (info.thumb, len(info.tags), info.note[:3]) == ("", 1, "see")
         assert (await journal.annotate("a", tags=[], note="")).tags == ()
+        assert (await journal.annotate("a", title=" A  better\nname ")).title == "A better name"
+        assert (await journal.annotate("a", thumb="up")).title == "A better name"
+        assert await ids(journal, text="BETTER") == ["a"]
+        assert (await journal.annotate("a", title="")).title == ""
         with pytest.raises(RunNotFoundError):
             await journal.annotate("nothing", note="x")
         wrong: list[dict[str, Any]] = [
@@ -163,6 +167,7 @@ def test_notes_about_a_run(play: Play, monkeypatch: pytest.MonkeyPatch):
             {"tags": "one"},
             {"note": "x" * (MAX_NOTE + 1)},
             {"thumb": "sideways"},
+            {"title": "x" * (MAX_TITLE + 1)},
         ]
         for change in wrong:
             with pytest.raises(ConfigError):
@@ -270,6 +275,59 @@ def test_a_file_of_version_0_1_has_lists_and_sums(tmp_path: Path, read_only: boo
 
     asyncio.run(main())
     assert (path.read_bytes() == before) is read_only
+
+
+def test_a_file_without_titles_is_read_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def main(read_only: bool) -> None:
+        journal = SqliteJournal(tmp_path / "runs.db", read_only=read_only)
+        if not read_only:
+            await journal.append(log("a"))
+            await journal._write(lambda con: con.execute("INSERT INTO annotations VALUES('a', 'kept', 'up')"))
+        else:
+            assert [(info.note, info.title) for info in await journal.list(text="kept")] == [("kept", "")]
+        await journal.aclose()
+
+    with monkeypatch.context() as older:
+        older.setattr(sqlite_store, "MIGRATIONS", sqlite_store.MIGRATIONS[:-1])
+        asyncio.run(main(read_only=False))
+    asyncio.run(main(read_only=True))
+
+
+def test_runs_by_the_beginning_of_their_ids(play: Play):
+    async def body(journal: Journal) -> None:
+        for run in ("ab", "ab1", "aB2", "ac", "b_%"):
+            await journal.append(log(run))
+        assert sorted(await ids(journal, prefix="ab")) == ["ab", "ab1"]
+        assert await ids(journal, prefix="b_") == ["b_%"]
+        assert await ids(journal, prefix="_") == []
+
+    play(body)
+
+
+def test_runs_by_what_was_said_in_them(play: Play):
+    async def body(journal: Journal) -> None:
+        def talk(run: str, question: str, found: str, answer: str) -> list[Record]:
+            begun = Record(run, 0, 100.0, RunStarted(question, system="Speak of basalt."))
+            return [
+                begun,
+                Record(run, 1, 101.0, ToolDone("c", "look", 1, found)),
+                Record(run, 2, 102.0, Injected(("m",), ("also this: 50% off",))),
+                Record(run, 3, 103.0, RunFinished("answer", answer)),
+            ]
+
+        await journal.append(talk("a", "Why is the Causeway regular?", "hexagonal columns", "It cooled. \u00c4pfel"))
+        await journal.append(talk("b", "long " * 200 + "the very last word: zebra", 'a "quoted\\word"', "no"))
+        assert await ids(journal, said="causeway") == ["a"]
+        assert await ids(journal, said="COLUMNS hexagonal") == ["a"]
+        assert await ids(journal, said="hexagonal cooled") == [], "in two records"
+        assert await ids(journal, said="zebra") == ["b"], "behind what the list of runs keeps of a question"
+        assert await ids(journal, said='"quoted') == ["b"]
+        assert await ids(journal, said="50%") == await ids(journal, said="also") != []
+        assert await ids(journal, said="5_%") == []
+        assert await ids(journal, said="\u00e4PFEL") == ["a"], "by its letters of ASCII"
+        assert "a" not in await ids(journal, said="basalt"), "the system prompt is not what was said"
+
+    play(body)
 
 
 @pytest.mark.net

@@ -87,12 +87,14 @@ def test_a_list_of_litellm():
         "cache_read_input_token_cost": 1.5e-07,
         "max_input_tokens": 123_000,
         "max_output_tokens": 4_000,
+        "search_context_cost_per_query": {"search_context_size_medium": 0.025},
         "mode": "chat",
     }
     use({"sample_spec": {"max_tokens": "a number"}, "gpt-5": per_token, "dall-e-3": {"mode": "image_generation"}})
     found = profile("openai:gpt-5")
     assert found.prices is not None
     assert (found.prices.input, found.prices.output, found.prices.cached) == (1.5, 6, 0.15)
+    assert found.prices.search == 0.025
     assert (found.window, found.max_output) == (123_000, 4_000)
     assert json.loads(updated_path().read_text())["source"] == "list.json"
 

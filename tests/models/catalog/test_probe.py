@@ -9,8 +9,11 @@ import pytest
 
 from kit import go
 from models.catalog.servers import EVERYTHING, Server, examine, findings, note
+from models.loopback import Loopback
 from treadle import Reply, ScriptedModel
 from treadle._models.catalog.probe import probe
+from treadle._models.catalog.probe_target import target_of
+from treadle._types.profile import Profile
 
 
 def test_a_server_that_can_do_everything():
@@ -167,3 +170,15 @@ def test_findings_are_reported_as_they_come():
     examine(Server(), on_finding=lambda finding: seen.append(finding.ability))
     assert seen[:3] == ["usage", "answers", "streaming"]
     assert seen[-1] == "reasoning"
+
+
+def test_a_small_model_that_can_be_constrained_is_treated_as_in_process_whatever_its_native_calls_do():
+    claimed = Profile(parameters=0.5, tiny=True, json_schema=True, strict_schema=True)
+
+    async def main() -> None:
+        async with Loopback(Server()) as loopback:
+            target = await target_of(loopback.url)
+            report = await probe(target.model, claimed)
+            assert (report.works("tool_call"), report.dialect) == (True, "schema")
+
+    go(main())

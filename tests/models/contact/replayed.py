@@ -54,6 +54,8 @@ class Kind:
 
 def _reply(body: dict[str, Any]) -> dict[str, Any]:
     last = body["messages"][-1]
+    if "2 + 3" not in json.dumps(body["messages"]):
+        return _probed(body, last)
     done = last["role"] == "tool" or ("2 + 3" not in str(last["content"]) or "5" in str(last["content"]))
     if body.get("tools"):
         if done:
@@ -71,6 +73,17 @@ def _reply(body: dict[str, Any]) -> dict[str, Any]:
         return {"role": "assistant", "content": '{"type": "final_answer", "answer": "The sum is 5."}'}
     call = {"type": "tool_call", "tool_name": "add", "tool_args": {"a": 2, "b": 3}}
     return {"role": "assistant", "content": f"```json\n{json.dumps(call)}\n```"}
+
+
+def _probed(body: dict[str, Any], last: dict[str, Any]) -> dict[str, Any]:
+    """What the model says to a probe."""
+    if last["role"] == "tool":
+        return {"role": "assistant", "content": "It is 31 degrees in Paris."}
+    if body.get("tools"):
+        function = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+        return {"role": "assistant", "tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]}
+    stone = '{"stone": "quartz-7", "count": 1}'
+    return {"role": "assistant", "content": stone if "response_format" in body else "Paris"}
 
 
 def _instance(schema: dict[str, Any], done: bool) -> dict[str, Any]:

@@ -102,6 +102,19 @@ def test_the_user_knows_better():
     assert agent.model.name == "model.gguf"
 
 
+def test_a_run_that_was_prepared_before_the_model_was_met_speaks_to_it_rightly():
+    kind = eight_kinds()[0]
+
+    async def main() -> None:
+        async with Loopback(kind) as loopback:
+            agent = Agent(resolve_model(f"{loopback.url}/v1"), [add])
+            prepared = agent.prepare(QUESTION)
+            assert (await agent.run(QUESTION)).metadata["dialect"] == "brief"
+            assert (await agent.launch(prepared)).metadata["dialect"] == "brief"
+
+    go(main())
+
+
 # ---- names
 
 

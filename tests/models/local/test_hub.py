@@ -200,10 +200,25 @@ def test_every_choice_says_what_it_is():
         assert 0.3 <= choice.billions < 9
         assert choice.window >= 8192
         assert choice.licence
+        assert choice.file.endswith(".gguf")
+        assert 0.3 <= choice.gigabytes / choice.billions <= 1.2, "4 to 8 bits each"
         assert choice.can
 
 
 def test_the_page_lists_every_choice():
     page = (Path(__file__).resolve().parents[3] / "docs" / "howto" / "local.md").read_text("utf-8")
     for choice in CHOICES.values():
-        assert f"| `{choice.name}` | {choice.repo} |" in page
+        assert f"| `{choice.name}` | {choice.repo} | {choice.file} | {choice.gigabytes:g} |" in page
+    for family in (
+        "qwen3-",
+        "qwen3.5-",
+        "lfm2.5",
+        "granite-4",
+        "gemma-3",
+        "gemma-4",
+        "smollm3",
+        "llama-3.2",
+        "ministral",
+        "phi",
+    ):
+        assert any(name.startswith(family) for name in CHOICES), family

@@ -119,3 +119,31 @@ def test_who_is_forgotten_leaves_no_vector(tmp_path: Path):
     assert go(store.search_by_meaning("ann", "boat", Vectors())) == []
     with closing(sqlite3.connect(store.path)) as db:
         assert db.execute("SELECT count(*) FROM memory_vectors").fetchone() == (0,)
+
+
+def test_what_is_remembered_can_be_seen_edited_and_forgotten(tmp_path: Path):
+    store = filled(tmp_path, "Oslo has rain.", "Paris has sun.")
+    store.add({"run7/call_1": memo("Bob likes xylophones.", "bob")})
+    assert store.users() == {"ann": 2, "bob": 1}
+    (found,) = store.all("bob")
+    assert (found.run, found.source) == ("run7", "run7/call_1")
+    assert store.get(found.id) == found
+    assert store.edit(found.id, "Bob likes drums.")
+    assert [m.summary for m in store.search("bob", "drums")] == ["Bob likes drums."]
+    assert store.search("bob", "xylophones") == []
+    assert b"xylophone" not in store.path.read_bytes()
+    assert store.forget_one(found.id)
+    assert not store.forget_one(found.id)
+    assert not store.edit(found.id, "x")
+    assert store.get(found.id) is None
+    assert store.users() == {"ann": 2}
+    assert store.forget("ann") == 2
+    assert b"Oslo" not in store.path.read_bytes()
+    assert b"oslo" not in store.path.read_bytes()
+    assert store.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_store_that_is_not_there_has_nothing(tmp_path: Path):
+    store = MemoryStore(tmp_path / "none.db")
+    assert (store.users(), store.get(1), store.forget_one(1), store.edit(1, "x")) == ({}, None, False, False)
+    assert not store.path.exists()

@@ -120,3 +120,22 @@ def test_a_retry_keeps_what_was_found():
         assert sum(record["type"] == "tool_started" for record in records) == 1
         runs = client.get(f"/api/conversations/{failed}")["runs"]
         assert [run["follows"] for run in runs] == ["", ""]
+
+
+def test_a_conversation_can_be_renamed():
+    with serving(Agent(ScriptedModel(lambda r: "yes"), tools=None)) as client:
+        first = client.post("/api/runs", {"question": "What is this?"}, 201)
+        client.wait(first["run_id"])
+        name = first["conversation"]
+        client.wait(client.post("/api/runs", {"question": "And that?", "conversation": name}, 201)["run_id"])
+        assert client.post(f"/api/conversations/{name}/title", {"title": " The  garden "}) == {"title": "The garden"}
+
+        def title(limit: int) -> str:
+            return client.get(f"/api/conversations?limit={limit}")["conversations"][0]["title"]
+
+        assert title(100) == "The garden"
+        assert title(1) == "The garden", "also where its first run is too old for the list"
+        assert client.post(f"/api/conversations/{name}/title", {"title": ""}) == {"title": "What is this?"}
+        assert title(1) == "What is this?"
+        assert client.ask("POST", f"/api/conversations/{name}/title", {"title": "x" * 201}).status in (400, 422)
+        assert client.ask("POST", "/api/conversations/nothing/title", {"title": "x"}).status == 404

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
+
 from kit import add, call
-from server.serving import HTML, report, serving
+from server.serving import ANN, BOB, HTML, TOKENS, report, serving
 from treadle import Agent, Artifact, ScriptedModel, tool
 
 
@@ -65,3 +68,56 @@ def test_the_exact_request_of_any_step():
         assert client.ask("GET", f"/api/runs/{run}/requests/0").status == 409
         assert client.ask("GET", f"/api/runs/{run}/requests/999").status == 404
         assert client.ask("GET", f"/api/runs/{run}/requests/x").status == 400
+
+
+def test_what_was_sent_with_a_question_can_be_had_again_by_its_owner():
+    with serving(Agent(ScriptedModel(lambda r: "Seen."), tools=None), tokens=TOKENS) as client:
+        ann, bob = client.as_user(ANN), client.as_user(BOB)
+        parts = [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image", "data": "aGk=", "mime": "image/png", "name": "dot.png"},
+            {"type": "image", "url": "https://example.com/dot.png"},
+        ]
+        run = ann.post("/api/runs", {"question": parts}, 201)["run_id"]
+        ann.wait(run)
+        (turn,) = ann.get(f"/api/conversations/{run}")["runs"]
+        assert [(file["kind"], file["name"]) for file in turn["files"]] == [("image", "dot.png"), ("image", "")]
+        shown = ann.ask("GET", f"/api/runs/{run}/files/0")
+        assert (shown.status, shown.data, shown.headers["content-type"]) == (200, b"hi", "image/png")
+        assert shown.headers["content-security-policy"].startswith("sandbox;")
+        assert ann.ask("GET", f"/api/runs/{run}/files/1").status == 409, "only its address is known"
+        for number in ("2", "-1", "x", "99999"):
+            assert ann.ask("GET", f"/api/runs/{run}/files/{number}").status == 404
+        assert bob.ask("GET", f"/api/runs/{run}/files/0").status == 404
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(3_001)
+
+
+def test_contents_are_references_in_every_view_and_can_be_had_by_their_owner():
+    """Neither records nor requests nor events send the content of a picture; the reference leads to it."""
+    data = b64encode(PICTURE).decode()
+    digest = sha256(PICTURE).hexdigest()
+    question = [{"type": "text", "text": "what is it?"}, {"type": "image", "data": data, "name": "dot.png"}]
+    model = ScriptedModel(["a dot"], abilities={"vision": True})
+    with serving(Agent(model, tools=None), tokens=TOKENS) as server:
+        client = server.as_user(ANN)
+        run = client.post("/api/runs", {"question": question}, 201)["run_id"]
+        client.wait(run)
+        records = client.get(f"/api/runs/{run}/records")["records"]
+        asked = next(record["seq"] for record in records if record["type"] == "think_started")
+        request = client.get(f"/api/runs/{run}/requests/{asked}")
+        assert request["verified"]
+        for shown in (records, request, client.get(f"/api/runs/{run}"), client.events(run)):
+            assert data[100:200] not in str(shown)
+        assert f"'blob': '{digest}'" in str(records)
+        assert f"'blob': '{digest}'" in str(request)
+        got = client.ask("GET", f"/api/runs/{run}/contents/{digest}")
+        assert got.data == PICTURE
+        assert got.headers["content-type"] == "image/png"
+        assert got.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+        saved = client.ask("GET", f"/api/runs/{run}/contents/{digest}?download=true")
+        assert saved.headers["content-disposition"] == "attachment; filename*=utf-8''dot.png"
+        assert client.ask("GET", f"/api/runs/{run}/contents/{'0' * 64}").status == 404
+        assert server.as_user(BOB).ask("GET", f"/api/runs/{run}/contents/{digest}").status == 404
+        assert server.ask("GET", f"/api/runs/{run}/contents/{digest}").status == 401

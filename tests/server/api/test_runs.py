@@ -361,3 +361,20 @@ def test_a_run_another_process_drives_is_followed_through_the_journal(tmp_path: 
         assert not followed.done()
         asyncio.run(write([Record("far-away", 1, 2.0, RunFinished("answer", "from afar"))]))
         assert [event["event"] for event in followed.result(GUARD_SECONDS)] == ["done"]
+
+
+def test_a_picture_can_be_sent_while_it_works():
+    gate = Gate()
+    model = PacedModel([call("echo", text="x"), "done"], abilities={"tool_call": True, "vision": True})
+    model.gates[-1] = gate
+    with serving(Agent(model, tools=[echo])) as client:
+        run = client.start()
+        gate.wait_reached()
+        picture = {"type": "image", "data": "aGk=", "name": "a.png"}
+        client.post(f"/api/runs/{run}/messages", {"text": "like this", "parts": [picture]}, 202)
+        wrong = client.ask("POST", f"/api/runs/{run}/messages", {"text": "x", "parts": [{"type": "image"}]})
+        assert (wrong.status, "has no content" in wrong.error) == (400, True)
+        gate.open()
+        client.wait(run)
+        sent = next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt")
+        assert [getattr(part, "data", "") for part in sent.content] == ["", "aGk="]  # pyright: ignore

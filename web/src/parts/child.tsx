@@ -4,7 +4,7 @@ import { useEffect, useReducer } from "preact/hooks";
 import { follow } from "../follow";
 import { brief } from "../format";
 import type { ServerEvent } from "../types";
-import { EMPTY, reduce, type Item, type RunView } from "../view";
+import { atProvider, EMPTY, reduce, type Item, type RunView } from "../view";
 
 const grown = (view: RunView, event: ServerEvent): RunView => reduce(view, event);
 
@@ -34,6 +34,8 @@ function line(item: Item): string {
       return item.text;
     case "compaction":
       return `Context compacted: ${item.original} messages to ${item.kept}`;
+    case "provider":
+      return atProvider(item);
     case "note":
       return item.text ? `${item.title}: ${item.text}` : item.title;
   }

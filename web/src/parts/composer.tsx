@@ -132,7 +132,7 @@ function Files({ files, drop }: { files: Attachment[]; drop: (file: Attachment) 
     <ul class="attachments" aria-label="Goes with the question">
       {files.map((file) => (
         <li key={file.name + file.data.length}>
-          {file.data ? <img src={`data:${file.mime};base64,${file.data}`} alt={file.name} /> : <File size={16} />}
+          {file.kind === "image" ? <img src={`data:${file.mime};base64,${file.data}`} alt={file.name} /> : <File size={16} />}
           <span class="words">{file.name}</span>
           <button type="button" class="icon" aria-label={`Remove ${file.name}`} onClick={() => drop(file)}>
             <Close size={15} />

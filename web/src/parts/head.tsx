@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Format } from "../export";
 import { exportAs } from "../exporting";
-import { current, remove, setOptions, store } from "../model";
+import { current, modelInUse, remove, rename, setOptions, store } from "../model";
 import type { Options } from "../options";
 import { useStore } from "../store";
 import { Menu, More } from "./icons";
@@ -11,7 +11,7 @@ import { Menu, More } from "./icons";
 export function Head() {
   const title = useStore(store, (now) => now.conversations.find((line) => line.id === now.conversation)?.title ?? now.turns[0]?.question ?? "");
   const agent = useStore(store, (now) => (now.turns.length ? now.agent : ""));
-  const model = useStore(store, (now) => now.turns.at(-1)?.model || now.agents.find((one) => one.name === now.agent)?.model || "");
+  const model = useStore(store, modelInUse);
   const busy = useStore(store, (now) => !!current(now));
   useEffect(() => {
     document.title = `${busy ? "● " : ""}${title || "Treadle"}`;
@@ -21,7 +21,7 @@ export function Head() {
       <button type="button" class="icon menu" aria-label="Conversations" onClick={() => store.set({ sidebar: true })}>
         <Menu />
       </button>
-      <h1>{title || "New conversation"}</h1>
+      <Title title={title} />
       {agent && <span class="agent-name">{agent}</span>}
       {model && (
         <span class="model-name" title={`Model: ${model}`}>
@@ -30,6 +30,77 @@ export function Head() {
       )}
       <Choices title={title} />
     </header>
+  );
+}
+
+const LONGEST = 200;
+
+/** The title; a click on it, or F2, makes it something to write in. */
+function Title({ title }: { title: string }) {
+  const conversation = useStore(store, (now) => now.conversation);
+  const [writing, setWriting] = useState("");
+  const [words, setWords] = useState("");
+  const button = useRef<HTMLButtonElement>(null);
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => box.current?.select(), [writing]);
+  const open = useRef(false); // what is taken away loses the focus, too: that must not end it twice
+  const begin = () => {
+    open.current = true;
+    setWords(title);
+    setWriting(conversation);
+  };
+  const end = (keep: boolean) => {
+    if (!open.current) return;
+    open.current = false;
+    setWriting("");
+    window.setTimeout(() => button.current?.focus());
+    if (keep && words.trim() !== title) void rename(conversation, words.trim());
+  };
+  useEffect(() => {
+    const begun = (event: KeyboardEvent) => {
+      if (event.key !== "F2" || !conversation) return;
+      event.preventDefault();
+      begin();
+    };
+    window.addEventListener("keydown", begun);
+    return () => window.removeEventListener("keydown", begun);
+  }, [conversation, title]);
+  if (!conversation) return <h1>{title || "New conversation"}</h1>;
+  if (writing === conversation) {
+    return (
+      <h1 class="retitle">
+        <span class="visually-hidden">{title}</span>
+        <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          end(true);
+        }}
+      >
+        <input
+          type="text"
+          aria-label="Title of this conversation"
+          placeholder="Its first question"
+          maxLength={LONGEST}
+          value={words}
+          ref={box}
+          onInput={(event) => setWords(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape") return;
+            event.stopPropagation();
+            end(false);
+          }}
+          onBlur={() => end(true)}
+        />
+        </form>
+      </h1>
+    );
+  }
+  return (
+    <h1>
+      <button type="button" class="title-button" ref={button} title="Rename (F2)" onClick={begin}>
+        {title || "New conversation"}
+      </button>
+    </h1>
   );
 }
 
@@ -87,11 +158,29 @@ function Choices({ title }: { title: string }) {
   );
 }
 
+/** What the server offers beside the agent's own; nothing to choose where there is only that. */
+function Offered({ name, own, from, value, pick }: { name: string; own: string; from: string[]; value: string | undefined; pick: (value: string | undefined) => void }) {
+  const shown = value && from.includes(value) ? value : own;
+  return (
+    <label>
+      <span>{name}</span>
+      <select value={shown} disabled={from.length < 2} title={from.length < 2 ? "The server offers no other" : undefined} onChange={(event) => pick(event.currentTarget.value === own ? undefined : event.currentTarget.value)}>
+        {from.map((one) => (
+          <option key={one} value={one}>
+            {one === own ? `${one} (the agent's own)` : one}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function Settings() {
   const agents = useStore(store, (now) => now.agents);
   const agent = useStore(store, (now) => now.agent);
   const options = useStore(store, (now) => now.options);
-  const most = agents.find((one) => one.name === agent)?.max_iterations;
+  const chosen = agents.find((one) => one.name === agent);
+  const most = chosen?.max_iterations;
   const number = (name: "temperature" | "max_iterations" | "max_tokens", value: string) => setOptions({ ...options, [name]: value === "" ? undefined : Number(value) });
   return (
     <fieldset class="settings">
@@ -106,6 +195,8 @@ function Settings() {
           ))}
         </select>
       </label>
+      <Offered name="Model" own={chosen?.model ?? ""} from={chosen?.models ?? []} value={options.model} pick={(model) => setOptions({ ...options, model })} />
+      <Offered name="Preset" own={chosen?.preset ?? ""} from={chosen?.presets ?? []} value={options.preset} pick={(preset) => setOptions({ ...options, preset })} />
       <label>
         <span>Answer</span>
         <select value={options.answer ?? ""} onChange={(event) => setOptions({ ...options, answer: (event.currentTarget.value || undefined) as Options["answer"] })}>

@@ -14,6 +14,7 @@ const KEYS: [string, string][] = [
   ["Alt+S", "Search"],
   ["Alt+R", "Answer again"],
   ["Alt+I", "Inspect the run"],
+  ["F2", "Rename the conversation"],
   ["Alt+, Alt+.", "The version of the last turn before, the next one"],
   ["Esc", "Close what is open; back to the message box"],
   ["?", "This list"],

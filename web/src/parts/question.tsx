@@ -2,9 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { versions } from "../branches";
-import { again, sentPictures, store, toBranch, type Turn } from "../model";
+import { fileUrl } from "../api";
+import { again, sentFiles, store, toBranch, type Turn } from "../model";
 import { useStore } from "../store";
-import { Back, Chevron, Pencil } from "./icons";
+import { Back, Chevron, File, Pencil } from "./icons";
 
 export function Question({ turn }: { turn: Turn }) {
   const [editing, setEditing] = useState(false);
@@ -18,7 +19,7 @@ export function Question({ turn }: { turn: Turn }) {
     <div class="question-place">
       <div class="question">
         <p>{turn.question}</p>
-        {sentPictures.get(turn.run)?.map((address, at) => <img key={at} src={address} alt="Sent with the question" />)}
+        <Files turn={turn} />
       </div>
       <div class="question-actions">
         <Versions turn={turn} />
@@ -27,6 +28,26 @@ export function Question({ turn }: { turn: Turn }) {
         </button>
       </div>
     </div>
+  );
+}
+
+/** What was sent with it, as the journal has it. */
+function Files({ turn }: { turn: Turn }) {
+  const address = (place: number) => sentFiles.get(turn.run)?.[place] ?? fileUrl(turn.run, place);
+  return (
+    <>
+      {turn.files.map(({ kind, name }, place) =>
+        kind === "image" ? (
+          <img key={place} src={address(place)} alt={name || "Sent with the question"} />
+        ) : kind === "audio" ? (
+          <audio key={place} controls src={address(place)} aria-label={name || "Sent with the question"} />
+        ) : (
+          <a key={place} class="question-file" href={fileUrl(turn.run, place)} target="_blank" rel="noreferrer">
+            <File size={15} /> {name || "A file"}
+          </a>
+        ),
+      )}
+    </>
   );
 }
 

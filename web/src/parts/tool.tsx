@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { artifactUrl } from "../api";
 import { brief, bytes, pretty, readable, seconds } from "../format";
 import { store } from "../model";
-import type { Artifact } from "../types";
+import type { Artifact, Json } from "../types";
 import type { ToolUse } from "../view";
 import { ChildRun } from "./child";
 import { Check, Chevron, Cross, Download, File, Lens } from "./icons";
@@ -56,7 +56,13 @@ function Body({ use, run }: { use: ToolUse; run: string }) {
   return (
     <>
       <h2>Arguments</h2>
-      {Object.keys(use.args).length ? <Arguments use={use} /> : <p class="quiet">None</p>}
+      {Object.keys(use.args).length ? <Arguments args={use.args} /> : <p class="quiet">None</p>}
+      {use.asked && (
+        <>
+          <h2>You changed them; the model asked for</h2>
+          <Arguments args={use.asked} />
+        </>
+      )}
       {use.output && (
         <>
           <h2>{use.state === "running" ? "Output so far" : "Output while it ran"}</h2>
@@ -84,10 +90,10 @@ function Body({ use, run }: { use: ToolUse; run: string }) {
   );
 }
 
-function Arguments({ use }: { use: ToolUse }) {
+function Arguments({ args }: { args: Record<string, Json> }) {
   return (
     <dl class="arguments">
-      {Object.entries(use.args).map(([name, value]) => (
+      {Object.entries(args).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{pretty(value)}</dd>

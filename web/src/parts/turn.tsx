@@ -10,6 +10,7 @@ import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
 import { Again, Check, Copy, Lens } from "./icons";
+import { ProviderCard } from "./provider";
 import { Question } from "./question";
 import { ToolCard } from "./tool";
 
@@ -31,16 +32,29 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
   );
 });
 
+/** How many of the last steps of a run are in the page at first, and how many more each click brings. */
+const MOST_STEPS = 200;
+
 function Steps({ turn }: { turn: Turn }) {
-  if (!turn.view.items.length) return null;
+  const [shown, setShown] = useState(MOST_STEPS);
+  const { items } = turn.view;
+  if (!items.length) return null;
+  const earlier = Math.max(0, items.length - shown);
   return (
-    <ol class="thread" aria-label="Steps">
-      {turn.view.items.map((item) => (
-        <li key={item.key} class={`knot of-${item.kind}`}>
-          <Step item={item} run={turn.run} />
-        </li>
-      ))}
-    </ol>
+    <>
+      {earlier > 0 && (
+        <button type="button" class="link earlier" onClick={() => setShown(shown + MOST_STEPS)}>
+          {plural(earlier, "earlier step")}: show {Math.min(earlier, MOST_STEPS)} more
+        </button>
+      )}
+      <ol class="thread" aria-label="Steps" start={earlier + 1}>
+        {items.slice(earlier).map((item) => (
+          <li key={item.key} class={`knot of-${item.kind}`}>
+            <Step item={item} run={turn.run} />
+          </li>
+        ))}
+      </ol>
+    </>
   );
 }
 
@@ -61,6 +75,8 @@ const Step = memo(function Step({ item, run }: { item: Item; run: string }) {
       return <Divider compaction={item} />;
     case "note":
       return <Aside note={item} />;
+    case "provider":
+      return <ProviderCard used={item} />;
   }
 });
 

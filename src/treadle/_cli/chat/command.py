@@ -37,12 +37,11 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from treadle._cli.driving.interrupts import HoldBack, run_async
-    from treadle._cli.given.asking import settle_skills
+    from treadle._cli.given.asking import settle
     from treadle._cli.setup.launch import journal_from
     from treadle._journal import open_journal
 
-    if not args.skills:
-        settle_skills(quiet=args.quiet)
+    settle(args)
     journal = journal_from(args) or open_journal("memory:")
     # One event loop for the whole conversation: connections and the loaded model stay open between questions.
     with HoldBack() as interrupts, asyncio.Runner() as runner:
@@ -72,7 +71,7 @@ async def _open(args: argparse.Namespace, journal: Journal) -> Chat:
     else:
         launch, choice = launch_from(args)
     chat = Chat(args, launch, journal, earlier)
-    print_choice(choice, quiet=args.quiet)
+    print_choice(choice, launch, quiet=args.quiet)
     if earlier is not None and not args.quiet:
         print(f"> {one_line(earlier.question, 70)}\n{one_line(earlier.answer, 70)}", file=sys.stderr)
     return chat

@@ -17,6 +17,7 @@ USAGES = {
     "file": ("[PATH|off]", "put a file into the next question (or write @PATH in it)"),
     "save": ("[FILE]", "write the conversation to a file (.md or .json)"),
     "plan": ("[on|off]", "show the plan, or switch planning on or off"),
+    "status": ("", "show the model, the cost, the instructions and the skills"),
     "cost": ("", "show what this chat has cost"),
     "new": ("", "start a new conversation"),
     "quit": ("", "end the chat (or press Ctrl-D)"),

@@ -12,7 +12,7 @@ from treadle._cli.chat.input import Reader
 from treadle._cli.chat.mentions import mentions_in
 from treadle._cli.display.ansi import styled
 from treadle._cli.display.factory import open_display
-from treadle._cli.display.text import clean, one_line, spent
+from treadle._cli.display.text import clean, one_line, plural, spent
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.resume import fork_of
@@ -60,6 +60,8 @@ class Chat:
     def status(self) -> str:
         """The model, and what this chat has cost so far."""
         parts = [one_line(self.agent.model.name, 40), spent(self.usage)]
+        given = ((len(self.launch.instructions), "instruction file"), (len(self.launch.skills), "skill"))
+        parts += [plural(count, what) for count, what in given if count]
         parts += [f"with {clean(name)}" for name, _ in self.attached]
         return " · ".join(parts)
 

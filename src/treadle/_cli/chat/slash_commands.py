@@ -12,6 +12,8 @@ from treadle._cli.chat.conversation import Chat
 from treadle._cli.chat.saving import save
 from treadle._cli.display.table import table
 from treadle._cli.display.text import arguments, clean, one_line, plural, spent, wrapped
+from treadle._cli.given.for_launch import shown_path
+from treadle._cli.given.instructions import found_instructions
 from treadle._cli.setup.attachments import part_of_file
 from treadle._tools.base import Tool
 from treadle._types.state import fold
@@ -131,6 +133,18 @@ async def _new(chat: Chat, rest: str) -> None:
     print("started a new conversation")
 
 
+async def _status(chat: Chat, rest: str) -> None:
+    print(chat.status())
+    launch = chat.launch
+    for path in launch.instructions:
+        print(f"  instructions: {clean(shown_path(path))}")
+    for path in launch.skills:
+        print(f"  skill: {clean(shown_path(path))}")
+    for item in found_instructions():
+        if not item.trusted:
+            print(f"  not read, because its folder is not trusted: {clean(shown_path(item.path))}")
+
+
 async def _cost(chat: Chat, rest: str) -> None:
     print(f"{plural(chat.turns, 'question')}, {spent(chat.usage)}")
 
@@ -145,6 +159,7 @@ COMMANDS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
     "file": _file,
     "save": _save,
     "plan": _plan,
+    "status": _status,
     "cost": _cost,
     "new": _new,
 }

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     launch, choice = launch_from(args)
     journal = journal_from(args)
     agent = build_agent(launch, journal=journal, approval=Approval(), yes=args.yes)
-    print_choice(choice, quiet=args.quiet)
+    print_choice(choice, launch, quiet=args.quiet)
     progress = None if args.quiet else _show
     batch = Batch(
         agent,

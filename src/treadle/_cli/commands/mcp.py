@@ -1,16 +1,20 @@
-"""`treadle mcp serve`: serves agents and tools to MCP clients."""
+"""`treadle mcp`: serves agents and tools to MCP clients; logs in at MCP servers."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import port
+from treadle._cli.setup import mcp_logins as logins
+from treadle._cli.setup.options import add_journal_option, port
 
 if TYPE_CHECKING:
     from treadle._engine.result import RunResult
     from treadle._flows.agent import Agent
+    from treadle._flows.mcp.values import McpPrompt, McpResource
     from treadle._tools.base import Tool
 
 
@@ -41,32 +45,84 @@ def register(commands: Any) -> None:
     serve.add_argument(
         "-m", "--model", metavar="PROVIDER:MODEL", help="the model of the agents, instead of those in the documents"
     )
+    serve.add_argument("--runs", action="store_true", help="recorded runs as resources (treadle://runs)")
+    serve.add_argument(
+        "--kb",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a knowledge base as resources (treadle://knowledge/NAME); may be repeated",
+    )
+    add_journal_option(serve)
     serve.add_argument("--http", type=port, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")
     serve.add_argument("--name", default="treadle", help="the name of the server (treadle)")
+    logins.register(actions)
 
 
 def run(args: argparse.Namespace) -> int:
+    return _serve(args) if args.action == "serve" else logins.run(args)
+
+
+def _serve(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
-    from treadle._flows.mcp_server import serve_http, serve_stdio
+    from treadle._flows.mcp.server import make_server, serve_http, serve_stdio
     from treadle._tools.toolkit import Toolkit
     from treadle._types.errors import ConfigError
 
-    kit = Toolkit([*(_agent_tool(file, args.model) for file in args.file), *find_tools(args.tools)])
-    if not len(kit):
-        raise ConfigError("there is nothing to serve: give an agent with -f FILE or tools with --tools NAME")
+    agents = [_agent(file, args.model) for file in args.file]
+    kit = Toolkit([*map(question_tool, agents), *find_tools(args.tools)])
+    resources = _resources(args)
+    if not len(kit) and not resources:
+        raise ConfigError(
+            "there is nothing to serve: give an agent with -f FILE, tools with --tools NAME, --runs or --kb NAME=FILE"
+        )
+    server = make_server(kit, args.name, resources=resources, prompts=[agent_prompt(agent) for agent in agents])
     if args.http is None:
-        run_async(serve_stdio(kit, args.name))
+        run_async(serve_stdio(server))
     else:
         run_async(
-            serve_http(
-                kit, args.http, args.name, lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True)
-            )
+            serve_http(server, args.http, lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True))
         )
     return 0
 
 
-def _agent_tool(file: str, model: str | None) -> Tool:
+def _resources(args: argparse.Namespace) -> list[McpResource]:
+    from treadle._cli.setup.launch import existing_journal
+    from treadle._flows.mcp.own_resources import knowledge_resources, run_resources
+    from treadle._tools.builtin.knowledge.base import KnowledgeBase
+    from treadle._types.errors import ConfigError
+
+    bases: dict[str, KnowledgeBase] = {}
+    for given in args.kb:
+        name, _, path = str(given).rpartition("=")
+        name = name or Path(path).stem
+        if not Path(path).is_file():
+            raise ConfigError(f"--kb {given}: there is no file {path}")
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise ConfigError(f"--kb {given}: a name has letters, digits, '.', '_' and '-' only: --kb NAME=FILE")
+        bases[name] = KnowledgeBase(path)
+    runs = run_resources(existing_journal(args)) if args.runs else []
+    return [*runs, *knowledge_resources(bases)]
+
+
+def agent_prompt(agent: Agent) -> McpPrompt:
+    """An agent's instructions with a question, for a client that wants to answer it with its own model."""
+    from treadle._flows.mcp.values import McpPrompt
+    from treadle._tools.mcp.client import safe_name
+
+    def render(question: str) -> str:
+        return f"{agent.system}\n\n{question}" if isinstance(agent.system, str) and agent.system else question
+
+    return McpPrompt(
+        name=safe_name(agent.name),
+        render=render,
+        description=agent.description or f"The instructions of the agent {agent.name}.",
+        arguments={"question": "What to ask."},
+    )
+
+
+def _agent(file: str, model: str | None) -> Agent:
     from treadle._config import load_agent
     from treadle._models.catalog.default import model_named
 
@@ -77,7 +133,7 @@ def _agent_tool(file: str, model: str | None) -> Tool:
                 f"treadle: {agent.name} has the tool {tool.name}, which needs approval; an MCP client cannot give it",
                 file=sys.stderr,
             )
-    return question_tool(agent)
+    return agent
 
 
 def _unanswered(agent: Agent, result: RunResult) -> str:

@@ -74,7 +74,7 @@ def _list() -> int:
     local += [
         [
             f"local:{choice.name}",
-            f"{choice.billions:g} B, {choice.licence}",
+            f"~{choice.gigabytes:.1f} GB, {choice.billions:g} B, {choice.licence}",
             "on this machine" if weights.find(choice.name) else choice.can,
         ]
         for choice in CHOICES.values()

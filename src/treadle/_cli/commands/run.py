@@ -45,12 +45,11 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.given.asking import settle_skills
+    from treadle._cli.given.asking import settle
     from treadle._cli.setup.attachments import question_of
     from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
 
-    if not args.skills:
-        settle_skills(quiet=args.quiet)
+    settle(args)
     attached = _sort_files(args)
     question = question_of(args.question, attached, quiet=args.quiet)
     journal = journal_from(args)
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
     agent = build_agent(launch, journal=journal, approval=conductor.approval(), yes=args.yes, streaming=streaming)
-    print_choice(choice, quiet=args.quiet)
+    print_choice(choice, launch, quiet=args.quiet)
     return run_async(_answer(args, question, agent, conductor))
 
 

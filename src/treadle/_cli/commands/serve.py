@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option, port
+from treadle._cli.setup.options import add_agent_options, add_journal_option, port, positive
 
 if TYPE_CHECKING:
     from treadle._flows.agent import Agent
@@ -27,7 +27,34 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("--name", default="", help="the name of the agent in the API")
     parser.add_argument(
+        "--offer",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="a model that may be chosen for a conversation instead of the agent's own; may be repeated",
+    )
+    parser.add_argument(
+        "--offer-preset",
+        action="append",
+        metavar="NAME",
+        help="a preset that may be chosen for a conversation; may be repeated (without tokens: all but 'code')",
+    )
+    parser.add_argument(
         "--leave", action="store_true", help="do not resume the runs that an earlier server left unfinished"
+    )
+    parser.add_argument("--prefix", default="", metavar="PATH", help="the path a reverse proxy serves it under")
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="believe the X-Forwarded headers of this proxy, an address or a network",
+    )
+    parser.add_argument(
+        "--takeover",
+        type=positive,
+        metavar="SECONDS",
+        help="how often to look for runs that another server on the same journal left unfinished",
     )
     add_agent_options(parser)
     add_journal_option(parser)
@@ -40,19 +67,37 @@ def run(args: argparse.Namespace) -> int:
 
     launch, choice = launch_from(args)
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
-    print_choice(choice)
+    print_choice(choice, launch)
     options = {} if args.port is None else {"port": args.port}
     journal = journal_location(args)
+    tokens = tokens_from(args.tokens)
+    settings = ServerSettings(
+        on_restart="leave" if args.leave else "resume",
+        models=tuple(args.offer),
+        presets=_presets(args.offer_preset, alone=not tokens),
+        trusted_proxies=tuple(args.trust_proxy),
+        path_prefix=args.prefix,
+        takeover=args.takeover,
+    )
     serve(
         {args.name or _name(agent): agent},
         "memory:" if journal == "none" else journal or None,
         host=args.host,
-        tokens=tokens_from(args.tokens),
-        settings=ServerSettings(on_restart="leave" if args.leave else "resume"),
+        tokens=tokens,
+        settings=settings,
         on_ready=lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True),
         **options,
     )
     return 0
+
+
+def _presets(given: list[str] | None, *, alone: bool) -> tuple[str, ...]:
+    """Whoever serves only for themselves may choose any, except the one that lets a model run code."""
+    from treadle._flows import presets
+
+    if given is not None:
+        return tuple(given)
+    return tuple(name for name in presets.names() if name != "code") if alone else ()
 
 
 def _name(agent: Agent) -> str:

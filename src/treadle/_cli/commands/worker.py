@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     launch, choice = launch_from(args)
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
     agent.name = args.name
-    print_choice(choice)
+    print_choice(choice, launch)
 
     async def serve() -> None:
         journal = open_journal(shared_journal(args.journal))

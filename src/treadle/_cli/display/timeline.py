@@ -29,6 +29,9 @@ _ACTIVITIES = {
 }
 
 
+MAX_CITED = 5
+
+
 class Line(Struct, frozen=True):
     kind: Literal["thought", "note", "warning", "you", "plan", "divider"]
     text: str
@@ -206,6 +209,8 @@ def _line_of(event: ev.Event, depth: int) -> Iterator[Item]:
             )
         case ev.DialectDemoted():
             yield Line("warning", f"switched to the dialect {event.dialect}: {one_line(event.reason, 160)}", depth)
+        case ev.ProviderToolsUsed():
+            yield from _of_provider(event, depth)
         case ev.Observed() if event.looping or not event.progressing:
             yield Line("note", f"observer: {one_line(event.correction or event.reasoning, 200)}", depth)
         case ev.Reflected():
@@ -219,6 +224,18 @@ def _line_of(event: ev.Event, depth: int) -> Iterator[Item]:
             yield Line("divider", f"resumed ({event.reason})" if event.reason else "resumed", depth)
         case _:
             pass
+
+
+def _of_provider(event: ev.ProviderToolsUsed, depth: int) -> Iterator[Item]:
+    """What the provider did while it wrote the reply, and what the reply cites."""
+    for call in event.calls:
+        asked = f": {one_line(call.input, 200)}" if call.input else ""
+        failed = f" failed ({one_line(call.error, 100)})" if call.error else ""
+        yield Line("warning" if failed else "note", f"{call.tool} at the provider{failed}{asked}", depth)
+    if event.citations:
+        named = [one.title or one.url or one.file for one in event.citations]
+        more = f" and {len(named) - MAX_CITED} more" if len(named) > MAX_CITED else ""
+        yield Line("note", f"cited: {'; '.join(one_line(name, 80) for name in named[:MAX_CITED])}{more}", depth)
 
 
 def _decision(event: ev.Approved, tool: str) -> str:

@@ -5,18 +5,33 @@ from __future__ import annotations
 import sys
 
 from treadle._cli.display.notice import Waiting
-from treadle._cli.display.text import clean, one_line, plain_json
+from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
 from treadle._engine.result import RunResult
 from treadle._flows.agent import Agent
 from treadle._journal import Journal
 
 
 async def load_model(agent: Agent, *, quiet: bool = False) -> None:
-    """Load a local model now: it takes long, and a download has a progress bar, which the display would disturb."""
+    """Load a local model now: it takes long, and a download has a progress bar, which the display would disturb.
+    A model at a server is met, and tried if nothing is known about it, with one line about that."""
+    served = getattr(agent.model, "asks_server", False)
+    if served and agent.settings.probe and agent.settings.budget is None and agent.toolkit:
+        await _try(agent, quiet)
     if (load := getattr(agent.model, "load", None)) is not None:
         has_bar = getattr(agent.model, "needs_download", False)
         with Waiting(f"loading {clean(agent.model.name)}", quiet=quiet or has_bar):
             await load()
+
+
+async def _try(agent: Agent, quiet: bool) -> None:
+    from treadle._models.contact.trial import try_once
+
+    with Waiting(f"contacting {clean(agent.model.name)}", quiet=quiet):
+        trial = await try_once(agent.model)
+    if trial is not None and not quiet:
+        usage = trial.report.usage
+        cost = f"{plural(usage.requests, 'request')}, {seconds(trial.elapsed)}, {spent(usage)}"
+        print(f"{one_line(str(trial), 200)} ({cost}; once)", file=sys.stderr, flush=True)
 
 
 async def close(agent: Agent, journal: Journal | None) -> None:

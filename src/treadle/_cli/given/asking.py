@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from treadle._cli.display.notice import notice
 from treadle._cli.display.text import clean, few_lines, one_line, plural, wrapped
 from treadle._cli.given.found_skills import Found, found_skills
+from treadle._cli.given.instructions import found_instructions, read_instructions
 from treadle._safety.trust import TrustStore
-from treadle._tools.skills.skill import Skill
+from treadle._types.errors import ConfigError
 
 _SHOWN_LINES = 60
 
 
 def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def settle(args: argparse.Namespace) -> None:
+    """Ask about what the options leave to the folder."""
+    if not args.instructions:
+        settle_folders(quiet=args.quiet)
+    if not args.skills:
+        settle_skills(quiet=args.quiet)
+
+
+def settle_folders(*, quiet: bool = False) -> None:
+    """Ask whether a folder with an AGENTS.md is trusted; where nobody can be asked, say that it is not read."""
+    trust = TrustStore()
+    open_ones = [Path(item.path) for item in found_instructions(trust=trust) if not item.trusted]
+    open_ones = [path for path in open_ones if not trust.declined(str(path.parent))]
+    if not open_ones:
+        return
+    notice.clear()
+    if not can_ask():
+        for path in () if quiet else open_ones:
+            say(f"not read, because you have not trusted its folder: {path}; treadle trust {path.parent} does")
+        return
+    for path in open_ones:
+        say(f"The folder {path.parent} has instructions for agents in {path.name}, and you have not trusted it.")
+        if confirm("trust this folder?", lambda path=path: _shown(str(path))):
+            trust.trust_folder(path.parent)
+        else:
+            trust.decline(str(path.parent))
+
+
+def _shown(path: str) -> str:
+    try:
+        return read_instructions(path)
+    except ConfigError as error:
+        return str(error)
 
 
 def settle_skills(*, quiet: bool = False) -> None:
@@ -36,7 +75,7 @@ def settle_skills(*, quiet: bool = False) -> None:
     for item in open_ones:
         assert item.skill is not None
         describe(item)
-        if confirm("use this skill from now on?", item.skill):
+        if confirm("use this skill from now on?", item.skill.text):
             trust.accept_skill(item.skill.path, item.skill.digest)
         else:
             trust.decline(item.skill.digest)
@@ -52,12 +91,12 @@ def describe(item: Found) -> None:
     say(f"  {plural(len(skill.files), 'file')}" + (f", programs: {', '.join(skill.scripts)}" if skill.scripts else ""))
 
 
-def confirm(question: str, skill: Skill) -> bool:
+def confirm(question: str, show: Callable[[], str]) -> bool:
     """Only a whole yes is one."""
     while True:
         answer = ask_line(f"{question} [yes, no, show] ")
         if answer in ("s", "show"):
-            say("\n".join(few_lines(skill.read("SKILL.md").decode("utf-8", "replace"), _SHOWN_LINES)))
+            say("\n".join(few_lines(show(), _SHOWN_LINES)))
         else:
             return answer in ("y", "yes")
 

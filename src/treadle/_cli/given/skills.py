@@ -125,7 +125,7 @@ def _add(args: argparse.Namespace) -> int:
         skill = item.skill
         assert skill is not None
         describe(item)
-        if not args.yes and not confirm("accept this skill?", skill):
+        if not args.yes and not confirm("accept this skill?", skill.text):
             print(clean(f"{skill.name} was not accepted"))
             continue
         kept = skill if skill.path in here else _copy(skill)

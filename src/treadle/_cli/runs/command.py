@@ -33,6 +33,7 @@ def register(commands: Any) -> None:
     _register_reading(actions)
     _register_resuming(actions)
     _register_deciding(actions)
+    _register_noting(actions)
     _register_storing(actions)
     for action in {id(action): action for action in actions.choices.values()}.values():  # an alias is the same one
         # Allowed after the action too; its default there must not replace a value given before the action.
@@ -174,6 +175,22 @@ def _add_going_on(action: Any) -> None:
     add_output_options(action)
 
 
+def _register_noting(actions: Any) -> None:
+    action = _action(actions, "note", "annotate:set_note", "note something about a run; an empty text removes the note")
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("text", help="the note; it takes the place of the one before")
+    action = _action(actions, "tag", "annotate:set_tags", "give a run tags")
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("tags", nargs="+", metavar="TAG", help="the tags; runs list --tag finds the run")
+    action.add_argument("--remove", action="store_true", help="take these tags away instead")
+    action = _action(actions, "rate", "annotate:rate", "say whether a run was good")
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("thumb", choices=("up", "down", "none"), help="good, bad, or no opinion any more")
+    action = _action(actions, "rename", "annotate:rename", "give a conversation another title; an empty one removes it")
+    action.add_argument("run", help=f"a run of the conversation: {RUN_HELP}")
+    action.add_argument("title", help="its title in lists and on the page")
+
+
 def _register_storing(actions: Any) -> None:
     action = _action(actions, "export", "storage:export_to_file", "write a run to a file, or as a regression test")
     action.add_argument("run", help=RUN_HELP)
@@ -190,6 +207,14 @@ def _register_storing(actions: Any) -> None:
         help="write what a small model can learn from it: pairs of request and reply (RUN 'all': every good run)",
     )
     action.add_argument("--salvage", action="store_true", help="export the intact part of a damaged run")
+    action = _action(
+        actions,
+        "proof",
+        "proof:prove_run",
+        "write the answer with its grounds: each sentence and number, the record it came from, and the whole log",
+    )
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("-o", "--output", metavar="FILE", help="the file to write (proof-ID.jsonl); '-' for stdout")
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal")
     action.add_argument("files", nargs="+", metavar="FILE", help="exported runs; '-' for stdin")
     action = _action(actions, "delete", "storage:delete_runs", "delete runs, and those of their sub-agents")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from treadle._journal import Journal, RunInfo
 from treadle._types.errors import RunNotFoundError
 
-_MAX_RUNS = 100_000
+_SHOWN = 5
+"""How many runs are named when several are meant."""
 
 
 async def find_run(journal: Journal, typed: str) -> str:
@@ -15,19 +16,30 @@ async def find_run(journal: Journal, typed: str) -> str:
         if not newest:
             raise RunNotFoundError('there are no recorded runs yet: start one with treadle run "question"')
         return newest[0].run_id
-    infos = await journal.list(limit=_MAX_RUNS)
-    if any(info.run_id == typed for info in infos):
-        return typed
+    try:
+        return (await journal.info(typed)).run_id
+    except RunNotFoundError:
+        pass
     # The id of a sub-agent's run begins with its parent's id; then the parent is meant.
-    matches = [info for info in infos if typed and info.run_id.startswith(typed)]
-    candidates = [info for info in matches if not info.parent] or matches
+    outer = await journal.list(prefix=typed, parent="", limit=_SHOWN + 1) if typed else []
+    candidates = outer or (await journal.list(prefix=typed, limit=_SHOWN + 1) if typed else [])
     if len(candidates) == 1:
         return candidates[0].run_id
     if not candidates:
         raise RunNotFoundError(f"there is no run {typed!r} in this journal: treadle runs list shows the runs")
-    ids = ", ".join(info.run_id[: len(typed) + 6] for info in candidates[:5])
-    raise RunNotFoundError(f"{typed!r} matches several runs: {ids}{' ...' if len(candidates) > 5 else ''}")
+    ids = ", ".join(info.run_id[: len(typed) + 6] for info in candidates[:_SHOWN])
+    raise RunNotFoundError(f"{typed!r} matches several runs: {ids}{' ...' if len(candidates) > _SHOWN else ''}")
 
 
 def status_of(info: RunInfo) -> str:
     return info.stop_reason or "finished" if info.status == "finished" else info.status
+
+
+def name_of(info: RunInfo) -> str:
+    return info.title or info.question
+
+
+def notes_of(info: RunInfo) -> dict[str, str]:
+    """What people noted about a run, by name; what nobody has said is left out."""
+    noted = {"title": info.title, "rated": info.thumb, "tags": ", ".join(info.tags), "note": info.note}
+    return {name: text for name, text in noted.items() if text}

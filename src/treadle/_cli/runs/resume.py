@@ -13,6 +13,7 @@ import msgspec
 from treadle._cli.display.factory import open_display
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
+from treadle._cli.given.for_launch import skills_from
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import (
@@ -23,7 +24,6 @@ from treadle._cli.setup.launch import (
     launch_note,
     launch_of,
     settings_from,
-    skills_from,
 )
 from treadle._cli.setup.user_config import UserConfig
 from treadle._engine.core.decisions import Answer

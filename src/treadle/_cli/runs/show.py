@@ -10,7 +10,7 @@ import msgspec
 
 from treadle._cli.display.table import table
 from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wrapped
-from treadle._cli.runs.lookup import find_run, status_of
+from treadle._cli.runs.lookup import find_run, name_of, notes_of, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
 from treadle._types.events import (
@@ -55,7 +55,14 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         return 0
     width = 8 if not args.all else max(len(info.run_id) for info in infos)
     rows = [
-        [info.run_id[:width], status_of(info), ago(info.updated), str(info.records), info.model, info.question]
+        [
+            info.run_id[:width],
+            status_of(info),
+            ago(info.updated),
+            str(info.records),
+            info.model,
+            name_of(info),
+        ]
         for info in infos
     ]
     print(table(("RUN", "STATUS", "WHEN", "RECORDS", "MODEL", "QUESTION"), rows, right=(3,)))
@@ -78,11 +85,12 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
         return 0
     state = fold(records)
     children = await journal.list(parent=run_id, limit=1000)
-    _print_run(run_id, state, result_of(state, run_id), [child.run_id for child in children])
+    notes = notes_of(await journal.info(run_id))
+    _print_run(run_id, state, result_of(state, run_id), [child.run_id for child in children], notes)
     return 0
 
 
-def _print_run(run_id: str, state: RunState, result: RunResult, children: list[str]) -> None:
+def _print_run(run_id: str, state: RunState, result: RunResult, children: list[str], notes: dict[str, str]) -> None:
     facts = {
         "run": run_id,
         "when": f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(state.created))} ({ago(state.created)})",
@@ -96,6 +104,7 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         facts["error"] = state.finished.error
     if children:
         facts["children"] = ", ".join(children)
+    facts |= notes
     for name, value in facts.items():
         print(wrapped(f"{name:9}{clean(value)}", rest=" " * 9))
     print(f"\nquestion\n{_indented(state.question)}")

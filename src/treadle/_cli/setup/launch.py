@@ -21,6 +21,8 @@ from msgspec import Struct
 
 from treadle._cli.display.notice import notice
 from treadle._cli.display.text import wrapped
+from treadle._cli.given.for_launch import given_line, instructions_from, skill_plugins, skills_from, still_trusted
+from treadle._cli.given.instructions import instructions_text
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
 from treadle._engine.context import RunContext
@@ -52,6 +54,9 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     tools: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     """The folders of the skills; each is used only as the user has accepted it."""
+    instructions: tuple[str, ...] = ()
+    """Files for the system prompt; each is read only while the user trusts its folder, or because it was named."""
+    instructions_named: bool = False
     ask: tuple[str, ...] = ()
     """Tools that need approval, besides those that ask for it themselves."""
     file: str = ""
@@ -77,6 +82,8 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         preset=args.preset or ("" if file else user.preset),
         tools=tools,
         skills=skills_from(args),
+        instructions=instructions_from(args),
+        instructions_named=bool(args.instructions),
         ask=tuple(args.ask or ()),
         file=file,
         system=args.system or ("" if file else user.system),
@@ -85,25 +92,6 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         settings=settings_from(args, user),
     )
     return launch, choice
-
-
-def skills_from(args: argparse.Namespace) -> tuple[str, ...]:
-    """Those that are named, which must be accepted; else all accepted ones that are found."""
-    from treadle._cli.given.found_skills import found_skills, named_skills, usable_skills
-
-    named: list[str] = args.skills or []
-    if "none" in named:
-        return ()
-    if not named:
-        return tuple(skill.path for skill in usable_skills(found_skills()))
-    found = named_skills(named)
-    for item in found:
-        if item.skill is None:
-            raise ConfigError(item.problem)
-        if item.standing != "accepted":
-            state = "has changed since you accepted it" if item.standing == "changed" else "is not accepted yet"
-            raise ConfigError(f"the skill {item.path} {state}: look at it, then: treadle skills add {item.path}")
-    return tuple(item.path for item in found)
 
 
 def _absolute(spec: str) -> str:
@@ -197,15 +185,18 @@ def build_agent(
     """
     approval = Approval(_say_yes) if yes else approval
     plugins: list[Any] = [LaunchNote(launch), approval] if note else [approval]
-    plugins += _skills_of(launch)
+    plugins += skill_plugins(launch.skills)
     if launch.plan:
         from treadle._plugins.thinking.planner import Planner
 
         plugins.append(Planner())
     if model is None and launch.model:
         model = model_named(launch.model, skip=skip) if skip else model_of(Choice(launch.model, ""))
+    instructions = instructions_text(still_trusted(launch.instructions, launch.instructions_named))
     if launch.file:
         agent = _from_file(launch, model)
+        if isinstance(agent.instructions, str):
+            agent.instructions = "\n\n".join(filter(None, (instructions, agent.instructions)))
     else:
         assert model is not None, "a launch without a document has a model"
         tools = toolbox.find_tools(launch.tools, launch.folder)
@@ -215,6 +206,7 @@ def build_agent(
                 tools or None,
                 preset=presets.get(launch.preset or "default"),
                 system=launch.system,
+                instructions=instructions,
                 name=AGENT,
                 **launch.settings,
             )
@@ -227,25 +219,11 @@ def build_agent(
     agent.journal = journal
     if "provenance" not in launch.settings and agent.settings.provenance == "off":
         agent.settings = agent.settings.with_changes({"provenance": "ask"})  # here is somebody to ask
+    if "probe" not in launch.settings:
+        agent.settings = agent.settings.with_changes({"probe": True})
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
     return agent
-
-
-def _skills_of(launch: Launch) -> list[Any]:
-    """As they were accepted: a run that is resumed must not use what has changed meanwhile."""
-    if not launch.skills:
-        return []
-    from treadle._cli.given.found_skills import named_skills, usable_skills
-    from treadle._plugins.skills import Skills
-
-    found = named_skills(launch.skills)
-    for item in found:
-        if item.standing != "accepted":
-            notice.clear()
-            print(f"treadle: not used, because it is not as you accepted it: {item.path}", file=sys.stderr)
-    skills = usable_skills(found)
-    return [Skills(skills)] if skills else []
 
 
 def _from_file(launch: Launch, model: Model | None) -> Agent:
@@ -334,8 +312,13 @@ def _key() -> bytes:
     return path.read_bytes()
 
 
-def print_choice(choice: Choice | None, *, quiet: bool = False) -> None:
-    if choice is not None and not quiet:
-        notice.clear()
-        line = wrapped(f"model: {choice.spec} ({choice.reason})", rest="  ", to=sys.stderr)
-        print(line, file=sys.stderr, flush=True)
+def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: bool = False) -> None:
+    """The model and why it is the one; with a launch also what the agent was given by its folder and its user."""
+    lines = [f"model: {choice.spec} ({choice.reason})"] if choice is not None else []
+    if launch is not None and (given := given_line(launch.instructions, launch.skills)):
+        lines.append(given)
+    if quiet or not lines:
+        return
+    notice.clear()
+    for line in lines:
+        print(wrapped(line, rest="  ", to=sys.stderr), file=sys.stderr, flush=True)

@@ -32,6 +32,13 @@ def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) 
         help="the folder of a skill that you have accepted; may be repeated; 'none' for no skills "
         "(default: your own and those of this folder)",
     )
+    agent.add_argument(
+        "--instructions",
+        action="append",
+        metavar="FILE",
+        help="a file for the system prompt; may be repeated; 'none' for none "
+        "(default: AGENTS.md, your own and those of folders you trust)",
+    )
     agent.add_argument("-p", "--preset", choices=PRESETS, help="a set of settings")
     if attach:
         agent.add_argument(

@@ -21,6 +21,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     """The bound model, then those that take over if it fails for good."""
     toolkit: Toolkit
     settings: Settings
+    preset: str = ""
+    """The name of the preset the settings began with."""
     plugins: tuple[Any, ...] = ()
     system: str = ""
     system_of: Callable[[Any], Awaitable[str]] | None = None

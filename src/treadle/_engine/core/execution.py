@@ -25,6 +25,7 @@ from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.estimate import Estimator, token_limit
+from treadle._engine.requests.media import prepared_message
 from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
@@ -168,9 +169,8 @@ class Execution:
 
     async def meet_model(self) -> None:
         """First contact with the model: what it is decides how it is spoken to."""
-        before = self.model.profile
-        await meet(self.model)
-        if self.model.profile is not before:
+        await self._meet()
+        if self.model.profile is not self.renderer.profile:  # or another run has met it since this one was prepared
             self._new_renderer()
             self.counts_tokens = self.budget.bounded or self.token_limit is not None
 
@@ -178,8 +178,16 @@ class Execution:
         """Take the next model of the agent's list."""
         self._model_index += 1
         self.model = self.blueprint.models[self._model_index]
-        await meet(self.model)
+        await self._meet()
         await self.switch_model(reason)
+
+    async def _meet(self) -> None:
+        await meet(self.model)
+        # What a trial costs is in no budget; and without tools there is nothing to try.
+        if self.settings.probe and not self.budget.bounded and self.tools.toolkit:
+            from treadle._models.contact.trial import try_once  # for those who ask for it only
+
+            await try_once(self.model)
 
     async def switch_model(self, reason: str) -> None:
         """Record that another model than the log names continues, and speak the dialect that suits it."""
@@ -236,7 +244,14 @@ class Execution:
         if not items:
             return False
         self.answer.retract()
-        await self.emit(Injected(tuple(item_id for item_id, _ in items), tuple(text for _, text in items)))
+        try:
+            ready = [await prepared_message(content, self.blueprint.models) for _, content in items]
+        except BaseException:
+            self.inbox.put_back(items)
+            raise
+        texts = tuple(text for text, _ in ready)
+        media = tuple(part for _, parts in ready for part in parts)
+        await self.emit(Injected(tuple(item_id for item_id, _ in items), texts, media))
         return True
 
     async def last_drain(self) -> bool:

@@ -5,14 +5,45 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
 
 from treadle._engine.core.decisions import decision_of, read_result
 from treadle._journal.base import InboxItem, Journal
-from treadle._types.errors import RunEndedError
+from treadle._tools.media.attach import checked
+from treadle._types.errors import ConfigError, RunEndedError
 from treadle._types.events import Approved, ToolAnswered
 from treadle._types.ids import fresh_id
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, TextPart, join_content, text_of
 
 _LOOK_EVERY = 0.05
+Media = tuple[ImagePart | AudioPart | FilePart, ...]
+
+
+def message_payload(content: Content) -> dict[str, Any]:
+    """A message as it lies in a journal's inbox."""
+    if isinstance(content, str):
+        return {"text": content}
+    media = [part for part in content if not isinstance(part, TextPart)]
+    return {"text": text_of(content), "parts": msgspec.to_builtins(media)}
+
+
+def _content_of(payload: Mapping[str, Any]) -> Content:
+    text = str(payload.get("text", ""))
+    try:
+        media = msgspec.convert(payload.get("parts", ()), Media)
+        return join_content((text, tuple(checked(part) for part in media)))
+    except (msgspec.ValidationError, ConfigError) as error:  # it came from another process: what can be read counts
+        return f"{text}\n[what came with this message cannot be read: {error}]"
+
+
+def _in_words(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    named = [f"[{part.name or part.mime}]" for part in content if not isinstance(part, TextPart)]
+    return "\n".join(filter(None, [text_of(content), *named]))
 
 
 class Inbox:
@@ -22,7 +53,7 @@ class Inbox:
         self._run_id = run_id
         self._journal = journal
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[str, str] = OrderedDict()
+        self._waiting: OrderedDict[str, Content] = OrderedDict()
         self.decisions: list[Approved | ToolAnswered] = []
         """What people decided about calls that wait, and results that were given for them, not yet recorded."""
         self.cancelled = False
@@ -35,7 +66,7 @@ class Inbox:
         """Whether looking into it may find something: a journal's inbox can be filled from elsewhere at any time."""
         return bool(self._waiting) or self._journal is not None
 
-    def send(self, text: str) -> str:
+    def send(self, content: Content) -> str:
         item_id = fresh_id()
         with self._lock:
             if self.closed:
@@ -43,7 +74,7 @@ class Inbox:
                     f"run {self._run_id} has ended and reads no more messages: start another run with "
                     "history=result.messages, or use a Conversation"
                 )
-            self._waiting[item_id] = text
+            self._waiting[item_id] = content
         return item_id
 
     def close(self) -> None:
@@ -57,13 +88,18 @@ class Inbox:
     def unread(self) -> tuple[str, ...]:
         """What waits to be read."""
         with self._lock:
-            return tuple(self._waiting.values())
+            return tuple(map(_in_words, self._waiting.values()))
 
     def recall(self, item_id: str) -> bool:
         with self._lock:
             return self._waiting.pop(item_id, None) is not None
 
-    def drain(self) -> list[tuple[str, str]]:
+    def put_back(self, items: Iterable[tuple[str, Content]]) -> None:
+        """What was drained and could not be recorded waits again, before what came after it."""
+        with self._lock:
+            self._waiting = OrderedDict([*items, *self._waiting.items()])
+
+    def drain(self) -> list[tuple[str, Content]]:
         if not self._waiting:
             return []
         with self._lock:
@@ -84,7 +120,7 @@ class Inbox:
         payload = item.payload
         if item.kind == "message":
             with self._lock:
-                self._waiting[item.id] = str(payload.get("text", ""))
+                self._waiting[item.id] = _content_of(payload)
         elif item.kind == "approve":
             self.decisions.append(decision_of(str(payload.get("call_id", "")), payload))
         elif item.kind == "result":

@@ -179,7 +179,7 @@ async def _start(run: Execution) -> None:
                 question, blueprint.name, run.model.name, run.dialect.name, system,
                 tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
-                follows=origin.follows, output_schema=origin.output_schema,
+                follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
                 client_tools=origin.client_tools,
             )
         )  # fmt: skip

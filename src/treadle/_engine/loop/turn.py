@@ -6,6 +6,7 @@ Each turn looks only at the state, so a resumed run continues exactly where its 
 from __future__ import annotations
 
 import asyncio
+import re
 
 import msgspec
 
@@ -18,6 +19,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.loop.deciding import other_choice
 from treadle._engine.requests.model_calls import call_model
+from treadle._models.base import refused_tools
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
@@ -227,6 +229,8 @@ async def recover(run: Execution, error: ModelError) -> None:
             run.overflows += 1
             return
     elif _refuses_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
+        if not _ABOUT_ONE_TOOL.search(str(error)):
+            refused_tools(run.model, store=run.settings.probe)
         return
     if run.has_fallback:
         await run.use_fallback(str(error)[:300])
@@ -242,6 +246,10 @@ async def _shrink(run: Execution, error: ContextOverflowError) -> bool:
         except ModelError:
             log_handled(logger, "making the context smaller failed")
     return False
+
+
+_ABOUT_ONE_TOOL = re.compile(r"(?i)schema|parameter|propert|tools?[\[.]\d|function name|too many")
+"""What one agent's tools are refused for says nothing about those of another."""
 
 
 def _refuses_tools(error: ModelError) -> bool:

@@ -27,12 +27,19 @@ from treadle._types.messages import (
     TextPart,
     ToolMessage,
     UserMessage,
+    text_of,
 )
 from treadle._types.profile import Profile
 
 MAX_TOTAL = 45_000_000
 """Bytes of all that one message brings; with base64 and the conversation around it, providers refuse more."""
-_WORDS = {"image": "images", "audio": "sound", "pdf": "PDF files", "file": "files of this type"}
+_WORDS = {
+    "image": "images",
+    "audio": "sound",
+    "pdf": "PDF files",
+    "file": "files of this type",
+    "office": "office files",
+}
 _BYTES_PER_TOKEN = 3
 _MAX_CHARS = 400_000
 
@@ -59,6 +66,8 @@ def shown(message: Message, profile: Profile) -> Message:
 
 
 def _is_sent(part: ImagePart | AudioPart | FilePart, profile: Profile) -> bool:
+    if kind_of(part) == "office" and not part.file_id:  # a provider that has the file knows what to do with it
+        return False
     return reads(profile, kind_of(part)) and bool(part.data or part.url or part.file_id)
 
 
@@ -78,6 +87,20 @@ async def prepared(content: Content, models: Sequence[Model], fetch: Any = None)
 async def prepared_result(content: Content, models: Sequence[Model], fetch: Any = None) -> Content:
     """The same for the result of a tool. Nothing is refused: what cannot be read is replaced by words that say so."""
     return await _prepared(content, models, fetch, refuse=False)
+
+
+async def prepared_message(
+    content: Content, models: Sequence[Model]
+) -> tuple[str, tuple[ImagePart | AudioPart | FilePart, ...]]:
+    """The text and the media of a message to a run that works. Whoever sent it is not there any more to be told, so
+    nothing is refused."""
+    if isinstance(content, str):
+        return content, ()
+    try:
+        ready = await _prepared(content, models, None, refuse=False)
+    except ConfigError as error:  # too much at once
+        return f"{text_of(content)}\n[its files are not shown, because {error}]", ()
+    return text_of(ready), tuple(part for part in ready if not isinstance(part, TextPart | str))
 
 
 async def _prepared(content: Content, models: Sequence[Model], fetch: Any, *, refuse: bool) -> Content:
@@ -111,11 +134,12 @@ async def _ready(
 ) -> ImagePart | AudioPart | FilePart:
     """The part with everything that any of the models needs of it: its content, its text."""
     kind = kind_of(part)
-    if source_of(part) == "url" and (kind in ("text", "file") or any(_wants_content(part, model) for model in models)):
+    by_us = kind in ("text", "file", "office") or any(_wants_content(part, model) for model in models)
+    if source_of(part) == "url" and by_us:
         part = await _fetched(part, fetch)
         kind = kind_of(part)
     direct = [_is_sent(part, model.profile) for model in models]
-    if not all(direct) and not part.text and part.data and kind in ("pdf", "text"):
+    if not all(direct) and not part.text and part.data and kind in ("pdf", "office", "text"):
         try:
             from treadle._tools.media.reading import text_of_file  # only where there is something to read
 

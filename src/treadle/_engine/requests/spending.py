@@ -69,7 +69,10 @@ def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
         usage = _completed(run, request, usage, written)
     elif not usage.requests:
         usage = msgspec.structs.replace(usage, requests=1)
-    return priced(usage, run.model.profile)
+    total = priced(usage, run.model.profile)
+    if reply.used and usage.cost is None:  # a provider that names the cost has counted them
+        total = _with_fees(total, reply, run.model.profile)
+    return total
 
 
 def spent_by_failure(run: Execution, request: Request, error: BaseException, received: int) -> Usage:
@@ -83,6 +86,15 @@ def spent_by_failure(run: Execution, request: Request, error: BaseException, rec
     else:
         usage = _completed(run, request, usage, received)
     return priced(usage, run.model.profile)
+
+
+def _with_fees(usage: Usage, reply: Reply, profile: Profile) -> Usage:
+    """With what the provider takes for its own searches, where the list of prices knows it."""
+    fee = profile.prices.search if profile.prices is not None else None
+    searches = sum(call.tool == "web_search" and not call.error for call in reply.used)
+    if not fee or not searches or usage.cost is None:
+        return usage
+    return msgspec.structs.replace(usage, cost=usage.cost + fee * searches)
 
 
 def priced(usage: Usage, profile: Profile) -> Usage:

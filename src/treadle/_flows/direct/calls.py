@@ -9,7 +9,7 @@ import msgspec
 
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
-from treadle._engine.core.execution import Execution
+from treadle._engine.core.execution import NO_DEPS, Execution
 from treadle._engine.settings import Settings
 from treadle._flows.flow import FlowAgent
 from treadle._flows.presets import Preset
@@ -47,10 +47,10 @@ class DirectCalls(FlowAgent):
         self._outcomes: dict[str, ToolOutcome] = {}
 
     async def call(
-        self, name: str, args: dict[str, Any], on_output: Callable[[str], None] | None = None
+        self, name: str, args: dict[str, Any], on_output: Callable[[str], None] | None = None, deps: Any = NO_DEPS
     ) -> ToolOutcome:
         """The outcome of one call; `on_output` gets what the tool shows while it works."""
-        run = self.prepare(f"{name}({msgspec.json.encode(args).decode()})")
+        run = self.prepare(f"{name}({msgspec.json.encode(args).decode()})", deps=deps)
         self._asked[run.id] = (name, args)
         if on_output is not None:
 

@@ -13,13 +13,17 @@ from treadle._types.state import fold
 
 
 def changed_annotations(
-    info: RunInfo, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None
+    info: RunInfo, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None, title: str | None
 ) -> Annotations:
-    return clean_annotations(Annotations(info.tags, info.note, info.thumb), tags, note, thumb)
+    return clean_annotations(annotations_of(info), tags, note, thumb, title)
+
+
+def annotations_of(info: RunInfo) -> Annotations:
+    return Annotations(info.tags, info.note, info.thumb, info.title)
 
 
 def with_annotations(info: RunInfo, noted: Annotations) -> RunInfo:
-    return msgspec.structs.replace(info, tags=noted.tags, note=noted.note, thumb=noted.thumb)
+    return msgspec.structs.replace(info, tags=noted.tags, note=noted.note, thumb=noted.thumb, title=noted.title)
 
 
 async def summarise_older(journal: Journal, runs: Sequence[str]) -> None:

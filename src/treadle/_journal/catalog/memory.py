@@ -29,7 +29,7 @@ _EQUAL = ("status", "conversation", "parent", "user", "agent", "model", "stop_re
 def fitting(only: RunFilter) -> Callable[[RunInfo], bool]:
     only = check_filter(only)
     equal = [(name, value) for name in _EQUAL if (value := only.get(name)) is not None]
-    text, tag = only.get("text", "").lower(), only.get("tag", "")
+    text, tag, prefix = only.get("text", "").lower(), only.get("tag", ""), only.get("prefix", "")
     since, until = only.get("since", float("-inf")), only.get("until", float("inf"))
 
     def fits(info: RunInfo) -> bool:
@@ -37,7 +37,10 @@ def fitting(only: RunFilter) -> Callable[[RunInfo], bool]:
             all(getattr(info, name) == value for name, value in equal)
             and since <= info.created < until
             and (not tag or tag in info.tags)
-            and (not text or any(text in place.lower() for place in (info.question, info.note, info.run_id)))
+            and info.run_id.startswith(prefix)
+            and (
+                not text or any(text in place.lower() for place in (info.question, info.title, info.note, info.run_id))
+            )
         )
 
     return fits

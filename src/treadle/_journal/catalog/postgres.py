@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import changed_annotations, with_annotations
-from treadle._journal.catalog.values import Overview, RunFilter, RunSummary, Thumb, ToolUse, span_of
-from treadle._journal.rows import not_found
+from treadle._journal.catalog.values import SAID, Overview, RunFilter, RunSummary, Thumb, ToolUse, span_of
+from treadle._journal.rows import QUESTION_CHARS, not_found
 
 TABLES = ("summaries", "tool_use", "annotations", "tags")
 MIGRATION = """
@@ -24,6 +24,8 @@ MIGRATION = """
     CREATE TABLE {s}.annotations(run text PRIMARY KEY, note text NOT NULL, thumb text NOT NULL);
     CREATE TABLE {s}.tags(run text NOT NULL, tag text NOT NULL, PRIMARY KEY(run, tag));
     """
+TITLES = "ALTER TABLE {s}.annotations ADD COLUMN title text NOT NULL DEFAULT ''"
+_LONG = f"length(r.question) >= {QUESTION_CHARS} AND l.type = 'run_started'"
 WORDS = sql.Words(
     updated="coalesce((SELECT time FROM {s}records AS l WHERE l.run = r.run ORDER BY seq DESC LIMIT 1), r.created)",
     records="coalesce((SELECT max(seq) + 1 FROM {s}records AS l WHERE l.run = r.run), 0)",
@@ -31,13 +33,21 @@ WORDS = sql.Words(
     lower="lower",
     driven="SELECT jsonb_array_elements_text(CAST(:driven AS jsonb))",
     bucket="CAST(floor(r.created / :span) AS bigint)",
+    begins="starts_with(r.run, :prefix)",
+    said=f"SELECT 1 FROM {{s}}records AS l WHERE l.run = r.run AND (l.type IN {SAID!r} OR ({_LONG}))",
+    like="ILIKE",
 )
 _TYPES = {
-    "run": "text", "tool": "text", "note": "text", "thumb": "text", "tag": "text", "text": "text", "driven": "text",
+    "run": "text", "tool": "text", "note": "text", "thumb": "text", "title": "text", "tag": "text", "text": "text",
+    "driven": "text", "prefix": "text",
     "cost": "float8", "elapsed": "float8", "created": "float8", "since": "float8", "until": "float8", "span": "float8",
     "conversation": "text", "parent": "text", "user": "text", "agent": "text", "model": "text", "status": "text",
     "stop_reason": "text",
 }  # fmt: skip
+
+
+def _type_of(name: str) -> str:
+    return "text" if name.startswith("said_") else _TYPES.get(name, "bigint")
 
 
 class Connection(Protocol):
@@ -58,7 +68,7 @@ class Catalog:
             name = match[1]
             if name not in names:
                 names.append(name)
-            return f"CAST(${names.index(name) + 1} AS {_TYPES.get(name, 'bigint')})"
+            return f"CAST(${names.index(name) + 1} AS {_type_of(name)})"
 
         text = re.sub(r":([a-z_]+)", number, statement.replace("{s}", self._place))
         return await con.fetch(text, *((values or {})[name] for name in names))
@@ -116,9 +126,15 @@ class Catalog:
             await self._ask(con, statement, values)
 
     async def annotate(
-        self, con: Connection, info: RunInfo, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None
+        self,
+        con: Connection,
+        info: RunInfo,
+        tags: Sequence[str] | None,
+        note: str | None,
+        thumb: Thumb | None,
+        title: str | None,
     ) -> RunInfo:
-        noted = changed_annotations(info, tags, note, thumb)
+        noted = changed_annotations(info, tags, note, thumb, title)
         for statement, values in sql.store_annotations(info.run_id, noted):
             await self._ask(con, statement, values)
         return with_annotations(info, noted)

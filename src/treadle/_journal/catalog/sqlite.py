@@ -9,8 +9,8 @@ from typing import Any
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import with_annotations
-from treadle._journal.catalog.values import Annotations, Overview, RunFilter, RunSummary, ToolUse, span_of
-from treadle._journal.rows import not_found
+from treadle._journal.catalog.values import SAID, Annotations, Overview, RunFilter, RunSummary, ToolUse, span_of
+from treadle._journal.rows import QUESTION_CHARS, not_found
 
 TABLES = ("summaries", "tool_use", "annotations", "tags")
 MIGRATION = (
@@ -26,8 +26,14 @@ MIGRATION = (
     "CREATE TABLE tags(run TEXT NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(run, tag)) WITHOUT ROWID",
 )
 
+TITLES = ("ALTER TABLE annotations ADD COLUMN title TEXT NOT NULL DEFAULT ''",)
 
-def words(updated: str, records: str) -> sql.Words:
+_SAID = " OR ".join(f"""l.data LIKE '{{"type":"{kind}"%'""" for kind in SAID)
+_LONG = f"""length(r.question) >= {QUESTION_CHARS} AND l.data LIKE '{{"type":"run_started"%'"""
+
+
+def words(updated: str, records: str, log: str) -> sql.Words:
+    """`log` is the range of keys that the records of the run `r` have."""
     return sql.Words(
         updated=updated,
         records=records,
@@ -35,6 +41,9 @@ def words(updated: str, records: str) -> sql.Words:
         lower="treadle_lower",
         driven="SELECT value FROM json_each(:driven)",
         bucket="CAST(r.created / :span AS INTEGER)",
+        begins="r.run >= :prefix AND r.run < :prefix || char(1114111)",  # so that the index is used
+        said=f"SELECT 1 FROM records AS l WHERE l.key BETWEEN {log} AND ({_SAID} OR ({_LONG}))",
+        like="LIKE",  # of ASCII letters it takes either case
     )
 
 
@@ -48,6 +57,10 @@ def add_missing_tables(con: sqlite3.Connection) -> None:
     if not con.execute("SELECT 1 FROM sqlite_master WHERE name = 'summaries'").fetchone():
         for statement in MIGRATION:
             con.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE IF NOT EXISTS"))
+    if "title" not in [column for _, column, *_ in con.execute("PRAGMA table_info(annotations)")]:
+        con.execute("CREATE TEMP TABLE titled AS SELECT run, note, thumb, '' AS title FROM annotations")
+        con.execute("DROP TABLE IF EXISTS temp.annotations")
+        con.execute("ALTER TABLE temp.titled RENAME TO annotations")
 
 
 def execute(con: sqlite3.Connection, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:

@@ -21,6 +21,7 @@ from treadle._journal.catalog.values import (
     Span,
     ToolGroup,
     ToolUse,
+    ascii_parts,
     check_filter,
     cursor_of,
     read_cursor,
@@ -36,6 +37,12 @@ class Words(Struct, frozen=True):
     lower: str
     driven: str
     bucket: str
+    begins: str
+    """Whether an id begins with `:prefix`."""
+    said: str
+    """The records `l` of the run `r` in which something was said, up to the condition on their `l.data`."""
+    like: str
+    """LIKE, in whatever case."""
 
 
 Statement = tuple[str, dict[str, Any]]
@@ -71,14 +78,38 @@ def where(only: RunFilter, words: Words, driven: Sequence[str]) -> Statement:
     if tag := only.get("tag"):
         conditions.append("EXISTS (SELECT 1 FROM {s}tags WHERE tags.run = r.run AND tag = :tag)")
         values["tag"] = tag
+    if prefix := only.get("prefix"):
+        conditions.append(words.begins)
+        values["prefix"] = prefix
+    if parts := ascii_parts(only.get("said", "")):
+        marks = [f":said_{place}" for place in map(_letter, range(len(parts)))]
+        values |= {mark[1:]: _pattern(part) for mark, part in zip(marks, parts, strict=True)}
+        said, asked = (
+            " AND ".join(f"{place} {words.like} {mark} ESCAPE '!'" for mark in marks)
+            for place in ("l.data", "r.question")
+        )
+        conditions.append(f"(({asked}) OR EXISTS ({words.said} AND {said}))")
     if thumb := only.get("thumb"):
         conditions.append("a.thumb = :thumb")
         values["thumb"] = thumb
     if text := only.get("text"):
-        places = (f"{words.lower}(r.question)", f"{words.lower}(coalesce(a.note, ''))", "r.run")
+        places = (
+            f"{words.lower}(r.question)",
+            *(f"{words.lower}(coalesce(a.{name}, ''))" for name in ("title", "note")),
+            "r.run",
+        )
         conditions.append("(" + " OR ".join(f"{place} LIKE :text ESCAPE '!'" for place in places) + ")")
-        values["text"] = "%" + text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+        values["text"] = _pattern(text)
     return " AND ".join(conditions), values
+
+
+def _pattern(text: str) -> str:
+    return "%" + text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+
+
+def _letter(place: int) -> str:
+    """Names of values have letters only; a search has few words."""
+    return "abcdefghijklmnopqrstuvwxyz"[place % 26] * (place // 26 + 1)
 
 
 def list_runs(only: RunFilter, words: Words, driven: Sequence[str], limit: int, after: str = "") -> Statement:
@@ -98,12 +129,12 @@ def _info(words: Words) -> str:
     return (
         'SELECT r.run, r.parent, r.agent, r.model, r.question, r.conversation, r."user", r.status, r.stop_reason, '
         f"r.created, {words.updated}, {words.records}, r.n, s.run, {_SUMMARY}, coalesce(a.note, ''), "
-        f"coalesce(a.thumb, ''), {words.tags} FROM {_JOINED}{_NOTED}"
+        f"coalesce(a.thumb, ''), coalesce(a.title, ''), {words.tags} FROM {_JOINED}{_NOTED}"
     )
 
 
 def info_of(row: Sequence[Any], driven: Sequence[str]) -> RunInfo:
-    facts, (number, ended), summary, (note, thumb, tags) = row[:12], row[12:14], row[14:-3], row[-3:]
+    facts, (number, ended), summary, (note, thumb, title, tags) = row[:12], row[12:14], row[14:-4], row[-4:]
     info = RunInfo(*facts)
     return msgspec.structs.replace(
         info,
@@ -112,6 +143,7 @@ def info_of(row: Sequence[Any], driven: Sequence[str]) -> RunInfo:
         summary=None if ended is None else RunSummary(bool(summary[0]), *summary[1:]),
         note=note,
         thumb=thumb,
+        title=title,
         tags=tuple(sorted(msgspec.json.decode(tags or b"[]", type=list[str]))),
     )
 
@@ -195,9 +227,9 @@ def store_summary(run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]
 
 def store_annotations(run_id: str, noted: Annotations) -> list[Statement]:
     statements: list[Statement] = [
-        ("INSERT INTO {s}annotations(run, note, thumb) VALUES(:run, :note, :thumb) "
-         "ON CONFLICT(run) DO UPDATE SET note = excluded.note, thumb = excluded.thumb",
-         {"run": run_id, "note": noted.note, "thumb": noted.thumb}),
+        ("INSERT INTO {s}annotations(run, note, thumb, title) VALUES(:run, :note, :thumb, :title) "
+         "ON CONFLICT(run) DO UPDATE SET note = excluded.note, thumb = excluded.thumb, title = excluded.title",
+         {"run": run_id, "note": noted.note, "thumb": noted.thumb, "title": noted.title}),
         ("DELETE FROM {s}tags WHERE run = :run", {"run": run_id}),
     ]  # fmt: skip
     insert = "INSERT INTO {s}tags(run, tag) VALUES(:run, :tag)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
@@ -17,6 +18,10 @@ Thumb = Literal["", "up", "down"]
 MAX_TAGS = 20
 MAX_TAG = 60
 MAX_NOTE = 10_000
+MAX_TITLE = 200
+SAID = ("injected", "tool_done", "run_finished")
+"""The records in which something was said, found or answered. What was asked is in the list of runs; where that is too
+long for it (`QUESTION_CHARS`), in the first record, with the system prompt and the tools."""
 BACKFILL = 500
 """How many runs of an older version one overview summarises before it answers."""
 
@@ -61,7 +66,13 @@ class RunFilter(TypedDict, total=False):
     """up | down"""
     stop_reason: str
     text: str
-    """Part of the question, the note or the id, in whatever case."""
+    """Part of the question, the title, the note or the id, in whatever case."""
+    prefix: str
+    """How the id begins."""
+    said: str
+    """Words that all stand in one record of something that was asked, said, found or answered, in whatever case. The
+    records are compared as they are stored, so that none is decoded: some of the runs may have a word in the name of a
+    field only, and of a word with other letters than ASCII only those of ASCII are compared."""
     since: float
     """Started at this time (seconds since 1970) or later."""
     until: float
@@ -178,6 +189,12 @@ def check_filter(only: RunFilter) -> RunFilter:
     return RunFilter(**{key: value for key, value in only.items() if value or (key == "parent" and value == "")})  # pyright: ignore[reportArgumentType]
 
 
+def ascii_parts(words: str) -> list[str]:
+    """Of each word the longest part that stands in a stored record as it is; the others cannot be compared there."""
+    parts = [max(re.findall(r"[!#-\[\]-~]+", word), key=len, default="") for word in words.split()]
+    return [part.lower() for part in parts if part]
+
+
 def span_of(first: float, last: float) -> float:
     """How many seconds one bar of a chart covers: an hour, a day, a week or a month."""
     wide = last - first
@@ -190,10 +207,11 @@ class Annotations(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     note: str = ""
     thumb: Thumb = ""
+    title: str = ""
 
 
 def clean_annotations(
-    before: Annotations, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None
+    before: Annotations, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None, title: str | None
 ) -> Annotations:
     """With what is given changed; secrets are taken out, like everywhere in a journal."""
     if isinstance(tags, str):
@@ -203,12 +221,15 @@ def clean_annotations(
         raise ConfigError(f"a run can have at most {MAX_TAGS} tags, not {len(kept)}")
     if note is not None and len(note) > MAX_NOTE:
         raise ConfigError(f"a note can have at most {MAX_NOTE} characters, not {len(note)}")
+    if title is not None and len(title) > MAX_TITLE:
+        raise ConfigError(f"a title can have at most {MAX_TITLE} characters, not {len(title)}")
     if thumb not in (None, "", "up", "down"):
         raise ConfigError(f"`thumb` must be 'up', 'down' or '', not {thumb!r}")
     return Annotations(
         tuple(sorted(kept)),
         before.note if note is None else _storable(note.strip()),
         before.thumb if thumb is None else thumb,
+        before.title if title is None else _storable(" ".join(title.split())),
     )
 
 

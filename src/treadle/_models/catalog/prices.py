@@ -1,6 +1,6 @@
 """Prices and windows as data: the list that comes with the package, and one that the user has put above it.
 
-A list has a date and a source. Prices are US dollars per million tokens.
+A list has a date and a source. Prices are US dollars per million tokens, and per search.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     output: float | None = None
     cached: float | None = None
     cache_write: float | None = None
+    search: float | None = None
+    """One web search of the provider's own, in dollars."""
     window: int | None = None
     max_output: int | None = None
 
@@ -48,7 +50,7 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     def prices(self) -> Prices | None:
         if self.input is None or self.output is None:
             return None
-        return Prices(self.input, self.output, self.cached, self.cache_write)
+        return Prices(self.input, self.output, self.cached, self.cache_write, self.search)
 
     def applied(self, profile: Profile) -> Profile:
         """The profile with what this entry says."""
@@ -137,7 +139,10 @@ def _per_token(fields: Any) -> Entry | None:
     more = {ours: _million(values[theirs]) for ours, theirs in names.items() if _number(values.get(theirs))}
     sizes = {"window": "max_input_tokens", "max_output": "max_output_tokens"}
     counts = {ours: int(values[theirs]) for ours, theirs in sizes.items() if _number(values.get(theirs))}
-    return msgspec.convert({"input": _million(read), "output": _million(wrote), **more, **counts}, Entry)
+    searched = values.get("search_context_cost_per_query")
+    search = cast("dict[str, Any]", searched).get("search_context_size_medium") if isinstance(searched, dict) else None
+    fee = {"search": search} if _number(search) else {}
+    return msgspec.convert({"input": _million(read), "output": _million(wrote), **more, **fee, **counts}, Entry)
 
 
 def _number(value: Any) -> bool:

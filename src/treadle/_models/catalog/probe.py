@@ -105,13 +105,15 @@ async def probe(
     timeout: float = TIMEOUT,
     window: int | None = None,
     on_finding: Callable[[Finding], None] | None = None,
+    brief: bool = False,
 ) -> Report:
-    """Try every ability of `model`; `claimed` is its usual profile, and `timeout` limits one reply.
+    """Try every ability of `model`; `claimed` is its usual profile, and `timeout` limits one reply. A `brief` probe
+    tries only what decides about the dialect: two to four requests.
 
     An adapter omits from requests what its profile lacks, so `model` needs a profile with every ability
     (`treadle._models.catalog.probe_target` builds such a model).
     """
-    return await _Probe(model, claimed or model.profile, timeout, on_finding).run(window)
+    return await _Probe(model, claimed or model.profile, timeout, on_finding).run(window, brief)
 
 
 class _Probe:
@@ -129,26 +131,10 @@ class _Probe:
         self.reasoned = ""
         self.call: RawCall | None = None
 
-    async def run(self, window: int | None) -> Report:
+    async def run(self, window: int | None, brief: bool) -> Report:
         await self.check(ANSWERS, self.answers)
         if self.works(ANSWERS):
-            await self.check("streaming", self.streaming)
-            await self.check("tool_call", self.tools)
-            await self.check(RESULTS, self.results)
-            await self.check("parallel_calls", self.parallel)
-            await self.check("forced_tool", self.forced)
-            await self.check("json_mode", self.json_mode)
-            await self.check("json_schema", self.json_schema)
-            if self.claimed.grammar:
-                await self.check("grammar", self.grammar)
-            self.add(
-                Finding(
-                    "reasoning",
-                    self.claimed.reasoning,
-                    True if self.reasoned else None,
-                    self.reasoned or "no reasoning was shown",
-                )
-            )
+            await (self.what_decides() if brief else self.everything())
         dialect, reason = self.dialect()
         return Report(
             provider=getattr(self.model, "provider", ""),
@@ -163,7 +149,29 @@ class _Probe:
             probed=time.time(),
         )
 
+    async def everything(self) -> None:
+        await self.check("streaming", self.streaming)
+        await self.check("tool_call", self.tools)
+        await self.check(RESULTS, self.results)
+        await self.check("parallel_calls", self.parallel)
+        await self.check("forced_tool", self.forced)
+        await self.check("json_mode", self.json_mode)
+        await self.check("json_schema", self.json_schema)
+        if self.claimed.grammar:
+            await self.check("grammar", self.grammar)
+        note = self.reasoned or "no reasoning was shown"
+        self.add(Finding("reasoning", self.claimed.reasoning, True if self.reasoned else None, note))
+
+    async def what_decides(self) -> None:
+        await self.check("tool_call", self.tools)
+        if self.works("tool_call"):
+            await self.check(RESULTS, self.results)
+        else:
+            await self.check("json_schema", self.json_schema)
+
     def dialect(self) -> tuple[Literal["native", "schema", "json"], str]:
+        if self.claimed.small and self.claimed.constrained and (self.works("json_schema") or self.works("grammar")):
+            return "schema", "a small model, and its replies can be constrained"
         if self.works("tool_call") and self.works(RESULTS) is not False:
             return "native", "a native call came back parsed"
         if self.works("json_schema") or self.works("grammar"):

@@ -14,14 +14,9 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._models.contact.address import address_of, is_address
 from treadle._models.contact.recognize import profile_of
 from treadle._models.contact.servers import Contact
-from treadle._models.http_model import HttpModel
+from treadle._models.http_model import ALL_ABILITIES, HttpModel
 from treadle._types.errors import ConfigError, UnknownModelError
 from treadle._types.profile import Profile
-
-ALL_ABILITIES = dict.fromkeys(
-    ("tool_call", "parallel_calls", "forced_tool", "json_mode", "json_schema", "streaming"), True
-)
-"""An adapter omits from requests what its profile lacks; a probe has to send it."""
 
 
 class Target(Struct, frozen=True):

@@ -1,10 +1,12 @@
-"""Results of probes, kept for later runs: one small file per model and address in the user's state folder."""
+"""What was found out about models, kept for later runs: in this process, and in one small file per model and address
+in the user's state folder."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +19,9 @@ from treadle._types.paths import state_folder
 from treadle._types.profile import ABILITIES, Profile
 
 log = get_logger(__name__)
+REFUSAL_DAYS = 7
+"""After that a server that refused tools is offered them again: it may have been started with other options."""
+MAX_LEARNT = 500
 
 
 class ProbedProfile(Struct, frozen=True, omit_defaults=True):
@@ -25,12 +30,41 @@ class ProbedProfile(Struct, frozen=True, omit_defaults=True):
     provider: str
     model: str
     address: str
-    dialect: Literal["native", "schema", "json"]
+    dialect: Literal["native", "schema", "json"] | None = None
+    """None: the usual choice for a model with these abilities."""
     abilities: dict[str, bool] = {}
     """Only those that were tried."""
     window: int | None = None
     accepts_temperature: bool | None = None
     probed: float = 0.0
+    refused: bool = False
+    """Not a probe: a request with tools was refused."""
+
+    @property
+    def holds(self) -> bool:
+        return not self.refused or time.time() - self.probed < REFUSAL_DAYS * 86_400
+
+
+_learnt: dict[tuple[str, str, str], ProbedProfile] = {}
+"""What this process has found out, by provider, model and address."""
+
+
+def remember(profile: ProbedProfile, *, store: bool) -> None:
+    """Keep a result for the models of this process, and with `store` for later processes. A folder that cannot be
+    written changes nothing: a run does not need it."""
+    if len(_learnt) >= MAX_LEARNT:
+        _learnt.clear()
+    _learnt[profile.provider, profile.model, profile.address] = profile
+    if store:
+        try:
+            save_probed_profile(profile)
+        except (OSError, RuntimeError) as error:
+            log.warning("what was found out about %s is not kept: %s", profile.model, error)
+
+
+def forget() -> None:
+    """Only what is stored counts."""
+    _learnt.clear()
 
 
 def profile_path(provider: str, model: str, address: str) -> Path:
@@ -51,7 +85,12 @@ def save_probed_profile(profile: ProbedProfile) -> Path:
 
 
 def load_probed_profile(provider: str, model: str, address: str) -> ProbedProfile | None:
-    """The result of an earlier probe. A file that cannot be read is ignored with a warning: a run does not need it."""
+    """What was found out last. A file that cannot be read is ignored with a warning: a run does not need it."""
+    found = [_learnt.get((provider, model, address)), _stored(provider, model, address)]
+    return max((one for one in found if one is not None and one.holds), key=lambda one: one.probed, default=None)
+
+
+def _stored(provider: str, model: str, address: str) -> ProbedProfile | None:
     try:
         probed = decode_json(read_text(profile_path(provider, model, address)), ProbedProfile)
     except FileNotFoundError:

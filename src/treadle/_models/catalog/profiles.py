@@ -196,6 +196,7 @@ FACTS = (
     Fact(r"grok", _GROK),
     # Open weights, whoever serves them. Qwen2.5-Coder was measured: its calls come as text, never as native ones.
     Fact(r"qwen2\.5-coder|smollm|tinyllama|phi-?[123]|gemma-?[12](?!\d)|codellama|opt-125m", _TEXT_ONLY),
+    Fact(r"gemma-?4", _change(_OPEN, vision=True, window=128 * K)),
     Fact(r"gemma", _change(_OPEN_WITHOUT_TOOLS, vision=True, window=128 * K)),
     Fact(r"qwen.*(?:vl|omni)", _change(_OPEN, vision=True)),
     Fact(r"qwq|qwen-?3(?!.*instruct)|kimi-k2.*thinking|glm-[45]|minimax-m", _OPEN_THINKS),

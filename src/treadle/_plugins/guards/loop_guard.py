@@ -166,7 +166,7 @@ def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
             other.observation == observation
             and other.tool == step.tool
             and other.error == step.error
-            and other.args == step.args
+            and other.wanted == step.wanted
         ):
             return True
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sqlite3
 import time
@@ -26,7 +27,7 @@ CREATE TABLE IF NOT EXISTS memory_vectors(
     memory INTEGER NOT NULL REFERENCES memories(id), model TEXT NOT NULL, vector BLOB NOT NULL,
     PRIMARY KEY (memory, model));
 """
-_FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created"
+_FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created, m.source"
 _MAX_WORDS = 40
 _CANDIDATES = 50
 _MAX_EMBEDDED = 2_000
@@ -42,6 +43,13 @@ class Memo(Struct, frozen=True):
     answer: str
     summary: str
     created: float = 0.0
+    source: str = ""
+    """Where it comes from: the run and its call, `RUN/CALL`."""
+
+    @property
+    def run(self) -> str:
+        """The run it comes from."""
+        return self.source.partition("/")[0]
 
 
 class MemoryStore:
@@ -140,18 +148,58 @@ class MemoryStore:
             )
             return [Memo(*row) for row in rows]
 
+    def users(self) -> dict[str, int]:
+        """Everybody something is remembered about, with how many memories it is."""
+        if not self.path.exists():
+            return {}
+        with self._connected() as db:
+            return dict(db.execute("SELECT user, count(*) FROM memories GROUP BY user ORDER BY user"))
+
+    def get(self, memory: int) -> Memo | None:
+        """One memory by its number."""
+        if not self.path.exists():
+            return None
+        with self._connected() as db:
+            row = db.execute(f"SELECT {_FIELDS} FROM memories m WHERE m.id = ?", (memory,)).fetchone()
+            return Memo(*row) if row else None
+
+    def edit(self, memory: int, summary: str) -> bool:
+        """Let a memory say something else; whether there is such a memory."""
+        if self.get(memory) is None:
+            return False
+        with self._erasing() as db:
+            db.execute("UPDATE memories SET summary = ? WHERE id = ?", (summary, memory))
+            db.execute("UPDATE memory_words SET summary = ? WHERE rowid = ?", (_spaced(summary), memory))
+            db.execute("DELETE FROM memory_vectors WHERE memory = ?", (memory,))
+        return True
+
+    def forget_one(self, memory: int) -> bool:
+        """Remove a memory; whether there was one."""
+        return bool(self._forget("id = ?", memory)) if self.path.exists() else False
+
     def forget(self, user: str) -> int:
         """Remove everything about a user; returns how many memories it was."""
-        if not self.path.exists():
-            return 0
+        return self._forget("user = ?", user) if self.path.exists() else 0
+
+    def _forget(self, which: str, value: str | int) -> int:
+        with self._erasing() as db:
+            db.execute(f"DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE {which})", (value,))
+            db.execute(f"DELETE FROM memory_vectors WHERE memory IN (SELECT id FROM memories WHERE {which})", (value,))
+            return db.execute(f"DELETE FROM memories WHERE {which}", (value,)).rowcount
+
+    @contextmanager
+    def _erasing(self) -> Generator[sqlite3.Connection]:
+        """What is removed is gone from the file, too: overwritten, and not left in the index of words."""
         with self._connected() as db:
-            db.execute("DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE user = ?)", (user,))
-            db.execute("DELETE FROM memory_vectors WHERE memory IN (SELECT id FROM memories WHERE user = ?)", (user,))
-            return db.execute("DELETE FROM memories WHERE user = ?", (user,)).rowcount
+            db.execute("PRAGMA secure_delete = ON")
+            yield db
+            db.execute("INSERT INTO memory_words(memory_words) VALUES ('optimize')")
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():  # what is remembered about people is for its owner only
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(self.path, timeout=10.0)) as db:
             db.executescript(_SCHEMA)
             with db:

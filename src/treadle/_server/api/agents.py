@@ -15,6 +15,7 @@ from treadle._safety.logs import process_redactor
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import not_found
+from treadle._server.live.variants import Variants
 from treadle._tools.base import Tool
 from treadle._tools.builtin.knowledge.retrieval import searched_by
 from treadle._types.errors import ToolError, TreadleError
@@ -26,6 +27,40 @@ _PATIENCE = 10.0
 
 class ToolCallBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     args: dict[str, Any] = {}
+
+
+class ToolBody(Struct, frozen=True):
+    name: str
+    description: str
+    approval: str
+    parameters: dict[str, Any]
+
+
+class KnowledgeBody(Struct, frozen=True):
+    name: str
+    tool: str
+    """The tool that searches it."""
+    exists: bool
+
+
+class AgentBody(Struct, frozen=True):
+    name: str
+    description: str
+    model: str
+    kind: str
+    max_iterations: int
+    tools: list[ToolBody]
+    knowledge: list[KnowledgeBody]
+    mcp: list[str]
+    """The names of its MCP servers; `GET /api/agents/{name}/mcp` says whether they answer."""
+    preset: str
+    models: list[str]
+    """Those a run of this agent can be started with, its own first."""
+    presets: list[str]
+
+
+class AgentList(Struct, frozen=True):
+    agents: list[AgentBody]
 
 
 class McpBody(Struct, frozen=True):
@@ -40,19 +75,22 @@ class McpList(Struct, frozen=True):
 
 
 async def list_agents(call: Call) -> Response:
-    return answer(b.AgentList([_agent_body(name, agent) for name, agent in call.hub.agents.items()]))
+    return answer(AgentList([_agent_body(name, agent, call.hub.variants) for name, agent in call.hub.agents.items()]))
 
 
-def _agent_body(name: str, agent: Agent) -> b.AgentBody:
-    return b.AgentBody(
+def _agent_body(name: str, agent: Agent, variants: Variants) -> AgentBody:
+    return AgentBody(
         name,
         agent.description,
         agent.model.name,
         type(agent).__name__,
         agent.settings.max_iterations,
-        [b.ToolBody(t.name, t.description, _approval(agent, t), dict(t.parameters)) for t in agent.toolkit],
-        [b.KnowledgeBody(path.stem, t.name, path.exists()) for t in agent.toolkit for path in searched_by(t)],
+        [ToolBody(t.name, t.description, _approval(agent, t), dict(t.parameters)) for t in agent.toolkit],
+        [KnowledgeBody(path.stem, t.name, path.exists()) for t in agent.toolkit for path in searched_by(t)],
         [server.connection.name for server in _servers(agent)],
+        agent.preset.name,
+        variants.models(agent),
+        variants.presets(agent),
     )
 
 
@@ -106,7 +144,7 @@ OPERATIONS = (
         handler=list_agents,
         tag="server",
         summary="The agents of this server.",
-        answers={200: b.AgentList},
+        answers={200: AgentList},
     ),
     Operation(
         method="GET",

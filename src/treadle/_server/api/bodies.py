@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import RunSummary
-from treadle._server.api.content import In, Items, Text
+from treadle._server.api.content import AudioItem, FileItem, ImageItem, In, Items, Text
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 RunId = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
@@ -37,6 +37,10 @@ class NewRun(In, frozen=True):
     question: Text | Items
     agent: Annotated[str, Meta(max_length=200)] = ""
     """The server's first agent when not given."""
+    model: Annotated[str, Meta(max_length=200)] = ""
+    """One of the agent's `models`; its own when not given."""
+    preset: Annotated[str, Meta(max_length=200)] = ""
+    """One of the agent's `presets`; its own when not given."""
     conversation: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
     """The conversation to continue; a new one when not given."""
     follows: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
@@ -54,6 +58,8 @@ class NewRun(In, frozen=True):
 
 class NewMessage(In, frozen=True):
     text: Text
+    parts: Annotated[list[ImageItem | AudioItem | FileItem], Meta(max_length=20)] = []
+    """Images, sound and files that go with it."""
 
 
 class Decision(In, frozen=True):
@@ -126,8 +132,11 @@ class EventsQuery(In, frozen=True):
     """Like the header `Last-Event-ID`, for clients that cannot set one."""
 
 
-class ArtifactQuery(In, frozen=True):
+class ContentQuery(In, frozen=True):
     download: bool = False
+
+
+class ArtifactQuery(ContentQuery, frozen=True):
     call_id: Annotated[str, Meta(max_length=200)] = ""
     """Which call's artifact, when several have the same name; the newest when not given."""
 
@@ -143,6 +152,7 @@ class Problem(Struct, frozen=True):
 
 class ErrorBody(Struct, frozen=True):
     error: Problem
+    type: Literal["error"] = "error"
 
 
 class UsageBody(Struct, frozen=True):
@@ -210,6 +220,7 @@ class RunLine(Struct, frozen=True):
     note: str
     thumb: str
     """up, down, or empty"""
+    title: str
 
 
 def line(info: RunInfo) -> RunLine:
@@ -277,11 +288,19 @@ class ConversationList(Struct, frozen=True):
     conversations: list[Conversation]
 
 
+class QuestionFile(Struct, frozen=True):
+    kind: Literal["image", "audio", "file"]
+    mime: str
+    name: str
+
+
 class TurnLine(RunLine, frozen=True):
     """A run of a conversation. Runs that follow the same one are branches."""
 
     follows: str
     """The run it continues; empty for those that begin the conversation."""
+    files: list[QuestionFile]
+    """What was sent with the question; `GET /api/runs/{run_id}/files/{number}` has the content of each, from 0."""
 
 
 class ConversationBody(Struct, frozen=True):
@@ -317,36 +336,6 @@ class RequestBody(Struct, frozen=True):
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
     options: dict[str, Any]
-
-
-class ToolBody(Struct, frozen=True):
-    name: str
-    description: str
-    approval: str
-    parameters: dict[str, Any]
-
-
-class KnowledgeBody(Struct, frozen=True):
-    name: str
-    tool: str
-    """The tool that searches it."""
-    exists: bool
-
-
-class AgentBody(Struct, frozen=True):
-    name: str
-    description: str
-    model: str
-    kind: str
-    max_iterations: int
-    tools: list[ToolBody]
-    knowledge: list[KnowledgeBody]
-    mcp: list[str]
-    """The names of its MCP servers; `GET /api/agents/{name}/mcp` says whether they answer."""
-
-
-class AgentList(Struct, frozen=True):
-    agents: list[AgentBody]
 
 
 class Created(Struct, frozen=True):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._journal.catalog.values import MAX_NOTE, MAX_TAG, MAX_TAGS, Overview, RunFilter, Thumb
+from treadle._journal.catalog.values import MAX_NOTE, MAX_TAG, MAX_TAGS, MAX_TITLE, Overview, RunFilter, Thumb
 from treadle._server.api.bodies import RunLine, line, lines
 from treadle._server.api.operations import Call, Operation, answer
 
@@ -26,7 +27,7 @@ class FilterQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     thumb: Literal["", "up", "down"] = ""
     stop_reason: Word = ""
     text: Word = ""
-    """Part of the question, the note or the id."""
+    """Part of the question, the title, the note or the id."""
     since: Moment = 0.0
     """Started at this time (seconds since 1970) or later."""
     until: Moment = 0.0
@@ -53,6 +54,8 @@ class Noted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tags: Annotated[list[Annotated[str, Meta(max_length=MAX_TAG)]], Meta(max_length=MAX_TAGS)] | None = None
     note: Annotated[str, Meta(max_length=MAX_NOTE)] | None = None
     thumb: Thumb | None = None
+    title: Annotated[str, Meta(max_length=MAX_TITLE)] | None = None
+    """What a list calls it; on the first run of a conversation, the title of that. Empty: its question."""
 
 
 def _only(query: FilterQuery, parent: str, user: str) -> RunFilter:
@@ -83,7 +86,7 @@ async def annotate_run(call: Call) -> Response:
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     noted: Noted = call.body
-    info = await call.hub.journal.annotate(run_id, tags=noted.tags, note=noted.note, thumb=noted.thumb)
+    info = await call.hub.journal.annotate(run_id, **msgspec.structs.asdict(noted))
     return answer(line(info))
 
 
@@ -114,7 +117,7 @@ OPERATIONS = (
         tag="runs",
         body=Noted,
         errors=(404,),
-        summary="Set the tags, the note or the thumb (up, down) of a run.",
+        summary="Set the tags, the note, the thumb (up, down) or the title of a run.",
         answers={200: RunLine},
     ),
 )

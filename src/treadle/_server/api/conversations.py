@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._flows.conversation import history_of
 from treadle._journal.base import RunInfo
+from treadle._journal.catalog.values import MAX_TITLE
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, conflict, not_found
 from treadle._server.live.branches import parents
+from treadle._types.errors import RunNotFoundError
 from treadle._types.state import fold
 
 _ANSWERED = ("answer", "final_tool", "limit", "stuck")
 """Stop reasons of runs that later runs of the conversation know about; failed and cancelled runs are left out."""
+
+
+class Title(Struct, frozen=True, forbid_unknown_fields=True):
+    title: Annotated[str, Meta(max_length=MAX_TITLE)]
 
 
 async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[str, list[Any]] | None:
@@ -56,15 +64,12 @@ async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[Ru
     return runs
 
 
-def group(infos: Iterable[RunInfo]) -> list[b.Conversation]:
-    """Runs (newest first) grouped into conversations, the one that changed last first."""
-    groups: dict[str, list[RunInfo]] = {}
-    for info in infos:
-        groups.setdefault(info.conversation or info.run_id, []).append(info)
+def group(groups: Mapping[str, Sequence[RunInfo]], firsts: Mapping[str, RunInfo]) -> list[b.Conversation]:
+    """Conversations, the one that changed last first; `firsts` are the first runs of those that begin further back."""
     conversations = [
         b.Conversation(
             id=name,
-            title=" ".join(runs[-1].question.split())[:120],
+            title=_title(firsts.get(name, runs[-1])),
             agent=runs[0].agent,
             runs=len(runs),
             last_run=runs[0].run_id,
@@ -79,9 +84,21 @@ def group(infos: Iterable[RunInfo]) -> list[b.Conversation]:
 
 async def list_conversations(call: Call) -> Response:
     query: b.ConversationQuery = call.query
-    return answer(
-        b.ConversationList(group(await call.hub.journal.list(limit=query.limit, parent="", user=call.principal.user)))
-    )
+    journal = call.hub.journal
+    runs = await journal.list(limit=query.limit, parent="", user=call.principal.user)
+    groups: dict[str, list[RunInfo]] = {}
+    for info in runs:
+        groups.setdefault(info.conversation or info.run_id, []).append(info)
+    firsts: dict[str, RunInfo] = {}
+    if len(runs) == query.limit:
+        for name in groups.keys() - {info.run_id for info in runs}:
+            with contextlib.suppress(RunNotFoundError):  # a conversation need not be named after its first run
+                firsts[name] = await journal.info(name)
+    return answer(b.ConversationList(group(groups, firsts)))
+
+
+def _title(first: RunInfo) -> str:
+    return first.title or " ".join(first.question.split())[:120]
 
 
 async def get_conversation(call: Call) -> Response:
@@ -89,8 +106,21 @@ async def get_conversation(call: Call) -> Response:
     found = await _existing_conversation(call, name, query.limit + 1)
     runs = found[: query.limit][::-1]
     before = await parents(runs, call.hub.facts)
-    lines = [b.TurnLine(**msgspec.structs.asdict(line), follows=before[line.run_id]) for line in b.lines(runs)]
+    lines = [
+        b.TurnLine(
+            **msgspec.structs.asdict(line),
+            follows=before[line.run_id],
+            files=[b.QuestionFile(*file) for file in (await call.hub.facts(line.run_id)).files],
+        )
+        for line in b.lines(runs)
+    ]
     return answer(b.ConversationBody(name, lines, more=len(found) > query.limit))
+
+
+async def rename_conversation(call: Call) -> Response:
+    """The title is kept with the first run of the conversation."""
+    runs = await _existing_conversation(call, call.path("conversation_id"))
+    return answer(Title(_title(await call.hub.journal.annotate(runs[-1].run_id, title=call.body.title))))
 
 
 async def delete_conversation(call: Call) -> Response:
@@ -124,6 +154,16 @@ OPERATIONS = (
         errors=(404,),
         summary="The runs of a conversation, oldest first.",
         answers={200: b.ConversationBody},
+    ),
+    Operation(
+        method="POST",
+        path="/api/conversations/{conversation_id}/title",
+        handler=rename_conversation,
+        tag="conversations",
+        body=Title,
+        errors=(404,),
+        summary="Rename a conversation; an empty title makes it its first question again.",
+        answers={200: Title},
     ),
     Operation(
         method="DELETE",

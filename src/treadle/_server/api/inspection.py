@@ -10,8 +10,10 @@ from starlette.responses import Response
 
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.api.views import find_artifact, record_body, request_body
-from treadle._server.errors import bad_request, conflict
+from treadle._server.api.views import find_artifact, find_content, record_body, request_body
+from treadle._server.errors import bad_request, conflict, not_found
+from treadle._server.live.branches import question_files
+from treadle._types.events import RunStarted
 
 ARTIFACT_CSP = (
     "sandbox; default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
@@ -44,13 +46,44 @@ async def run_artifact(call: Call) -> Response:
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     artifact = find_artifact(await call.hub.records(run_id), call.path("name"), query.call_id)
+    content = _decoded(artifact.content) if artifact.base64 else artifact.content.encode()
+    return _file(content, artifact.mime, artifact.name, download=query.download)
+
+
+async def run_file(call: Call) -> Response:
+    """What was sent with the question, shown in the same sandbox."""
+    run_id, number = call.path("run_id"), call.path("number")
+    await call.hub.owned(run_id, call.principal.user)
+    started = (await call.hub.records(run_id))[0].event
+    files = question_files(started.question) if isinstance(started, RunStarted) else []
+    if not number.isascii() or not number.isdigit() or len(number) > 3 or int(number) >= len(files):
+        raise not_found(f"file {number[:20]!r} of run {run_id[:80]!r}")
+    part = files[int(number)]
+    if not part.data:
+        raise conflict("it was given by its address or its id at the provider: its content is not here")
+    return _file(_decoded(part.data), part.mime, part.name or f"file-{number}", download=False)
+
+
+def _decoded(text: str) -> bytes:
     try:
-        content = base64.b64decode(artifact.content, validate=True) if artifact.base64 else artifact.content.encode()
+        return base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise conflict("the artifact is marked as base64 but is not valid base64") from None
-    mime = artifact.mime if artifact.mime.isascii() and artifact.mime.isprintable() else "application/octet-stream"
-    inline = mime.startswith(_SHOWN_INLINE) and not query.download
-    filename = quote(artifact.name.rsplit("/")[-1], safe="")
+        raise conflict("it is marked as base64 but is not valid base64") from None
+
+
+async def run_content(call: Call) -> Response:
+    """What a record refers to with `blob`: an image, a sound or a file of the conversation, in the same sandbox."""
+    query: b.ContentQuery = call.query
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    part, content = find_content(await call.hub.records(run_id), call.path("digest"))
+    return _file(content, part.mime, part.name, download=query.download)
+
+
+def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
+    mime = mime if mime.isascii() and mime.isprintable() else "application/octet-stream"
+    inline = mime.startswith(_SHOWN_INLINE) and not download
+    filename = quote(name.rsplit("/")[-1], safe="")
     headers = {
         "content-security-policy": ARTIFACT_CSP,
         "content-disposition": f"{'inline' if inline else 'attachment'}; filename*=utf-8''{filename}",
@@ -81,12 +114,31 @@ OPERATIONS = (
     ),
     Operation(
         method="GET",
+        path="/api/runs/{run_id}/contents/{digest}",
+        handler=run_content,
+        tag="inspector",
+        query=b.ContentQuery,
+        errors=(404,),
+        summary="The content of an image, a sound or a file that a record refers to.",
+        answers={200: "*/*"},
+    ),
+    Operation(
+        method="GET",
         path="/api/runs/{run_id}/artifacts/{name:path}",
         handler=run_artifact,
         tag="runs",
         query=b.ArtifactQuery,
         errors=(404, 409),
         summary="A file that a tool made, to be shown in a sandbox.",
+        answers={200: "*/*"},
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/files/{number}",
+        handler=run_file,
+        tag="runs",
+        errors=(404, 409),
+        summary="A file that was sent with the question, by its place among them, from 0.",
         answers={200: "*/*"},
     ),
 )

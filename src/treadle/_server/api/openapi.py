@@ -30,7 +30,7 @@ _MEANING = {
     413: "The body is too large.",
     415: "The body must be JSON.",
     429: "Too many requests, runs or streams; see Retry-After.",
-    502: "The model gave no answer, although it was asked more than once.",
+    424: "The model gave no answer, or its provider refused: the same request would end the same way.",
     503: "Temporarily unavailable.",
 }
 _EVENT = {

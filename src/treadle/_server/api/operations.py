@@ -106,7 +106,9 @@ async def _checked(operation: Operation, request: Request, context: Context) -> 
     if principal is None:
         if not operation.open:
             address = request.client.host if request.client else ""
-            if "authorization" in request.headers and (wait := context.logins.spend(address)):
+            if ("authorization" in request.headers or "x-api-key" in request.headers) and (
+                wait := context.logins.spend(address)
+            ):
                 raise too_many("too many wrong tokens: try again later", wait)
             raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
         principal = Principal(address=request.client.host if request.client else "")

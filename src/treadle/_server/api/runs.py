@@ -10,7 +10,7 @@ from starlette.responses import Response
 from treadle._engine.answering.output import shape_of
 from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
-from treadle._server.api.content import content_of
+from treadle._server.api.content import TextItem, content_of
 from treadle._server.api.conversations import conversation_so_far
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.api.views import run_body
@@ -30,7 +30,7 @@ from treadle._types.state import fold
 async def create_run(call: Call) -> Response:
     new: b.NewRun = call.body
     hub, user = call.hub, call.principal.user
-    agent = hub.agent(new.agent or next(iter(hub.agents)))
+    agent = hub.variants.chosen(hub.agent(new.agent or next(iter(hub.agents))), new.model, new.preset)
     if new.run_id and (existing := await _existing(call, new.run_id)) is not None:
         return answer(existing)
     settings: dict[str, Any] = {
@@ -131,7 +131,8 @@ async def send_message(call: Call) -> Response:
     run_id = call.path("run_id")
     await _unfinished(call, run_id)
     message: b.NewMessage = call.body
-    return answer(b.Accepted(await call.hub.send(run_id, message.text)), 202)
+    content = content_of([TextItem(text=message.text), *message.parts]) if message.parts else message.text
+    return answer(b.Accepted(await call.hub.send(run_id, content)), 202)
 
 
 async def recall_message(call: Call) -> Response:

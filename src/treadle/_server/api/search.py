@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -15,8 +14,7 @@ from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Injected, Record, RunFinished, RunStarted, ToolDone
 from treadle._types.messages import text_of
 
-MOST_RUNS = 5000
-"""How many runs one search looks at, newest first."""
+_PAGE = 50
 MOST_SECONDS = 3.0
 """How long one search may take; what it has found by then is the answer."""
 _AROUND = 60
@@ -47,33 +45,35 @@ class SearchResult(Struct, frozen=True):
     hits: list[Hit]
     """Newest first."""
     searched: int
-    """How many runs were looked at."""
+    """How many runs were looked at, of those that may have the words."""
     complete: bool
-    """False when there are more hits or runs than were looked at."""
+    """False when there may be more."""
 
 
 async def search(call: Call) -> Response:
     query: SearchQuery = call.query
     words = query.q.casefold().split()
     hits: list[Hit] = []
-    searched = 0
-    runs = await call.hub.journal.list(limit=MOST_RUNS + 1, parent="", user=call.principal.user)
+    searched, after, more = 0, "", bool(words)
     deadline = time.monotonic() + MOST_SECONDS
-    for info in runs[:MOST_RUNS]:
-        if not words or len(hits) >= query.limit or time.monotonic() > deadline:
-            break
-        try:
-            records = await call.hub.records(info.run_id)
-        except RunNotFoundError:  # deleted meanwhile
-            continue
-        searched += 1
-        found = _first(records, words)
-        if found is not None:
-            where, tool, excerpt = found
-            name = info.conversation or info.run_id
-            hits.append(Hit(info.run_id, name, info.question, where, tool, excerpt, info.updated))
-        await asyncio.sleep(0)  # other requests must not wait for a search
-    return answer(SearchResult(hits, searched, complete=searched == len(runs)))
+    while more and len(hits) < query.limit and time.monotonic() < deadline:
+        # The journal leaves out what cannot be meant without reading the logs; what is left is looked at.
+        runs = await call.hub.journal.list(said=query.q, limit=_PAGE, after=after, parent="", user=call.principal.user)
+        more = len(runs) == _PAGE
+        for info in runs:
+            if len(hits) >= query.limit or time.monotonic() > deadline:
+                more = True
+                break
+            after = info.cursor
+            try:
+                records = await call.hub.records(info.run_id)
+            except RunNotFoundError:  # deleted meanwhile
+                continue
+            searched += 1
+            if (found := _first(records, words)) is not None:
+                name = info.conversation or info.run_id
+                hits.append(Hit(info.run_id, name, info.title or info.question, *found, info.updated))
+    return answer(SearchResult(hits, searched, complete=not more))
 
 
 def _first(records: Sequence[Record], words: Sequence[str]) -> tuple[str, str, str] | None:

@@ -10,6 +10,7 @@ import msgspec
 from treadle._engine.result import PendingCall, pending_calls
 from treadle._flows.replay import renderings
 from treadle._journal.base import RunInfo
+from treadle._journal.blobs import detached, parts_of
 from treadle._server.api.bodies import (
     ArtifactBody,
     ComponentBody,
@@ -23,6 +24,7 @@ from treadle._server.api.bodies import (
 from treadle._server.errors import conflict, not_found
 from treadle._server.live.fields import usage_fields
 from treadle._types.events import Artifact, Record, RunStarted, StepDone, ThinkStarted, ToolDone
+from treadle._types.messages import MediaPart
 from treadle._types.state import RunState, fold
 from treadle._types.usage import Usage
 
@@ -123,8 +125,19 @@ def find_artifact(records: Sequence[Record], name: str, call_id: str) -> Artifac
 
 
 def record_body(record: Record) -> RecordBody:
-    event: dict[str, Any] = _shortened(msgspec.to_builtins(record.event))
+    """A record with references (`blob`) in place of the contents of its images, sounds and files."""
+    event: dict[str, Any] = _shortened(msgspec.to_builtins(detached(record.event)[0]))
     return RecordBody(record.seq, record.time, str(event.pop("type")), event)
+
+
+def find_content(records: Sequence[Record], digest: str) -> tuple[MediaPart | Artifact, bytes]:
+    """The content of an image, a sound, a file or an artifact of this run, by its SHA-256, and what it belongs to."""
+    for record in records:
+        event, contents = detached(record.event)
+        if digest in contents:
+            part = next(part for part in parts_of(event) if part.blob == digest)
+            return part, contents[digest]
+    raise not_found(f"content {digest[:80]!r} in this run")
 
 
 def _shortened(value: Any) -> Any:
@@ -150,7 +163,7 @@ def request_body(records: Sequence[Record], seq: int) -> RequestBody:
     request, event = rendering.request, rendering.event
     messages: list[dict[str, Any]] = []
     for message, (seqs, component) in zip(request.messages, rendering.origins, strict=True):
-        messages.append({**msgspec.to_builtins(message), "from": component, "records": list(seqs)})
+        messages.append({**msgspec.to_builtins(detached(message)[0]), "from": component, "records": list(seqs)})
     options = {name: getattr(request, name) for name in ("tool_choice", "temperature", "max_tokens", "seed", "stop")}
     if request.format is not None:
         options["format"] = msgspec.to_builtins(request.format)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +13,7 @@ from treadle._journal.base import RunInfo
 from treadle._server.errors import bad_request, conflict
 from treadle._types.events import Forked, Injected, Record, RunFinished, RunStarted, ThinkStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, MediaPart, TextPart
 from treadle._types.state import CONVERSATION
 
 
@@ -27,13 +28,38 @@ class RunFacts(Struct, frozen=True):
     """The run of its conversation that it continues, as far as it says so."""
     origin: str = ""
     """The run whose log it was copied from."""
+    model: str = ""
+    preset: str = ""
+    files: tuple[tuple[Literal["image", "audio", "file"], str, str], ...] = ()
+    """Kind, type and name of what was sent with the question."""
 
 
 def facts_of(records: Sequence[Record]) -> RunFacts:
     first = records[0]
     started = first.event if isinstance(first.event, RunStarted) else RunStarted("")
     origin = next((record.event.origin for record in reversed(records) if isinstance(record.event, Forked)), "")
-    return RunFacts(started.user, started.agent, started.conversation, first.parent, started.follows, origin)
+    return RunFacts(
+        started.user,
+        started.agent,
+        started.conversation,
+        first.parent,
+        started.follows,
+        origin,
+        started.model,
+        started.preset,
+        tuple((KINDS[type(part)], part.mime, part.name) for part in question_files(started.question)),
+    )
+
+
+KINDS: dict[type[MediaPart], Literal["image", "audio", "file"]] = {
+    ImagePart: "image",
+    AudioPart: "audio",
+    FilePart: "file",
+}
+
+
+def question_files(question: Content) -> list[MediaPart]:
+    return [] if isinstance(question, str) else [part for part in question if isinstance(part, MediaPart)]
 
 
 class ForkPlan(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treadle._engine.core.decisions import Answer
+from treadle._engine.core.inbox import message_payload
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.direct.tool_trial import ToolTrial
@@ -20,6 +21,7 @@ from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
 from treadle._server.live.branches import ForkPlan, RunFacts, facts_of, kept_records
 from treadle._server.live.channel import Channel
+from treadle._server.live.variants import Variants
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
@@ -44,6 +46,8 @@ class Hub:
         self.agents = {name: _with_journal(agent, name, journal) for name, agent in agents.items()}
         self.trials = {trial.name: trial for trial in map(ToolTrial, self.agents.values())}
         """The same agents, for calls of their tools by hand."""
+        self.variants = Variants(settings)
+        """The same agents with other models and presets."""
         self.runs: dict[str, Run] = {}
         self.run_limit = ConcurrencyLimit("runs", settings.max_runs, settings.max_runs_per_user)
         self.closing = False
@@ -120,7 +124,8 @@ class Hub:
 
     async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
         facts = await self.facts(run_id)
-        agent = self.agents.get(facts.agent) or self.trials.get(facts.agent)
+        served = self.agents.get(facts.agent)
+        agent = self.variants.of_run(served, facts) if served is not None else self.trials.get(facts.agent)
         if agent is None:
             raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which this server does not have")
         return agent, facts
@@ -171,13 +176,13 @@ class Hub:
 
     # ---- messages to runs, in whichever process they are driven
 
-    async def send(self, run_id: str, text: str) -> str:
+    async def send(self, run_id: str, content: Content) -> str:
         """Put a message into the run's inbox. A conflict when nobody will read it: the run has just ended."""
         ended = conflict("the run has ended before it could read this: start another one in the same conversation")
         run = self.runs.get(run_id)
         if run is not None and not run.listens:
             raise ended
-        item = InboxItem(fresh_id(), run_id, "message", {"text": text})
+        item = InboxItem(fresh_id(), run_id, "message", message_payload(content))
         await self.journal.put(item)
         # A run that is not driven here is looked up: it may have ended meanwhile.
         over = not run.listens if run is not None else fold(await self.records(run_id)).finished is not None
@@ -194,10 +199,14 @@ class Hub:
 
     async def give_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
         """Take the results of calls that wait for one, as `Agent.resume(results=...)` does, and have the run go on."""
+        await self.leave_results(run_id, results, by)
+        self._go_on(run_id)
+
+    async def leave_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
+        """The same, for a caller that resumes the run itself."""
         agent, _ = await self._served(run_id)
         state = fold(await self.records(run_id))
         await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by)
-        self._go_on(run_id)
 
     def _go_on(self, run_id: str) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
@@ -272,6 +281,17 @@ class Hub:
                 logger.warning("run %s cannot be resumed: %s", info.run_id, error)
         return resumed
 
+    async def take_over(self) -> None:
+        """Look again and again for runs whose process is gone, and resume them; a journal that fails is tried again."""
+        seconds = self.settings.takeover or 60.0
+        while not self.closing:
+            await asyncio.sleep(seconds)
+            try:
+                if resumed := await self.resume_unfinished():
+                    logger.warning("took over %d runs of a process that is gone", len(resumed))
+            except JournalError as error:
+                logger.error("cannot look for unfinished runs: %s", error)
+
     async def close(self) -> None:
         """End all streams and give runs `grace` seconds to finish; the others stay unfinished in the journal."""
         self.closing = True
@@ -283,6 +303,7 @@ class Hub:
             await asyncio.wait(tasks, timeout=self.settings.grace)
         for run in list(self.runs.values()):
             await run.abandon()
+        await self.variants.aclose()
 
 
 def _with_journal(agent: Agent, name: str, journal: Journal) -> Agent:

@@ -330,16 +330,8 @@ class Projection:
             bool(event.error) and (self._failing or state.answered is None)
         )
         if failed:
-            text = event.error or event.answer
-            yield (
-                "error",
-                {
-                    "type": event.error_type or "error",
-                    "message": text,
-                    "stop_reason": event.stop_reason,
-                    "partial": event.answer,
-                },
-            )
+            told = {"type": event.error_type or "error", "message": event.error or event.answer}
+            yield "error", {**told, "stop_reason": event.stop_reason, "partial": event.answer}
         yield (
             "done",
             {
@@ -385,6 +377,7 @@ _HANDLERS: dict[type, Callable[[Projection, Any, ev.Record], Pairs]] = {
     ev.DialectDemoted: Projection.on_other,
     ev.ToolsChanged: Projection.on_other,
     ev.ReplyCapped: Projection.on_other,
+    ev.ProviderToolsUsed: Projection.on_other,
     ev.AnswerStarted: Projection.on_answer_started,
     ev.AnswerDone: Projection.on_answer_done,
     ev.RunFinished: Projection.on_run_finished,

@@ -22,6 +22,8 @@ from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
+from treadle._tools.mcp.auth.access import Access
+from treadle._tools.mcp.auth.settings import McpAuth, ShowLogin
 from treadle._tools.mcp.content import to_response
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
 from treadle._tools.mcp.transport import Elicitation, Endpoint, Sampling, Transport, open_client
@@ -69,6 +71,8 @@ class McpServer:
         timeout: Seconds | None = 30.0,
         elicitation: Elicitation | None = None,
         sampling: Sampling | None = None,
+        auth: McpAuth | None = None,
+        login: ShowLogin | None = None,
     ) -> None:
         self.name = name
         self.timeout = timeout
@@ -83,11 +87,16 @@ class McpServer:
         )
         secrets = [*header_secrets(headers or {}), *address_secrets(url), *environment_secrets(env or {})]
         known_secrets.keep(self, f"mcp-{name}", secrets)
-        self._opener = partial(open_client, self.endpoint, elicitation, sampling)
+        self._access = Access(name, url, headers or {}, auth, login)
+        self._opener = partial(open_client, self.endpoint, self._access, elicitation, sampling)
         self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopState] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"McpConnection({self.name!r})"
+
+    @property
+    def auth(self) -> McpAuth:
+        return self._access.auth
 
     @property
     def _state(self) -> _LoopState:
@@ -119,7 +128,7 @@ class McpServer:
                     state.listed = await session.ask(_list_tools)
             except Exception as error:
                 session.tools_changed = True
-                raise ToolError(f"the MCP server {self.name!r} did not list its tools: {describe(error)}") from None
+                raise ToolError(f"the MCP server {self.name!r} did not list its tools: {self._why(error)}") from None
         return state.listed
 
     def as_tool(self, remote: RemoteTool, name: str, approval: Approval = "allow") -> Tool | None:
@@ -194,8 +203,34 @@ class McpServer:
                         f"the connection to the MCP server {self.name!r} was lost ({lost}){unknown}"
                     ) from None
             except Exception as error:
-                raise ToolError(f"the MCP server {self.name!r} refused the call: {describe(error)}") from None
+                raise ToolError(f"the MCP server {self.name!r} refused the call: {self._why(error)}") from None
         raise AssertionError("unreachable")
+
+    def _why(self, error: BaseException) -> str:
+        """A refused authorization explains more than the error that followed from it."""
+        return self._access.problem or describe(error)
+
+    async def log_in(self, show: ShowLogin, *, scope: str = "", port: int = 0) -> bool:
+        """Let a person log in at the server and keep the tokens, for every later connection of this user.
+
+        `show` gets the address to open in a browser. False: the server asked for no login.
+        """
+        access = self._access.for_login(show, scope, port)
+        await _import_sdk()
+        session = Session(partial(open_client, self.endpoint, access, None, None), self.name)
+        try:
+            await session.opened
+            await session.ask(_list_tools)
+        except Exception as error:
+            why = access.problem or describe(error)
+            raise ToolError(f"logging in at the MCP server {self.name!r} failed: {why}") from None
+        finally:
+            await session.close()
+        return access.logged_in
+
+    def forget_login(self) -> bool:
+        """Remove the tokens that are kept; whether there were any."""
+        return self._access.file().remove()
 
     async def _open(self) -> Session:
         state = self._state
@@ -218,8 +253,8 @@ class McpServer:
                     session.abandon()
                     raise
                 except SessionLostError as error:
-                    reason, last_words = str(error), session.last_words or last_words
-                    if error.permanent:
+                    reason, last_words = self._access.problem or str(error), session.last_words or last_words
+                    if error.permanent or self._access.problem:
                         break
                 else:
                     state.session = session

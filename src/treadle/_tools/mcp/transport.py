@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
+from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.session import Session, WatchedStream
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
@@ -57,7 +58,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_client(
-    endpoint: Endpoint, elicitation: Elicitation | None, sampling: Sampling | None, session: Session
+    endpoint: Endpoint, access: Access, elicitation: Elicitation | None, sampling: Sampling | None, session: Session
 ) -> AsyncGenerator[Client]:
     from mcp import Client
     from mcp_types import Implementation, ToolListChangedNotification
@@ -67,7 +68,7 @@ async def open_client(
             session.tools_changed = True
 
     client = Client(
-        _open_watched(endpoint, session),
+        _open_watched(endpoint, access, session),
         client_info=Implementation(name="treadle", version="1"),
         message_handler=on_message,
         elicitation_callback=None if elicitation is None else _elicit(elicitation),
@@ -78,13 +79,13 @@ async def open_client(
 
 
 @asynccontextmanager
-async def _open_watched(endpoint: Endpoint, session: Session) -> AsyncGenerator[tuple[Any, Any]]:
+async def _open_watched(endpoint: Endpoint, access: Access, session: Session) -> AsyncGenerator[tuple[Any, Any]]:
     async with AsyncExitStack() as stack:
-        reads, writes = await stack.enter_async_context(await _transport(endpoint, stack, session))
+        reads, writes = await stack.enter_async_context(await _transport(endpoint, access, stack, session))
         yield WatchedStream(reads, lambda: session.lose("the server closed the connection")), writes
 
 
-async def _transport(endpoint: Endpoint, stack: AsyncExitStack, session: Session) -> Any:
+async def _transport(endpoint: Endpoint, access: Access, stack: AsyncExitStack, session: Session) -> Any:
     if endpoint.command:
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -97,13 +98,16 @@ async def _transport(endpoint: Endpoint, stack: AsyncExitStack, session: Session
         return stdio_client(parameters, errlog=session.errors)
     from mcp.shared._httpx_utils import create_mcp_http_client
 
+    from treadle._tools.mcp.auth.flow import open_flow
+
+    auth = await open_flow(access, stack)
     if endpoint.transport == "sse":
         from mcp.client.sse import sse_client
 
-        return sse_client(endpoint.url, headers=dict(endpoint.headers))
+        return sse_client(endpoint.url, headers=dict(endpoint.headers), auth=auth)
     from mcp.client.streamable_http import streamable_http_client
 
-    http = await stack.enter_async_context(create_mcp_http_client(headers=dict(endpoint.headers)))
+    http = await stack.enter_async_context(create_mcp_http_client(headers=dict(endpoint.headers), auth=auth))
     return streamable_http_client(endpoint.url, http_client=http)
 
 

@@ -7,11 +7,13 @@ import os
 import stat
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from treadle._models.media import OFFICE
 from treadle._types.errors import ConfigError
 from treadle._types.messages import AudioPart, FilePart, ImagePart, MediaPart
 
@@ -40,6 +42,7 @@ _SUFFIXES = {
     ".md": "text/markdown", ".csv": "text/csv", ".tsv": "text/tab-separated-values", ".yaml": "application/yaml",
     ".yml": "application/yaml", ".toml": "application/toml", ".webp": "image/webp", ".m4a": "audio/mp4",
     ".flac": "audio/flac", ".ogg": "audio/ogg", ".wav": "audio/wav", ".mp3": "audio/mpeg", ".ts": "text/plain",
+    **OFFICE,
 }  # fmt: skip
 """Types that the system's table lacks, or has under other names on some systems."""
 
@@ -49,18 +52,22 @@ def attach(
     *,
     mime: str = "",
     name: str = "",
-    text: str = "",
+    text: str | Callable[[bytes], str] = "",
     within: str | os.PathLike[str] | None = None,
 ) -> ImagePart | AudioPart | FilePart:
     """A part from a file's path, from its bytes, or from its address (`https://...`).
 
     `mime` is found out when not given; `text` is for models that cannot read the content (a description, a
-    transcript). With `within`, a path that leads out of that folder is refused, by links too. An address is not fetched
-    here: the provider does it, or the run does when it starts, from public addresses only.
+    transcript), or a function that makes it from the bytes. With `within`, a path that leads out of that folder is
+    refused, by links too. An address is not fetched here: the provider does it, or the run does when it starts, from
+    public addresses only.
     """
     if isinstance(source, bytes):
-        return from_bytes(source, mime=mime, name=name, text=text)
+        return from_bytes(source, mime=mime, name=name, text=text if isinstance(text, str) else text(source))
     given = os.fspath(source)
+    if not isinstance(text, str):
+        data, path = _read(given, within)
+        return from_bytes(data, mime=mime, name=name or path.name, text=text(data))
     if isinstance(source, str) and given.lower().startswith(("http://", "https://", "gs://", "s3://")):
         guessed = mime or _by_name(urlsplit(given).path)
         named = name or PurePosixPath(unquote(urlsplit(given).path)).name

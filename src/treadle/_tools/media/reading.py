@@ -20,28 +20,30 @@ MEMORY = 1_000_000_000
 
 
 def text_of_file(kind: Kind, data: bytes, max_chars: int = MAX_CHARS) -> str:
-    """The text of a PDF or of a text file; `ToolError` when there is none."""
-    text = _pdf_text(data) if kind == "pdf" else decode_text(data)
+    """The text of a PDF, of a Word, Excel or PowerPoint file, or of a text file; `ToolError` when there is none."""
+    text = decode_text(data) if kind == "text" else _elsewhere(kind, data)
     if not text.strip():
         raise ToolError("there is no text in it (a scan?)")
     return cut(text, min(max_chars, MAX_CHARS))
 
 
-def _pdf_text(data: bytes) -> str:
-    """In a process of its own: a few hundred bytes of PDF can ask for gigabytes, or for hours."""
+def _elsewhere(kind: Kind, data: bytes) -> str:
+    """In a process of its own: a few hundred bytes of PDF or zip can ask for gigabytes, or for hours."""
+    if kind == "office" and not data.startswith(b"PK"):
+        raise ToolError("it is no Word, Excel or PowerPoint file of today's format (docx, xlsx, pptx)")
     try:
         done = subprocess.run(
-            module_command("treadle._tools.media.pdf_worker"),
+            module_command("treadle._tools.media.file_worker"),
             input=data, capture_output=True, timeout=SECONDS, cwd=SAFE_FOLDER, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise ToolError(f"reading the PDF took more than {SECONDS:g} s") from None
+        raise ToolError(f"reading the file took more than {SECONDS:g} s") from None
     if done.returncode == 3:
         raise MissingExtraError("reading PDF", "pdf")
     if done.returncode:
-        raise ToolError(_last_line(done.stderr) if done.returncode == 4 else "the PDF asks for too much memory")
+        raise ToolError(_last_line(done.stderr) if done.returncode == 4 else "the file asks for too much memory")
     return msgspec.json.decode(done.stdout, type=str)
 
 
 def _last_line(output: bytes) -> str:
-    return (output.decode(sys.getdefaultencoding(), "replace").strip().splitlines() or ["the PDF cannot be read"])[-1]
+    return (output.decode(sys.getdefaultencoding(), "replace").strip().splitlines() or ["the file cannot be read"])[-1]

@@ -50,6 +50,10 @@ class Skill(Struct, frozen=True):
         """The other files, to be read."""
         return tuple(sorted(self.files.keys() - {FILE, *self.scripts}))
 
+    def text(self) -> str:
+        """All of SKILL.md."""
+        return self.read(FILE).decode("utf-8", "replace")
+
     def read(self, name: str) -> bytes:
         """A file, as it was when the skill was read: `ToolError` for one that is not of the skill or has changed."""
         name = "/".join(split_path(name))

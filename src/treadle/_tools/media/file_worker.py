@@ -1,4 +1,5 @@
-"""Reads a PDF from its input and writes its text, as JSON. `reading.py` runs it in a process of its own."""
+"""Reads a PDF or an office file from its input and writes its text, as JSON. `reading.py` runs it in a process of its
+own."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import sys
 import msgspec
 
 from treadle._tools.builtin.reading.pdf import pdf_pages
+from treadle._tools.media.office import office_text
 from treadle._tools.media.reading import MEMORY, SECONDS
 from treadle._types.errors import MissingExtraError, ToolError
 
@@ -27,13 +29,14 @@ def _limit() -> None:
 def main() -> int:
     _limit()
     try:
-        pages = pdf_pages(sys.stdin.buffer.read())
+        data = sys.stdin.buffer.read()
+        text = office_text(data) if data.startswith(b"PK") else "\n\n".join(pdf_pages(data))
     except MissingExtraError:
         return NO_LIBRARY
     except ToolError as error:
         sys.stderr.write(f"{error}\n")
         return UNREADABLE
-    sys.stdout.buffer.write(msgspec.json.encode("\n\n".join(pages)))
+    sys.stdout.buffer.write(msgspec.json.encode(text))
     return 0
 
 

@@ -13,7 +13,7 @@ from kit import add, call, go
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
 from treadle._cli.commands.mcp import question_tool
 from treadle._flows.direct.calls import DirectCalls
-from treadle._flows.mcp_server import serve_http
+from treadle._flows.mcp.server import make_server, serve_http
 from treadle._tools.base import ToolContext
 from treadle._tools.mcp.client import McpConnection
 from treadle._types.messages import ImagePart
@@ -71,7 +71,7 @@ def test_all_content_over_http_and_what_needs_approval_is_not_offered():
 
     async def main() -> None:
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        serving = asyncio.ensure_future(serve_http(kit, 0, on_ready=ready.set_result))
+        serving = asyncio.ensure_future(serve_http(make_server(kit), 0, on_ready=ready.set_result))
         server = McpConnection("ours", url=await ready)
         assert [tool.name for tool in await server.tools()] == ["picture", "my_agent"]
 

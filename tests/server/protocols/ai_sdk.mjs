@@ -1,8 +1,14 @@
 // Asks the server through the AI SDK, as existing chat front ends do. Prints what came as JSON.
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, streamText } from "ai";
+import { generateText, jsonSchema, Output, streamText, tool } from "ai";
 
-const provider = createOpenAICompatible({ name: "treadle", baseURL: process.argv[2], apiKey: process.argv[3], includeUsage: true });
+const provider = createOpenAICompatible({
+  name: "treadle",
+  baseURL: process.argv[2],
+  apiKey: process.argv[3],
+  includeUsage: true,
+  supportsStructuredOutputs: true,
+});
 const whole = await generateText({ model: provider("adder"), prompt: "2+3?", maxRetries: 0 });
 const streamed = streamText({
   model: provider("adder"),
@@ -15,6 +21,20 @@ const streamed = streamText({
 });
 const pieces = [];
 for await (const piece of streamed.textStream) pieces.push(piece);
+const schema = jsonSchema({ type: "object", properties: { total: { type: "integer" } }, required: ["total"] });
+const typed = await generateText({ model: provider("typed"), prompt: "2+3?", output: Output.object({ schema }), maxRetries: 0 });
+const look = tool({
+  description: "Looks.",
+  inputSchema: jsonSchema({ type: "object", properties: { where: { type: "string" } }, required: ["where"] }),
+  execute: async () => "a cat",
+});
+const looked = await generateText({
+  model: provider("looker"),
+  prompt: "What is there?",
+  tools: { look },
+  stopWhen: ({ steps }) => steps.length >= 3,
+  maxRetries: 0,
+});
 let refused = "";
 try {
   await generateText({ model: provider("nobody"), prompt: "?", maxRetries: 0 });
@@ -29,5 +49,7 @@ console.log(
     pieces,
     streamedTokens: (await streamed.usage).totalTokens,
     refused,
+    typed: typed.output,
+    looked: looked.text,
   }),
 );

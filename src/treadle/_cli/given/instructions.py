@@ -1,0 +1,74 @@
+"""AGENTS.md: what the folder an agent works in, and its user, want it to know. Only of folders the user has trusted.
+
+In the usual order: the user's own file, then those from the root of the repository down to this folder. Where two
+differ, the later one counts more, and what the user says counts most.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle._cli.display.text import one_line
+from treadle._cli.given.found_skills import project_folders
+from treadle._cli.setup.user_config import user_config_path
+from treadle._safety.trust import TrustStore
+from treadle._tools.builtin.workfolder import WorkFolder
+from treadle._types.errors import ConfigError, ToolError
+
+FILE = "AGENTS.md"
+MAX_BYTES = 32_768
+_INTRODUCTION = (
+    "What follows was written for agents, by the user or for the folder they work in. Where two of these texts differ, "
+    "the later one counts more; what the user asks for counts most."
+)
+
+
+class Found(Struct, frozen=True):
+    path: str
+    trusted: bool
+    own: bool = False
+    """The user's own file, or one that the user has named."""
+
+
+def own_file() -> Path:
+    """The user's own instructions, for agents in every folder."""
+    return user_config_path().parent / FILE
+
+
+def found_instructions(start: Path | None = None, trust: TrustStore | None = None) -> list[Found]:
+    """Every file there is, in the order in which they are read."""
+    trust = trust or TrustStore()
+    found = [Found(os.path.abspath(own_file()), True, own=True)] if own_file().is_file() else []
+    for folder in reversed(project_folders((start or Path.cwd()).resolve())):
+        path = folder / FILE
+        if os.path.lexists(path) and str(path) not in [item.path for item in found]:
+            found.append(Found(str(path), trust.trusts_folder(folder)))
+    return found
+
+
+def read_instructions(path: str) -> str:
+    """The text of a file. A link is not followed: it could lead to any file of the user's."""
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise ConfigError(f"{path} cannot be read: there is no such folder")
+    try:
+        data = WorkFolder(file.parent).read((file.name,), MAX_BYTES)
+        return data.decode("utf-8-sig").strip()
+    except ToolError as error:
+        raise ConfigError(f"{path} is not read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not read: it is not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def instructions_text(paths: Iterable[str]) -> str:
+    """The texts of these files for the system prompt, each under its name."""
+    texts: list[str] = []
+    for path in paths:
+        if text := read_instructions(path):
+            whose = "of the user" if path == os.path.abspath(own_file()) else f"for {one_line(path, 200)}"
+            texts.append(f"<instructions {whose}>\n{text}\n</instructions>")
+    return "\n\n".join((_INTRODUCTION, *texts)) if texts else ""

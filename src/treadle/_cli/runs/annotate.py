@@ -1,0 +1,39 @@
+"""`runs note`, `tag`, `rate` and `rename`: what people note about a run, kept in the journal."""
+
+from __future__ import annotations
+
+import argparse
+
+from treadle._cli.display.text import clean
+from treadle._cli.runs.lookup import find_run, notes_of
+from treadle._journal import Journal, RunInfo
+
+
+async def set_note(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    return _show(await journal.annotate(run_id, note=args.text))
+
+
+async def set_tags(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    before = (await journal.info(run_id)).tags
+    kept = [tag for tag in before if tag not in args.tags]
+    return _show(await journal.annotate(run_id, tags=kept if args.remove else [*kept, *args.tags]))
+
+
+async def rate(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    return _show(await journal.annotate(run_id, thumb="" if args.thumb == "none" else args.thumb))
+
+
+async def rename(args: argparse.Namespace, journal: Journal) -> int:
+    """A conversation has the title of its first run."""
+    info = await journal.info(await find_run(journal, args.run))
+    runs = await journal.list(conversation=info.conversation, parent="", limit=100_000) if info.conversation else []
+    first = runs[-1].run_id if runs else info.run_id
+    return _show(await journal.annotate(first, title=args.title))
+
+
+def _show(info: RunInfo) -> int:
+    print("\n".join([info.run_id, *(f"  {name}: {clean(text)}" for name, text in notes_of(info).items())]))
+    return 0

@@ -1,0 +1,47 @@
+"""`runs proof`: the answer of a run with its grounds, as one file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from treadle._cli.display.text import clean, one_line
+from treadle._cli.runs.lookup import find_run
+from treadle._flows.proofs.proof import prove_answer, verify_proof
+from treadle._flows.proofs.support import Claim
+from treadle._journal import Journal
+
+_MARKS = {"supported": "+", "unsupported": "!", "empty": " "}
+
+
+async def prove_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    data = await prove_answer(journal, run_id)
+    verdict = verify_proof(data)
+    if args.output == "-":
+        sys.stdout.buffer.write(data)
+        return 0
+    path = args.output or f"proof-{run_id[:8]}.jsonl"
+    _write(path, data)
+    print_claims(verdict.claims)
+    print(f"\nwrote {clean(path)}: {verdict.records} records\nlast hash: {verdict.head}")
+    print(f"to check it: treadle verify {clean(path)} --head {verdict.head[:12]}...")
+    return 0
+
+
+def _write(path: str, data: bytes) -> None:
+    """For nobody else: the log may be private."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+
+
+def print_claims(claims: Sequence[Claim]) -> None:
+    """A line for each sentence: supported (+) or not (!), and by which records."""
+    for claim in claims:
+        records = sorted({(ground.run, ground.seq) for ground in claim.grounds})
+        numbers = [f"{n.text} = {n.worked_out}" for n in claim.numbers if n.worked_out]
+        notes = [f"record {', '.join(str(seq) for _, seq in records)}" if records and not claim.why else "", claim.why]
+        said = "; ".join(part for part in (*notes, *numbers) if part)
+        print(f"{_MARKS[claim.status]} {one_line(claim.text, 100)}" + (f"   ({one_line(said, 120)})" if said else ""))

@@ -1,0 +1,47 @@
+"""`treadle verify`: checks the proof of an answer. Nothing is run, and no network is used."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "verify",
+        description="Check a file of `treadle runs proof`: that nothing in it was changed, that the answer and its "
+        "grounds follow from its records, and which sentences have none.",
+    )
+    parser.add_argument("file", metavar="FILE", help="the proof; '-' for stdin")
+    parser.add_argument("--head", default="", metavar="HASH", help="the last hash, as it was given to you")
+    parser.add_argument("--strict", action="store_true", help="an unsupported sentence is an error, too")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    import sys
+    from pathlib import Path
+
+    import msgspec
+
+    from treadle._cli.display.text import clean
+    from treadle._cli.runs.proof import print_claims
+    from treadle._flows.proofs.proof import MAX_BYTES, summary, verify_proof
+
+    if args.file == "-":
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    else:
+        with Path(args.file).expanduser().open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    verdict = verify_proof(data, head=args.head.strip().lower())
+    failed = not verdict.intact or bool(args.strict and verdict.unsupported)
+    if args.json:
+        print(msgspec.json.encode(verdict).decode())
+        return int(failed)
+    for problem in verdict.problems:
+        print(clean(f"NOT INTACT: {problem}"))
+    print(clean(f"run {verdict.run}, {verdict.records} records, last hash {verdict.head}\n"))
+    print_claims(verdict.claims)
+    counts = ", ".join(f"{count} {status}" for status, count in summary(verdict.claims).items())
+    print(f"\n{'intact' if verdict.intact else 'NOT intact'}: {counts}")
+    return int(failed)

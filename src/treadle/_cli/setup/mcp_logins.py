@@ -1,0 +1,102 @@
+"""`treadle mcp login`, `logout` and `list`: logging in at remote MCP servers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from treadle._cli.setup.options import port
+
+if TYPE_CHECKING:
+    from treadle._tools.mcp.client import McpServer
+
+
+def register(actions: Any) -> None:
+    login = actions.add_parser(
+        "login",
+        help="log in at a remote MCP server",
+        description="Log in at a remote MCP server in a browser (OAuth 2.1). The tokens are kept in a file that only "
+        "you can read, and used and refreshed by every later run.",
+    )
+    _add_server(login)
+    login.add_argument("--scope", default="", help="the rights to ask for, instead of those the server names")
+    login.add_argument("--no-browser", action="store_true", help="only print the address to open")
+    login.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 that the login comes back to (any)")
+    logout = actions.add_parser("logout", help="forget a login", description="Forget the tokens of a server.")
+    _add_server(logout)
+    actions.add_parser("list", help="list the logins", description="List the servers you are logged in at.")
+
+
+def _add_server(parser: Any) -> None:
+    parser.add_argument("server", metavar="SERVER", help="its address, or with -f its name under `mcp_servers`")
+    parser.add_argument("-f", "--file", metavar="FILE", help="the document that names the server")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action == "list":
+        return _list()
+    server = _find(args)
+    if args.action == "logout":
+        gone = server.forget_login()
+        print(f"logged out of {args.server}" if gone else f"there was no login at {args.server}")
+        return 0
+    return _login(server, args)
+
+
+def _login(server: McpServer, args: argparse.Namespace) -> int:
+    from treadle._cli.driving.interrupts import run_async
+
+    opening: list[Any] = []
+
+    async def show(address: str) -> None:
+        import asyncio
+        import webbrowser
+
+        print(f"Log in at {urlsplit(address).netloc} by opening this address:\n\n{address}\n", file=sys.stderr)
+        if not args.no_browser:
+            # Not awaited: a browser in the terminal ends only after the login has come back here.
+            opening.append(asyncio.ensure_future(asyncio.to_thread(webbrowser.open, address)))
+
+    if not run_async(server.log_in(show, scope=args.scope, port=args.port)):
+        print(f"{args.server} asked for no login")
+        return 0
+    print(f"logged in at {args.server}")
+    return 0
+
+
+def _find(args: argparse.Namespace) -> McpServer:
+    from treadle._tools.mcp.client import McpServer
+    from treadle._types.errors import ConfigError
+
+    if args.file:
+        from treadle._config.document import read_document
+        from treadle._plugins.mcp import McpTools
+
+        servers = read_document(args.file).mcp_servers
+        if args.server not in servers:
+            raise ConfigError(f"{args.file} has no MCP server {args.server!r}; it has: {', '.join(servers) or 'none'}")
+        server = McpTools.from_settings(args.server, servers[args.server]).connection
+    elif (address := urlsplit(str(args.server))).scheme in ("http", "https"):
+        server = McpServer(address.hostname or "server", url=args.server)
+    else:
+        raise ConfigError(f"{args.server!r} is no address; give the document that names it: -f FILE")
+    if not server.endpoint.url:
+        raise ConfigError(f"the MCP server {args.server!r} is started by a command, so there is nothing to log in at")
+    return server
+
+
+def _list() -> int:
+    import time
+
+    from treadle._tools.mcp.auth.store import logins
+
+    found = list(logins())
+    for login in found:
+        expired = login.expires_at is not None and login.expires_at < time.time()
+        state = "expired, will be refreshed" if expired and "refresh_token" in login.tokens else "expired"
+        print(f"{login.server}  {state if expired else 'logged in'}  {login.tokens.get('scope') or ''}".rstrip())
+    if not found:
+        print("no logins")
+    return 0

@@ -1,0 +1,1 @@
+"""Proof-carrying answers: which record each sentence and number of an answer came from."""

@@ -1,0 +1,177 @@
+"""Each sentence of an answer, with the records it came from, or the reason why it came from none.
+
+No model is asked: a sentence is supported when its words, names and numbers stand in a few passages of the log. That
+finds what was made up, changed or mixed up. It does not understand: a passage with the same words may say another
+thing, and a sentence in other words than its source is marked although it is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Literal
+
+from msgspec import Struct
+
+from treadle._flows.proofs.passages import Passage, passages_of
+from treadle._flows.proofs.words import Sentence, Words, derived_from, sentences, words_of
+from treadle._types.events import Record
+
+METHOD = "words-1"
+"""The name of what is done here; a proof says by which it was made."""
+ENOUGH = 0.6
+"""The share of a sentence's words that must stand in its grounds."""
+_MAX_GROUNDS = 3
+_MAX_SENTENCES = 500
+_MAX_OPERANDS = 12
+
+
+class Ground(Struct, frozen=True, omit_defaults=True):
+    run: str
+    seq: int
+    quote: str
+    """The passage, as it stands in the record."""
+
+
+class NumberLink(Struct, frozen=True, omit_defaults=True):
+    text: str
+    run: str = ""
+    seq: int = -1
+    """The record that has the number; -1 for none."""
+    worked_out: str = ""
+    """How it follows from two numbers in the records: `17 * 23`."""
+
+
+class Claim(Struct, frozen=True, omit_defaults=True):
+    """A sentence of the answer."""
+
+    start: int
+    end: int
+    text: str
+    status: Literal["supported", "unsupported", "empty"]
+    """`empty`: it claims nothing that could be looked up."""
+    why: str = ""
+    """Why it is unsupported."""
+    grounds: tuple[Ground, ...] = ()
+    numbers: tuple[NumberLink, ...] = ()
+
+
+def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
+    """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
+    index = _Index(passages_of(logs))
+    return tuple(index.claim(sentence) for sentence in sentences(answer)[:_MAX_SENTENCES])
+
+
+class _Index:
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.passages = passages
+        self._by_word: dict[str, list[int]] = {}
+        self._by_number: dict[Decimal, list[int]] = {}
+        self._names: set[str] = set()
+        for position, passage in enumerate(passages):
+            for word in passage.words.content:
+                self._by_word.setdefault(word, []).append(position)
+            for _, value in passage.words.numbers:
+                self._by_number.setdefault(value, []).append(position)
+            self._names.update(name.casefold() for name in passage.words.names)
+        asked = [passage.words.content for passage in passages if passage.said]
+        self._asked: frozenset[str] = frozenset().union(*asked) if asked else frozenset()
+
+    def claim(self, sentence: Sentence) -> Claim:
+        words = words_of(sentence.text)
+        if sentence.text.rstrip("\"')*_ ").endswith("?") or not (words.content or words.numbers):
+            return _claim(sentence, "empty")
+        among = [i for i, passage in enumerate(self.passages) if passage.cited_as in sentence.cited]
+        if sentence.cited:
+            if not among:
+                return _claim(sentence, "unsupported", "it cites a passage that no record has")
+            claim = self._judged(sentence, words, set(among))
+            if claim.status == "unsupported":
+                return _claim(sentence, "unsupported", f"by the passage it cites: {claim.why}", claim)
+            return claim
+        return self._judged(sentence, words, None)
+
+    def _judged(self, sentence: Sentence, words: Words, among: set[int] | None) -> Claim:
+        grounds, covered = self._grounds(words, among)
+        numbers = tuple(self._link(text, value, words, grounds) for text, value in words.numbers)
+        quotes = tuple(Ground(p.run, p.seq, p.text) for p in (self.passages[i] for i in grounds))
+        claim = Claim(sentence.start, sentence.end, sentence.text, "supported", "", quotes, numbers)
+        loose = [n.text for n in numbers if n.seq < 0 and not n.worked_out and n.text[0].isdigit()]
+        unknown = [name for name in words.names if not self._knows(name)]
+        missing = sorted(words.content - covered)
+        if loose:
+            return _claim(sentence, "unsupported", f"{loose[0]} is in no record that speaks of this", claim)
+        if unknown:
+            return _claim(sentence, "unsupported", f"{unknown[0]} is in no record", claim)
+        if words.content and len(missing) > (1 - ENOUGH) * len(words.content):
+            return _claim(sentence, "unsupported", f"no record has the words: {', '.join(missing[:5])}", claim)
+        told = [self.passages[i] for i in grounds if not self.passages[i].said]
+        if told and words.negated != any(passage.words.negated for passage in told):
+            said = "says no where its grounds do not" if words.negated else "does not say no where its grounds do"
+            return _claim(sentence, "unsupported", f"it {said}", claim)
+        return claim
+
+    def _grounds(self, words: Words, among: set[int] | None) -> tuple[list[int], frozenset[str]]:
+        """A few passages that together have most of the words; what tools said comes before what the user said."""
+        votes: dict[int, float] = {}
+        for word in words.content:
+            places = self._by_word.get(word, ())
+            for position in places:
+                votes[position] = votes.get(position, 0.0) + 1 / (1 + len(places)) + 1
+        for _, value in words.numbers:
+            for position in self._by_number.get(value, ()):
+                votes[position] = votes.get(position, 0.0) + 2
+        best = sorted(
+            (position for position in votes if among is None or position in among),
+            key=lambda position: (self.passages[position].said, -votes[position], position),
+        )[:200]
+        chosen: list[int] = []
+        covered: frozenset[str] = self._asked & words.content
+        wanted = {value for _, value in words.numbers}
+        for _ in range(_MAX_GROUNDS):
+            gains = [(self._gain(position, words, covered, wanted), -rank) for rank, position in enumerate(best)]
+            gain, rank = max(gains, default=((0, 0), 0))
+            if not gain[0]:
+                break
+            chosen.append(best[-rank])
+            found = self.passages[best[-rank]].words
+            covered |= found.content & words.content
+            wanted -= {value for _, value in found.numbers}
+        if not chosen and covered:  # every word of it is in the question: one record that speaks of it is enough
+            chosen = best[:1]
+        return chosen, covered
+
+    def _gain(self, position: int, words: Words, covered: frozenset[str], wanted: set[Decimal]) -> tuple[int, int]:
+        found = self.passages[position].words
+        new = len((found.content & words.content) - covered)
+        numbers = len({value for _, value in found.numbers} & wanted)
+        return numbers + new, len(found.content & words.content)
+
+    def _link(self, text: str, value: Decimal, words: Words, grounds: Sequence[int]) -> NumberLink:
+        """The record a number came from: in a passage that shares a word with the sentence, or has no other words."""
+        places = [*(i for i in grounds if i in self._by_number.get(value, ())), *self._by_number.get(value, ())]
+        for position in places:
+            passage = self.passages[position]
+            if not passage.words.content or passage.words.content & words.content:
+                return NumberLink(text, passage.run, passage.seq)
+        near = [v for i in grounds for _, v in self.passages[i].words.numbers]
+        operands = list(dict.fromkeys(near))
+        if 2 <= len(operands) <= _MAX_OPERANDS and (steps := derived_from(value, operands)) is not None:
+            one, sign, other = steps
+            return NumberLink(text, worked_out=f"{one} {sign} {other}")
+        return NumberLink(text)
+
+    def _knows(self, name: str) -> bool:
+        low = name.casefold()
+        if low in self._names:
+            return True
+        parts = words_of(f"x {low}").content
+        return bool(parts) and all(part in self._by_word for part in parts)
+
+
+def _claim(
+    sentence: Sentence, status: Literal["unsupported", "empty"], why: str = "", found: Claim | None = None
+) -> Claim:
+    grounds = found.grounds if found is not None else ()
+    numbers = found.numbers if found is not None else ()
+    return Claim(sentence.start, sentence.end, sentence.text, status, why, grounds, numbers)

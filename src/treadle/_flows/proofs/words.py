@@ -1,0 +1,129 @@
+"""Words, numbers and sentences of a text, as far as they can be compared without knowing what they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from msgspec import Struct
+
+_TOKEN = re.compile(r"\w+(?:[-.,:/'’]\w+)*")  # noqa: RUF001 - the typographic apostrophe is meant
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?:\s*\[ID:[^\]\n]{0,80}\])*(?=\s)|(?<=[。！？])|\n")  # noqa: RUF001
+_SHORT = re.compile(
+    r"(?:^|[\s(.])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|No|vs|e\.g|i\.e|etc|cf|Jr|Sr|approx)\.$|\n[\s>#*-]*\d{1,3}\.$"
+)
+_CITATION = re.compile(r"\[ID:([^\[\]\n]{0,80})\]", re.IGNORECASE)
+_LEADING = re.compile(r"[\s>#*•|-]*(?:\d{1,3}[.)]\s+)?[\s#*•|-]*")
+_SUFFIX = re.compile(r"(?:ing|edly|ed|ies|es|s|ly|er|ion|al)$")
+_COMMON = """
+a an and are as at be been being but by can could did do does for from had has have he her here his how i if in
+into is it its just me might more most my of on one only or our out over own s same shall she should so some
+such than that the their them then there these they this those to too under up us very was we were what when where
+which while who whom why will with would you your also about after before between both each other per via according
+therefore however thus answer total result found based together
+"""
+_STOPWORDS = frozenset(_COMMON.split())
+_DENYING = "no not never none neither nor without cannot nobody nothing nowhere"
+_NEGATIONS = frozenset(_DENYING.split())
+_COUNTING = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: Decimal(value) for value, word in enumerate(_COUNTING.split())}
+
+
+class Sentence(Struct, frozen=True):
+    start: int
+    end: int
+    text: str
+    cited: tuple[str, ...] = ()
+    """The ids of passages it cites, `[ID:i]`."""
+
+
+class Words(Struct, frozen=True):
+    """What of a text is compared."""
+
+    content: frozenset[str]
+    """Words that mean something, without their endings."""
+    names: tuple[str, ...]
+    """Words with a capital letter that does not begin the sentence, and words with digits in them."""
+    numbers: tuple[tuple[str, Decimal], ...]
+    """As written and as a value; numbers in words only up to twelve."""
+    negated: bool
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences and list items of a text, with their places in it."""
+    found: list[Sentence] = []
+    start = 0
+    # Only the few characters before an end can say that it is the end of an abbreviation.
+    ends = [
+        match.end()
+        for match in _END.finditer(text)
+        if not _SHORT.search(text[max(0, match.start() - 12) : match.start()])
+    ]
+    for end in (*ends, len(text)):
+        piece = text[start:end]
+        lead = _LEADING.match(piece)
+        begin = start + (lead.end() if lead else 0)
+        shown = text[begin:end].rstrip()
+        if shown.strip(" *_`|-"):
+            ids = tuple(part for match in _CITATION.finditer(shown) for part in re.split(r"[,;\s]+", match[1]) if part)
+            found.append(Sentence(begin, begin + len(shown), shown, ids))
+        start = end
+    return found
+
+
+def words_of(text: str) -> Words:
+    content: set[str] = set()
+    names: list[str] = []
+    numbers: list[tuple[str, Decimal]] = []
+    negated = False
+    for index, token in enumerate(_TOKEN.findall(_CITATION.sub(" ", text))):
+        low = token.casefold()
+        plain = re.sub(r"(?<=\d)[^\W\d_]{1,3}$", "", token)
+        if _WIDE.search(token):
+            content.update(token[i : i + 2] for i in range(max(1, len(token) - 1)))
+        elif _NUMBER.fullmatch(plain) and len(plain) <= 20:
+            numbers.append((plain, Decimal(plain.replace(",", ""))))
+        elif any(char.isdigit() for char in token):
+            names.append(token)
+        elif low in _NEGATIONS or low.endswith(("n't", "n’t")):  # noqa: RUF001
+            negated = True
+        else:
+            if low in _NUMBER_WORDS and low != "one":
+                numbers.append((token, _NUMBER_WORDS[low]))
+            elif low not in _STOPWORDS and len(low) > 1:
+                content.update(stem(part) for part in re.split(r"[-/]", low) if len(part) > 1)
+            if token[0].isupper() and (index or token.isupper()) and low not in _STOPWORDS and len(token) > 1:
+                names.append(token)
+    return Words(frozenset(content), tuple(dict.fromkeys(names)), tuple(numbers), negated)
+
+
+def stem(word: str) -> str:
+    """The word without an ending of English, if it has one; a word of few letters is left alone."""
+    word = re.sub(r"['’]s$", "", word)  # noqa: RUF001
+    shorter = _SUFFIX.sub("", word) if len(word) > 3 else word
+    return (shorter if len(shorter) >= 3 else word).rstrip("e") or word
+
+
+def derived_from(number: Decimal, sourced: list[Decimal]) -> tuple[Decimal, str, Decimal] | None:
+    """One operation on two of these numbers that gives the number, as exactly as it is written."""
+    tolerance = Decimal(1).scaleb(min(0, int(number.as_tuple().exponent))) / 2
+    for one, sign, other, result in _results(sourced):
+        if abs(number - result) <= (tolerance if sign in "/%" else 0):
+            return one, sign, other
+    return None
+
+
+def _results(sourced: list[Decimal]) -> Iterator[tuple[Decimal, str, Decimal, Decimal]]:
+    for i, one in enumerate(sourced):
+        for j, other in enumerate(sourced):
+            if i < j:
+                yield one, "+", other, one + other
+                yield one, "*", other, one * other
+            if i != j:
+                yield one, "-", other, one - other
+                if other:
+                    yield one, "/", other, one / other
+                    yield one, "%", other, 100 * one / other

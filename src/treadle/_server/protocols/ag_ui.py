@@ -1,0 +1,172 @@
+"""The agents for AG-UI clients: one POST starts a run or brings the results of the client's own tools, and the answer
+is a stream of the protocol's events, the agent's own calls among them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._server.api.operations import Call, Operation
+from treadle._server.errors import ApiError, bad_request
+from treadle._server.live.sse import HEARTBEAT
+from treadle._server.protocols.exchange import Asked, CallStarted, Exchange, Silence, Words, begin, data
+from treadle._server.protocols.foreign import as_text, content_of_parts, fields_of, media, objects_of
+from treadle._server.protocols.openai_chat import ToolName
+from treadle._tools.external import client_tool
+
+
+class AgUiTool(Struct, frozen=True, kw_only=True):
+    """A tool that the client executes."""
+
+    name: ToolName
+    description: Annotated[str, Meta(max_length=20_000)] = ""
+    parameters: dict[str, Any] | None = None
+
+
+class AgUiMessage(Struct, frozen=True, kw_only=True, rename="camel"):
+    id: str = ""
+    role: Literal["developer", "system", "assistant", "user", "tool", "activity", "reasoning"]
+    content: Any = None
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: str | None = None
+    error: str | None = None
+
+
+class AgUiContext(Struct, frozen=True, kw_only=True):
+    description: str = ""
+    value: str = ""
+
+
+class AgUiInput(Struct, frozen=True, kw_only=True, rename="camel"):
+    thread_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    run_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    messages: Annotated[list[AgUiMessage], Meta(min_length=1, max_length=2000)]
+    tools: Annotated[list[AgUiTool], Meta(max_length=128)] = []
+    context: Annotated[list[AgUiContext], Meta(max_length=100)] = []
+    state: Any = None
+    forwarded_props: Any = None
+
+
+async def run_ag_ui(call: Call) -> Response:
+    given: AgUiInput = call.body
+    exchange = await begin(call, _asked(call.path("agent"), given))
+    return exchange.stream(_chunks(exchange, given))
+
+
+def _asked(agent: str, given: AgUiInput) -> Asked:
+    messages = [_message(one) for one in given.messages if one.role not in ("activity", "reasoning")]
+    last = messages[-1] if messages else {"role": ""}
+    if last["role"] not in ("user", "tool"):
+        raise bad_request("the last message must be the user's, or the result of a call")
+    if given.context:
+        told = "\n".join(f"{one.description}: {one.value}" for one in given.context)
+        messages.insert(0, {"role": "system", "content": told})
+    return Asked(
+        agent=agent,
+        content=last.get("content", ""),
+        history=messages[:-1],
+        results=_results(given.messages) if last["role"] == "tool" else {},
+        tools=[client_tool(one.name, one.description, one.parameters or None) for one in given.tools],
+    )
+
+
+def _message(message: AgUiMessage) -> dict[str, Any]:
+    fields = {
+        "role": message.role,
+        "content": _content(message.content),
+        "tool_calls": message.tool_calls,
+        "tool_call_id": message.tool_call_id,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _content(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return content_of_parts([_part(part) for part in objects_of(cast("list[Any]", content))])
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") == "text":
+        return part
+    inner = fields_of(part.get("source")) or part
+    url = inner.get("url") or (inner.get("value") if inner.get("type") == "url" else "")
+    data = inner.get("data") or (inner.get("value") if inner.get("type") == "data" else "")
+    mime = str(inner.get("mimeType") or "application/octet-stream")
+    return media(mime, data=data, url=url, name=part.get("filename"))
+
+
+def _results(messages: Sequence[AgUiMessage]) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    for message in reversed(messages):
+        if message.role != "tool":
+            break
+        results[message.tool_call_id or ""] = as_text(message.content)
+    return results
+
+
+async def _chunks(exchange: Exchange, given: AgUiInput) -> AsyncGenerator[bytes, None]:
+    def event(kind: str, **fields: Any) -> bytes:
+        return data({"type": kind, **fields})
+
+    whose = {"threadId": given.thread_id, "runId": given.run_id}
+    message, count = "", 0
+    try:
+        yield event("RUN_STARTED", **whose)
+        async for happened in exchange.events():
+            if isinstance(happened, Silence):
+                yield HEARTBEAT
+                continue
+            if isinstance(happened, Words):
+                if not message:
+                    message = f"{exchange.run_id}-{given.run_id}-{count}"
+                    yield event("TEXT_MESSAGE_START", messageId=message, role="assistant")
+                yield event("TEXT_MESSAGE_CONTENT", messageId=message, delta=happened.text)
+                continue
+            if message:
+                yield event("TEXT_MESSAGE_END", messageId=message)
+                message, count = "", count + 1
+            call_id = f"{exchange.run_id}-{happened.id}"
+            if isinstance(happened, CallStarted):
+                for chunk in _call(event, call_id, happened.name, msgspec.json.encode(happened.args).decode()):
+                    yield chunk
+            else:
+                told = {"messageId": f"{call_id}-result", "toolCallId": call_id, "role": "tool"}
+                yield event("TOOL_CALL_RESULT", **told, content=happened.text)
+        if message:
+            yield event("TEXT_MESSAGE_END", messageId=message)
+        outcome = await exchange.outcome_now()
+        for one in outcome.calls:
+            for chunk in _call(event, one.id, one.name, one.arguments):
+                yield chunk
+        yield event("RUN_FINISHED", **whose)
+    except ApiError as error:
+        yield event("RUN_ERROR", message=error.message, code=error.kind)
+    finally:
+        exchange.leave()
+
+
+def _call(event: Any, call_id: str, name: str, arguments: str) -> list[bytes]:
+    return [
+        event("TOOL_CALL_START", toolCallId=call_id, toolCallName=name),
+        event("TOOL_CALL_ARGS", toolCallId=call_id, delta=arguments),
+        event("TOOL_CALL_END", toolCallId=call_id),
+    ]
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/ag-ui/{agent}",
+        handler=run_ag_ui,
+        tag="ag-ui",
+        body=AgUiInput,
+        errors=(404, 409, 422),
+        summary="Run an agent for an AG-UI client.",
+        answers={200: "text/event-stream"},
+    ),
+)

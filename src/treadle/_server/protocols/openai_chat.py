@@ -1,0 +1,308 @@
+"""The agents as models of an OpenAI-compatible server: chat completions, so that existing clients can use them.
+
+A client of this protocol cannot reconnect to a run: when it disconnects, its run is cancelled. `tools` of a request
+are executed by the client; the agent's own tools run here and are not shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.errors import ApiError, bad_request, error_body, not_found
+from treadle._server.live.sse import HEARTBEAT
+from treadle._server.protocols.exchange import Asked, ClientCall, Exchange, Outcome, Silence, Words, begin, data
+from treadle._server.protocols.foreign import as_text
+from treadle._tools.base import Tool
+from treadle._tools.external import client_tool
+from treadle._types.usage import Usage
+
+ToolName = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
+Conversation = Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")]
+
+
+class ChatMessage(Struct, frozen=True, kw_only=True):
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[dict[str, Any]] | None = None
+    name: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: str | None = None
+
+
+class StreamOptions(Struct, frozen=True, kw_only=True):
+    include_usage: bool | None = None
+
+
+class Function(Struct, frozen=True, kw_only=True):
+    name: ToolName
+    description: Annotated[str, Meta(max_length=20_000)] | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ChatTool(Struct, frozen=True, kw_only=True):
+    """A tool that the client executes."""
+
+    function: Function
+    type: Literal["function"] = "function"
+
+
+class AnswerSchema(Struct, frozen=True, kw_only=True):
+    schema: dict[str, Any] | None = None
+    name: str = ""
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormat(Struct, frozen=True, kw_only=True):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: AnswerSchema | None = None
+
+
+class ChatRequest(Struct, frozen=True, kw_only=True):
+    """Fields that make no difference to an agent are ignored; fields that would change the answer are refused."""
+
+    model: str
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=2000)]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    n: Literal[1] | None = None
+    stop: (
+        Annotated[str, Meta(max_length=1000)]
+        | Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=16)]
+        | None
+    ) = None
+    """The answer ends before the first of these."""
+    tools: Annotated[list[ChatTool], Meta(max_length=128)] | None = None
+    """Tools that the client executes, beside those of the agent."""
+    tool_choice: Literal["none", "auto"] | None = None
+    """An agent cannot be made to call a certain tool."""
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    conversation: Conversation | None = None
+    """Not of OpenAI's: goes on with this conversation of the server; of `messages`, only the last is read then."""
+
+
+class ModelBody(Struct, frozen=True):
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "treadle"
+
+
+class ModelList(Struct, frozen=True):
+    data: list[ModelBody]
+    object: Literal["list"] = "list"
+
+
+class ChatUsage(Struct, frozen=True):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: dict[str, int]
+    completion_tokens_details: dict[str, int]
+
+
+class CalledFunction(Struct, frozen=True):
+    name: str
+    arguments: str
+
+
+class ChatCall(Struct, frozen=True):
+    id: str
+    function: CalledFunction
+    type: Literal["function"] = "function"
+
+
+class AnswerMessage(Struct, frozen=True):
+    content: str | None
+    role: Literal["assistant"] = "assistant"
+    refusal: str | None = None
+    tool_calls: list[ChatCall] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Choice(Struct, frozen=True):
+    message: AnswerMessage
+    finish_reason: Literal["stop", "length", "tool_calls"]
+    index: int = 0
+    logprobs: None = None
+
+
+class ChatAnswer(Struct, frozen=True):
+    id: str
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: ChatUsage
+    object: Literal["chat.completion"] = "chat.completion"
+
+
+async def list_models(call: Call) -> Response:
+    return answer(ModelList([ModelBody(name) for name in call.hub.agents]))
+
+
+async def get_model(call: Call) -> Response:
+    name = call.path("model")
+    if name not in call.hub.agents:
+        raise not_found(f"model {name[:80]!r}")
+    return answer(ModelBody(name))
+
+
+async def chat(call: Call) -> Response:
+    request: ChatRequest = call.body
+    exchange = await begin(call, _asked(request))
+    if request.stream:
+        usage = bool(request.stream_options and request.stream_options.include_usage)
+        return exchange.stream(_chunks(exchange, request.model, usage))
+    outcome = await exchange.outcome()
+    calls = [ChatCall(one.id, CalledFunction(one.name, one.arguments)) for one in outcome.calls]
+    message = AnswerMessage(outcome.text or (None if calls else ""), tool_calls=calls or msgspec.UNSET)
+    choice = Choice(message, _finish(outcome))
+    return answer(
+        ChatAnswer(_id(exchange), int(time.time()), request.model, [choice], chat_usage(outcome.usage)),
+    )
+
+
+def _asked(request: ChatRequest) -> Asked:
+    *past, last = request.messages
+    if last.role not in ("user", "tool"):
+        raise bad_request("the last message must have the role 'user', or 'tool' with the result of a call")
+    stop = (request.stop,) if isinstance(request.stop, str) else tuple(request.stop or ())
+    settings: dict[str, Any] = {
+        "temperature": request.temperature,
+        "max_tokens": request.max_completion_tokens or request.max_tokens,
+        "seed": request.seed,
+        "one_tool_per_step": True if request.parallel_tool_calls is False else None,
+    }
+    return Asked(
+        agent=request.model,
+        content=last.content,
+        history=[_message_fields(message) for message in past],
+        results=_results(request.messages) if last.role == "tool" else {},
+        tools=[] if request.tool_choice == "none" else _tools(request.tools or ()),
+        output_schema=_schema(request.response_format),
+        stop=stop,
+        settings=settings,
+        conversation=request.conversation or "",
+    )
+
+
+def _results(messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    """The results at the end of the messages: what the client made of the last reply's calls."""
+    results: dict[str, Any] = {}
+    for message in reversed(messages):
+        if message.role != "tool":
+            break
+        results[message.tool_call_id or ""] = as_text(message.content)
+    return results
+
+
+def _tools(tools: Sequence[ChatTool]) -> list[Tool]:
+    return [client_tool(one.function.name, one.function.description or "", one.function.parameters) for one in tools]
+
+
+def _schema(wanted: ResponseFormat | None) -> dict[str, Any] | None:
+    if wanted is None or wanted.type == "text":
+        return None
+    if wanted.type == "json_object":
+        return {"type": "object"}
+    if wanted.json_schema is None or wanted.json_schema.schema is None:
+        raise bad_request("`response_format` of the type json_schema needs a schema: json_schema.schema")
+    return wanted.json_schema.schema
+
+
+def _message_fields(message: ChatMessage) -> dict[str, Any]:
+    return {key: value for key, value in msgspec.structs.asdict(message).items() if value is not None}
+
+
+def _id(exchange: Exchange) -> str:
+    return f"chatcmpl-{exchange.run_id}"
+
+
+async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
+    """The answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so does
+    an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends with an
+    error."""
+    head = {"id": _id(exchange), "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+        return data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
+
+    try:
+        yield chunk({"role": "assistant", "content": ""})
+        async for event in exchange.events():
+            if isinstance(event, Silence):
+                yield HEARTBEAT
+            elif isinstance(event, Words):
+                yield chunk({"content": event.text})
+        outcome = await exchange.outcome_now()
+        for index, one in enumerate(outcome.calls):
+            yield chunk({"tool_calls": [_call_delta(index, one)]})
+        yield chunk({}, _finish(outcome))
+        if with_usage:
+            yield data({**head, "choices": [], "usage": chat_usage(outcome.usage)})
+        yield b"data: [DONE]\n\n"
+    except ApiError as error:
+        yield data(error_body(error))
+    finally:
+        exchange.leave()
+
+
+def _call_delta(index: int, one: ClientCall) -> dict[str, Any]:
+    function = {"name": one.name, "arguments": one.arguments}
+    return {"index": index, "id": one.id, "type": "function", "function": function}
+
+
+def _finish(outcome: Outcome) -> Literal["stop", "length", "tool_calls"]:
+    return "tool_calls" if outcome.reason == "calls" else outcome.reason
+
+
+def chat_usage(usage: Usage) -> ChatUsage:
+    return ChatUsage(
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.total_tokens,
+        {"cached_tokens": usage.cached_tokens},
+        {"reasoning_tokens": usage.reasoning_tokens},
+    )
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/v1/chat/completions",
+        handler=chat,
+        tag="openai",
+        body=ChatRequest,
+        errors=(404, 409, 422, 424),
+        summary="Ask an agent as if it were a model.",
+        answers={200: (ChatAnswer, "text/event-stream")},
+    ),
+    Operation(
+        method="GET",
+        path="/v1/models",
+        handler=list_models,
+        tag="openai",
+        summary="The agents, as models.",
+        answers={200: ModelList},
+    ),
+    Operation(
+        method="GET",
+        path="/v1/models/{model:path}",
+        handler=get_model,
+        tag="openai",
+        errors=(404,),
+        summary="One agent, as a model.",
+        answers={200: ModelBody},
+    ),
+)

@@ -1,0 +1,367 @@
+"""The agents as models of OpenAI's Responses API. The agent's own calls are shown as `mcp_call` items, those that the
+client executes as `function_call`; `previous_response_id` goes on with a run's conversation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.errors import ApiError, bad_request, error_body
+from treadle._server.live.sse import HEARTBEAT
+from treadle._server.protocols.exchange import (
+    Asked,
+    CallDone,
+    CallStarted,
+    ClientCall,
+    Exchange,
+    Outcome,
+    Silence,
+    Words,
+    begin,
+    named_data,
+)
+from treadle._server.protocols.foreign import as_text, content_of_parts, objects_of
+from treadle._server.protocols.openai_chat import Conversation, ToolName
+from treadle._tools.external import client_tool
+from treadle._types.usage import Usage
+
+
+class ResponsesTool(Struct, frozen=True, kw_only=True):
+    """A tool that the client executes."""
+
+    name: ToolName
+    type: Literal["function"] = "function"
+    description: Annotated[str, Meta(max_length=20_000)] | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class TextFormat(Struct, frozen=True, kw_only=True):
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    schema: dict[str, Any] | None = None
+    name: str | None = None
+    strict: bool | None = None
+
+
+class TextOptions(Struct, frozen=True, kw_only=True):
+    format: TextFormat | None = None
+
+
+class ResponsesRequest(Struct, frozen=True, kw_only=True):
+    """Fields that make no difference to an agent are ignored; fields that would change the answer are refused."""
+
+    model: str
+    input: (
+        Annotated[str, Meta(min_length=1, max_length=2_000_000)]
+        | Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=2000)]
+    )
+    instructions: Annotated[str, Meta(max_length=1_000_000)] | None = None
+    previous_response_id: Annotated[str, Meta(max_length=200)] | None = None
+    conversation: Conversation | None = None
+    stream: bool | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    tools: Annotated[list[ResponsesTool], Meta(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+    parallel_tool_calls: bool | None = None
+    text: TextOptions | None = None
+    background: Literal[False] | None = None
+
+
+class ResponseUsage(Struct, frozen=True):
+    input_tokens: int
+    input_tokens_details: dict[str, int]
+    output_tokens: int
+    output_tokens_details: dict[str, int]
+    total_tokens: int
+
+
+class ResponseBody(Struct, frozen=True):
+    id: str
+    created_at: int
+    model: str
+    status: Literal["in_progress", "completed", "incomplete"]
+    output: list[dict[str, Any]]
+    usage: ResponseUsage | None = None
+    error: None = None
+    incomplete_details: dict[str, str] | None = None
+    instructions: str | None = None
+    metadata: dict[str, str] = {}
+    parallel_tool_calls: bool = True
+    previous_response_id: str | None = None
+    temperature: float | None = None
+    tool_choice: str = "auto"
+    tools: list[dict[str, Any]] = []
+    top_p: float | None = None
+    object: Literal["response"] = "response"
+
+
+async def create_response(call: Call) -> Response:
+    request: ResponsesRequest = call.body
+    exchange = await begin(call, await _asked(call, request))
+    projection = _Projection(exchange, request)
+    if request.stream:
+        return exchange.stream(projection.chunks())
+    return answer(await projection.whole())
+
+
+async def _asked(call: Call, request: ResponsesRequest) -> Asked:
+    messages = _messages(request.input)
+    if request.instructions:
+        messages.insert(0, {"role": "system", "content": request.instructions})
+    results = _results(request.input)
+    last = messages[-1] if messages else {}
+    if not results and last.get("role") != "user":
+        raise bad_request("the last item of `input` must be a message of the user, or the output of a call")
+    conversation, follows = request.conversation or "", ""
+    if request.previous_response_id and not results:
+        follows = request.previous_response_id.removeprefix("resp_")
+        facts = await call.hub.owned(follows, call.principal.user)
+        conversation = facts.conversation or follows
+    wanted = request.text.format if request.text is not None and request.text.format is not None else TextFormat()
+    if wanted.type == "json_schema" and wanted.schema is None:
+        raise bad_request("`text.format` of the type json_schema needs a schema")
+    tools = [] if request.tool_choice == "none" else request.tools or []
+    return Asked(
+        agent=request.model,
+        content=last.get("content", ""),
+        history=messages[:-1],
+        results=results,
+        tools=[client_tool(one.name, one.description or "", one.parameters) for one in tools],
+        output_schema={"text": None, "json_object": {"type": "object"}, "json_schema": wanted.schema}[wanted.type],
+        settings={
+            "temperature": request.temperature,
+            "max_tokens": request.max_output_tokens,
+            "one_tool_per_step": True if request.parallel_tool_calls is False else None,
+        },
+        conversation=conversation,
+        follows=follows,
+    )
+
+
+def _messages(given: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Items as messages in the common form; items that only tell what the server did are left out."""
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    messages: list[dict[str, Any]] = []
+    for item in given:
+        kind = item.get("type", "message")
+        if kind == "message":
+            messages.append({"role": item.get("role"), "content": _content(item.get("content"))})
+        elif kind == "function_call":
+            function = {"name": item.get("name"), "arguments": item.get("arguments")}
+            messages.append(
+                {"role": "assistant", "content": "", "tool_calls": [{"id": item.get("call_id"), "function": function}]}
+            )
+        elif kind == "function_call_output":
+            messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": _output(item)})
+    return messages
+
+
+def _content(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content
+    parts: list[dict[str, Any]] = []
+    for part in objects_of(cast("list[Any]", content)):
+        kind = part.get("type")
+        if kind in ("input_text", "output_text", "text"):
+            parts.append({"type": "text", "text": part.get("text", "")})
+        elif kind == "input_image":
+            parts.append({"type": "image_url", "image_url": part.get("image_url")})
+        elif kind == "input_file":
+            parts.append({"type": "file", "file": part})
+        else:
+            raise bad_request(f"a part of the input has the type {str(kind)[:40]!r}, which is not known here")
+    return content_of_parts(parts)
+
+
+def _output(item: Mapping[str, Any]) -> str:
+    return as_text(item.get("output"))
+
+
+def _results(given: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    for item in () if isinstance(given, str) else reversed(given):
+        if item.get("type") != "function_call_output":
+            break
+        results[str(item.get("call_id", ""))] = _output(item)
+    return results
+
+
+class _Projection:
+    """The log of one run as the events of a response."""
+
+    def __init__(self, exchange: Exchange, request: ResponsesRequest) -> None:
+        self._exchange, self._request = exchange, request
+        self._items: list[dict[str, Any]] = []
+        self._number = -1
+        self._text = ""
+        self._created = int(time.time())
+
+    def body(self, outcome: Outcome | None = None) -> ResponseBody:
+        request = self._request
+        short = outcome is not None and outcome.reason == "length"
+        return ResponseBody(
+            f"resp_{self._exchange.run_id}",
+            self._created,
+            request.model,
+            "in_progress" if outcome is None else "incomplete" if short else "completed",
+            list(self._items),
+            usage=_usage(outcome.usage) if outcome is not None else None,
+            incomplete_details={"reason": "max_output_tokens"} if short else None,
+            instructions=request.instructions,
+            previous_response_id=request.previous_response_id,
+            temperature=request.temperature,
+            tools=[msgspec.to_builtins(tool) for tool in request.tools or ()],
+        )
+
+    async def whole(self) -> ResponseBody:
+        outcome = await self._exchange.outcome()
+        if outcome.text:
+            self._items.append(_message_item("msg_0", outcome.text, "completed"))
+        self._items += [_call_item(one) for one in outcome.calls]
+        return self.body(outcome)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        try:
+            yield self._event("response.created", response=self.body())
+            yield self._event("response.in_progress", response=self.body())
+            async for event in self._exchange.events():
+                if isinstance(event, Silence):
+                    yield HEARTBEAT
+                    continue
+                for chunk in self._shown(event):
+                    yield chunk
+            outcome = await self._exchange.outcome_now()
+            for chunk in self._closed():
+                yield chunk
+            for one in outcome.calls:
+                for chunk in self._called(one):
+                    yield chunk
+            name = "response.incomplete" if outcome.reason == "length" else "response.completed"
+            yield self._event(name, response=self.body(outcome))
+        except ApiError as error:
+            told = {"code": error.kind, "message": error.message, "param": None}
+            yield self._event("error", **told, error=error_body(error)["error"])
+        finally:
+            self._exchange.leave()
+
+    def _event(self, kind: str, /, **fields: Any) -> bytes:
+        self._number += 1
+        return named_data(kind, {"type": kind, "sequence_number": self._number, **fields})
+
+    def _shown(self, event: Words | CallStarted | CallDone) -> list[bytes]:
+        if isinstance(event, Words):
+            return self._worded(event.text)
+        if isinstance(event, CallStarted):
+            item = _server_call(event.id, event.name, event.args)
+            chunks = self._closed()
+            self._items.append(item)
+            return [*chunks, self._event("response.output_item.added", output_index=len(self._items) - 1, item=item)]
+        for index, item in enumerate(self._items):
+            if item["id"] == f"mcp_{event.id}":
+                done = {"output": None, "error": event.text} if event.error else {"output": event.text}
+                self._items[index] = item = {**item, **done, "status": "failed" if event.error else "completed"}
+                return [self._event("response.output_item.done", output_index=index, item=item)]
+        return []
+
+    def _worded(self, text: str) -> list[bytes]:
+        chunks: list[bytes] = []
+        if not self._text:
+            item = _message_item(f"msg_{len(self._items)}", "", "in_progress")
+            self._items.append(item)
+            where = {"item_id": item["id"], "output_index": len(self._items) - 1}
+            chunks.append(self._event("response.output_item.added", output_index=where["output_index"], item=item))
+            part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": []}
+            chunks.append(self._event("response.content_part.added", **where, content_index=0, part=part))
+        self._text += text
+        index = len(self._items) - 1
+        where = {"item_id": self._items[index]["id"], "output_index": index, "content_index": 0}
+        chunks.append(self._event("response.output_text.delta", **where, delta=text, logprobs=[]))
+        return chunks
+
+    def _closed(self) -> list[bytes]:
+        """The end of the message that is open."""
+        if not self._text:
+            return []
+        index = len(self._items) - 1
+        item = self._items[index] = _message_item(self._items[index]["id"], self._text, "completed")
+        where = {"item_id": item["id"], "output_index": index, "content_index": 0}
+        text, self._text = self._text, ""
+        return [
+            self._event("response.output_text.done", **where, text=text, logprobs=[]),
+            self._event("response.content_part.done", **where, part=item["content"][0]),
+            self._event("response.output_item.done", output_index=index, item=item),
+        ]
+
+    def _called(self, one: ClientCall) -> list[bytes]:
+        item, index = _call_item(one), len(self._items)
+        self._items.append(item)
+        where = {"item_id": item["id"], "output_index": index}
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        return [
+            self._event("response.output_item.added", output_index=index, item=begun),
+            self._event("response.function_call_arguments.delta", **where, delta=one.arguments),
+            self._event("response.function_call_arguments.done", **where, arguments=one.arguments, name=one.name),
+            self._event("response.output_item.done", output_index=index, item=item),
+        ]
+
+
+def _message_item(item_id: str, text: str, status: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+    content = [part] if text else []
+    return {"id": item_id, "type": "message", "role": "assistant", "status": status, "content": content}
+
+
+def _call_item(one: ClientCall) -> dict[str, Any]:
+    return {
+        "id": f"fc_{one.id}",
+        "type": "function_call",
+        "call_id": one.id,
+        "name": one.name,
+        "arguments": one.arguments,
+        "status": "completed",
+    }
+
+
+def _server_call(call_id: str, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": f"mcp_{call_id}",
+        "type": "mcp_call",
+        "server_label": "treadle",
+        "name": name,
+        "arguments": msgspec.json.encode(args).decode(),
+        "output": None,
+        "error": None,
+        "status": "in_progress",
+    }
+
+
+def _usage(usage: Usage) -> ResponseUsage:
+    return ResponseUsage(
+        usage.input_tokens,
+        {"cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_write_tokens},
+        usage.output_tokens,
+        {"reasoning_tokens": usage.reasoning_tokens},
+        usage.total_tokens,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/v1/responses",
+        handler=create_response,
+        tag="openai",
+        body=ResponsesRequest,
+        errors=(404, 409, 422, 424),
+        summary="Ask an agent as if it were a model, in OpenAI's Responses protocol.",
+        answers={200: (ResponseBody, "text/event-stream")},
+    ),
+)

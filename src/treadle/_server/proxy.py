@@ -1,0 +1,85 @@
+"""Behind a reverse proxy: which of its headers are believed, and the path that the server lives under.
+
+Anybody can send `X-Forwarded-*`. They count only where the connection itself comes from a proxy that the operator has
+named; then the client is the last address of `X-Forwarded-For` that is not such a proxy, the scheme and the host are
+those of the client's own request. From anybody else the headers are as if they had not been sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from treadle._types.errors import ConfigError
+
+Network = IPv4Network | IPv6Network
+
+
+def networks(trusted: Iterable[str]) -> list[Network]:
+    """Addresses and networks (`10.0.0.0/8`) of proxies; `ConfigError` for what is neither."""
+    try:
+        return [ip_network(one, strict=False) for one in trusted]
+    except ValueError as error:
+        raise ConfigError(f"trusted_proxies: {error}; give addresses such as 127.0.0.1 or 10.0.0.0/8") from None
+
+
+def checked_prefix(prefix: str) -> str:
+    """The path as Starlette wants it: it begins with a slash and does not end with one."""
+    plain = prefix.strip("/")
+    if not plain:
+        return ""
+    if any(char in plain for char in "?#%\\ ") or "//" in plain or ".." in plain.split("/"):
+        raise ConfigError(f"path_prefix: {prefix!r} is no path such as /agents")
+    return f"/{plain}"
+
+
+class BehindProxy:
+    """ASGI middleware. It works whether the proxy leaves the prefix on the path or takes it off."""
+
+    def __init__(self, app: ASGIApp, trusted: Iterable[str] = (), prefix: str = "") -> None:
+        self._app = app
+        self._trusted = networks(trusted)
+        self._prefix = checked_prefix(prefix)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = self._placed(self._told(scope))
+        await self._app(scope, receive, send)
+
+    def _told(self, scope: Scope) -> Scope:
+        """The request as the proxy got it."""
+        client = scope.get("client")
+        if not self._trusted or client is None or not self._is_proxy(client[0]):
+            return scope
+        headers = {name: value for name, value in scope["headers"] if name.startswith(b"x-forwarded-")}
+        chain = [one.strip() for one in _text(headers, b"x-forwarded-for").split(",") if one.strip()]
+        address = next((one for one in reversed(chain) if not self._is_proxy(one)), chain[0] if chain else client[0])
+        scope = {**scope, "client": (address[:100], 0)}
+        scheme = _text(headers, b"x-forwarded-proto").rpartition(",")[2].strip().lower()
+        if scheme in ("http", "https"):
+            scope["scheme"] = scheme
+        if host := _text(headers, b"x-forwarded-host").rpartition(",")[2].strip():
+            kept = [(name, value) for name, value in scope["headers"] if name != b"host"]
+            scope["headers"] = [*kept, (b"host", host.encode("latin-1", "replace"))]
+        return scope
+
+    def _placed(self, scope: Scope) -> Scope:
+        if not self._prefix:
+            return scope
+        path = scope["path"]
+        if path != self._prefix and not path.startswith(f"{self._prefix}/"):
+            path = self._prefix + path
+        return {**scope, "root_path": self._prefix, "path": path}
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            own = ip_address(address)
+        except ValueError:
+            return False
+        return any(own in network for network in self._trusted if network.version == own.version)
+
+
+def _text(headers: dict[bytes, bytes], name: bytes) -> str:
+    return headers.get(name, b"").decode("latin-1")

@@ -1,0 +1,155 @@
+"""Sends the requests of an authorization. Their addresses come from the MCP server and from what it names: each must be
+https, or on this machine where the server is; an address inside a private network only where the server is in one."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections.abc import Collection, Sequence
+from functools import cache
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from treadle._tools.builtin.http.addresses import is_public
+
+MAX_BYTES = 256_000
+"""Of one response: metadata, a registration or a token."""
+SECONDS = 30.0
+
+
+class RefusedAddressError(Exception):
+    """An address that a server named and that is not called."""
+
+
+class GuardedHttp:
+    """An HTTP client for one MCP server's authorization. `trusted` are addresses that the operator has set."""
+
+    def __init__(self, server_url: str, trusted: Collection[str] = ()) -> None:
+        self._server = urlsplit(server_url).hostname or ""
+        self._trusted = {urlsplit(address).hostname for address in trusted}
+        self._server_kind = ""
+
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        self.require_scheme(str(url))
+        request.headers["Accept-Encoding"] = "identity"
+        proxied = _has_proxy(url.scheme, url.host)
+        transport = None if proxied else _Pinned((await self._allowed_addresses(url.host, url.port or 443))[0])
+        limits = httpx2.Timeout(SECONDS)
+        try:
+            async with asyncio.timeout(SECONDS), httpx2.AsyncClient(transport=transport, timeout=limits) as client:
+                request.extensions = {**request.extensions, "timeout": limits.as_dict()}
+                return await _whole(await client.send(request, stream=True))
+        except TimeoutError:
+            raise RefusedAddressError(f"{url.host} did not answer within {SECONDS:g} seconds") from None
+
+    def require_scheme(self, address: str) -> None:
+        """Raise unless tokens and codes may travel to this address, or a browser be sent there."""
+        url = urlsplit(address)
+        host = url.hostname or ""
+        if not host or url.username is not None:
+            raise RefusedAddressError("the server named an address without a host, or with a user in it")
+        if url.scheme == "https" or (url.scheme == "http" and is_loopback(host) and is_loopback(self._server)):
+            return
+        raise RefusedAddressError(f"the server named {url.scheme}://{host}; only https is used for authorization")
+
+    async def _allowed_addresses(self, host: str, port: int) -> Sequence[str]:
+        try:
+            addresses = await _resolve(host, port)
+        except OSError:
+            raise RefusedAddressError(f"the address of {host} is unknown") from None
+        if host in (self._server, *self._trusted):
+            return addresses
+        kinds = {_kind(address) for address in addresses}
+        allowed = {"public", await self._kind_of_server()} - {"other"}
+        if not addresses or not kinds <= allowed:
+            raise RefusedAddressError(f"the server named {host}, which is not a public address; it was not called")
+        return addresses
+
+    async def _kind_of_server(self) -> str:
+        if not self._server_kind:
+            try:
+                kinds = {_kind(address) for address in await _resolve(self._server, 443)}
+            except OSError:
+                kinds = {"public"}
+            self._server_kind = kinds.pop() if len(kinds) == 1 else "public"
+        return self._server_kind
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Made once: it takes longer than a request."""
+    return httpx2.create_ssl_context()
+
+
+class _Pinned(httpx2.AsyncHTTPTransport):
+    """Connects to an address that was checked: a name is looked up once, so it cannot change after the check."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(verify=_trust(), trust_env=False)
+        self._address = address
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        name = request.url.host
+        pinned = httpx2.Request(
+            request.method,
+            request.url.copy_with(host=self._address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": name},
+        )
+        return await super().handle_async_request(pinned)
+
+
+async def _whole(response: httpx2.Response) -> httpx2.Response:
+    """The response with its body; a large or a compressed one is refused."""
+    body = bytearray()
+    try:
+        if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise RefusedAddressError("the authorization server answered in a compressed form it was not asked for")
+        async for piece in response.aiter_raw():
+            body += piece
+            if len(body) > MAX_BYTES:
+                raise RefusedAddressError(f"the authorization server's answer is larger than {MAX_BYTES} bytes")
+    finally:
+        await response.aclose()
+    whole = httpx2.Response(
+        response.status_code, headers=response.headers, content=bytes(body), request=response.request
+    )
+    whole.next_request = response.next_request
+    return whole
+
+
+async def _resolve(host: str, port: int) -> Sequence[str]:
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+
+
+def _kind(address: str) -> str:
+    """public, loopback, private (of an organization), or other: link-local, metadata services, unspecified."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if is_public(address):
+        return "public"
+    if ip.is_loopback:
+        return "loopback"
+    organization = ip.is_private and not ip.is_link_local and not ip.is_unspecified and not ip.is_reserved
+    return "private" if organization else "other"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its form: what a name resolves to may change."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _has_proxy(scheme: str, host: str) -> bool:
+    """A proxy looks names up itself, and decides where requests may go."""
+    return (scheme in getproxies() or "all" in getproxies()) and not is_loopback(host) and not proxy_bypass(host)

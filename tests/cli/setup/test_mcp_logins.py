@@ -1,0 +1,76 @@
+"""`treadle mcp login`, `list` and `logout`; the browser is a program that follows redirects."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.mcp.auth.remote import Remote, remote_server
+
+pytest.importorskip("mcp")
+VISIT = "import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n"
+
+
+@pytest.fixture
+def remote(home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
+    (home / "visit.py").write_text(VISIT)
+    monkeypatch.setenv("BROWSER", f"{shlex.quote(sys.executable)} {shlex.quote(str(home / 'visit.py'))} %s")
+    monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
+    with remote_server() as running:
+        yield running
+
+
+def test_login_list_and_logout(remote: Remote, home: Path, inside: Callable[..., Any]):
+    document = home / "agent.json"
+    servers = {"shop": {"url": "{where}/mcp", "variables": {"where": remote.url}}}
+    document.write_text(json.dumps({"agent": {"mcp": [{"mcp_id": "shop"}]}, "mcp_servers": servers}))
+    asked = inside("run", "q", "-m", "scripted", "-f", str(document))
+    assert "mcp login" in asked.err or asked.code != 0
+    ran = inside("mcp", "login", "shop", "-f", str(document))
+    assert (ran.code, ran.out) == (0, "logged in at shop\n"), ran.err
+    assert remote.url.removeprefix("http://") in ran.err
+    assert not any(token in ran.out + ran.err for token in (*remote.valid, *remote.refresh_tokens))
+    listed = inside("mcp", "list").out
+    assert listed == f"{remote.server}  logged in  read\n"
+    assert inside("mcp", "logout", remote.server).out == f"logged out of {remote.server}\n"
+    assert inside("mcp", "list").out == "no logins\n"
+    assert inside("mcp", "logout", remote.server).out == f"there was no login at {remote.server}\n"
+
+
+def test_a_server_that_asks_for_no_login_and_one_that_refuses(remote: Remote, inside: Callable[..., Any]):
+    remote.valid[""] = "read"
+    assert inside("mcp", "login", remote.server).out == f"{remote.server} asked for no login\n"
+    remote.valid.clear()
+    remote.redirect = {"code": "", "error": "access_denied"}
+    ran = inside("mcp", "login", remote.server)
+    assert ran.code != 0
+    assert "access_denied" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("shop",), "-f FILE"),
+        (("other", "-f", "agent.json"), "it has: local, keyed, machine"),
+        (("local", "-f", "agent.json"), "nothing to log in at"),
+        (("keyed", "-f", "agent.json"), "needs no login"),
+        (("machine", "-f", "agent.json"), "authorized by client_credentials"),
+    ],
+)
+def test_what_cannot_be_logged_in_at(home: Path, inside: Callable[..., Any], args: tuple[str, ...], message: str):
+    machine = {"grant": "client_credentials", "client_id": "a", "client_secret": "b", "issuer": "https://a.example"}
+    servers = {
+        "local": {"command": "x"},
+        "keyed": {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer x"}},
+        "machine": {"url": "https://a.example/mcp", "auth": machine},
+    }
+    (home / "agent.json").write_text(json.dumps({"agent": {}, "mcp_servers": servers}))
+    ran = inside("mcp", "login", *args)
+    assert ran.code == 2
+    assert message in ran.err

@@ -1,0 +1,113 @@
+"""The client libraries of others, each in a process of its own, against a server of ours.
+
+They are large, or need other versions than the test environment has, so they are installed by name into a folder that
+is kept (`~/.cache/treadle-clients`, or `TREADLE_CLIENTS`). What they send is also in the other tests of this folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import call
+from server.protocols.scenario import looker
+from server.serving import send_mail, serving
+from treadle import Agent, ScriptedModel, external_tool
+
+PROGRAMS = Path(__file__).parent / "clients"
+FOLDER = Path(os.environ.get("TREADLE_CLIENTS") or Path.home() / ".cache" / "treadle-clients")
+TOKEN = "a-token-of-some-length"
+
+pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(900)]
+
+Program = Callable[..., Any]
+
+
+def installed(*packages: str) -> str:
+    """A folder with these packages; skips the test where they cannot be had."""
+    folder = FOLDER / "-".join(packages).replace("[", "_").replace("]", "")
+    if not (folder / "complete").exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), *packages]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"pip cannot install {', '.join(packages)}: {done.stderr[-300:]}")
+        (folder / "complete").touch()
+    return str(folder)
+
+
+def answers(program: str, address: str, *packages: str) -> Any:
+    env = {
+        **os.environ,
+        "PYTHONPATH": installed(*packages),
+        "OPENAI_API_KEY": TOKEN,
+        "LLM_USER_PATH": str(FOLDER / "llm"),
+    }
+    command = [sys.executable, str(PROGRAMS / program), address, TOKEN]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def address() -> Any:
+    mailing = Agent(ScriptedModel([call("send_mail", to="a", text="b")], repeat_last=True), [send_mail])
+    parameters = {"type": "object", "properties": {"where": {"type": "string"}}, "required": ["where"]}
+    script = [call("look", where="left"), "I see a cat."]
+    waiting = Agent(ScriptedModel(script), [external_tool("look", "Looks.", parameters)])
+    typed = Agent(ScriptedModel(['{"total": 5}'], repeat_last=True), None)
+    agents = {"looker": looker(), "mailing": mailing, "waiting": waiting, "typed": typed}
+    with serving(agents, tokens={TOKEN: "ann"}) as client:
+        yield client.address
+
+
+def test_anthropic(address: str):
+    said = answers("anthropic_client.py", address, "anthropic")
+    assert said["whole"] == said["streamed"] == "It is 5."
+    assert said["wanted"] == ["look", {"where": "left"}]
+    assert said["after"] == "I see a cat."
+    assert said["error"] == [422, "approval_required"]
+
+
+def test_ag_ui(address: str):
+    said = answers("ag_ui_client.py", address, "ag-ui-protocol")
+    assert said["text"] == "It is 5."
+    assert said["kinds"][0] == "RUN_STARTED"
+    assert said["kinds"][-1] == "RUN_FINISHED"
+    assert "TOOL_CALL_RESULT" in said["kinds"]
+    assert said["after"] == "I see a cat."
+
+
+def test_a2a(address: str):
+    said = answers("a2a_client.py", address, "a2a-sdk")
+    assert said["card"] == "looker"
+    assert said["text"] == "It is 5."
+    assert said["state"] == "TASK_STATE_COMPLETED"
+    assert said["again"] == "It is 5."
+    assert said["waiting"] == "TASK_STATE_INPUT_REQUIRED"
+    assert said["answered"] == "I see a cat."
+
+
+def test_langchain(address: str):
+    said = answers("langchain_client.py", address, "langchain-openai")
+    assert said["whole"] == said["streamed"] == "It is 5."
+    assert said["wanted"] == ["look", {"where": "left"}]
+    assert said["after"] == "I see a cat."
+    assert said["typed"] == {"total": 5}
+
+
+def test_litellm(address: str):
+    said = answers("litellm_client.py", address, "litellm")
+    assert said["whole"] == said["streamed"] == "It is 5."
+    assert said["wanted"] == "look"
+
+
+def test_llm(address: str):
+    said = answers("llm_client.py", address, "llm")
+    assert said["whole"] == said["streamed"] == "It is 5."

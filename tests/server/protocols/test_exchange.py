@@ -1,0 +1,84 @@
+"""What all protocols have in common."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.serving import Gate, PacedModel, serving
+from treadle import Agent
+from treadle._server.protocols.exchange import Cut
+
+QUESTION = {"role": "user", "content": "?"}
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chat completions": ("/v1/chat/completions", {"model": "a", "messages": [QUESTION], "stream": True}),
+    "responses": ("/v1/responses", {"model": "a", "input": "?", "stream": True}),
+    "anthropic": ("/v1/messages", {"model": "a", "messages": [QUESTION], "max_tokens": 9, "stream": True}),
+    "ag-ui": ("/ag-ui/a", {"threadId": "t", "runId": "r", "messages": [{"id": "1", **QUESTION}]}),
+    "vercel": ("/vercel/a", {"messages": [{"role": "user", "parts": [{"type": "text", "text": "?"}]}]}),
+    "a2a": (
+        "/a2a/a",
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "SendStreamingMessage",
+            "params": {"message": {"parts": [{"text": "?"}]}},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("protocol", REQUESTS)
+def test_words_are_sent_as_they_are_written(protocol: str):
+    path, body = REQUESTS[protocol]
+    gate = Gate()
+    model = PacedModel(["First words and last words."], chunk=12)
+    model.gates[-1] = gate
+    with serving({"a": Agent(model, tools=None)}) as client:
+        connection = client.connect()
+        connection.request("POST", path, json.dumps(body).encode(), {"content-type": "application/json"})
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        before = b""
+        while b"First words" not in before:
+            line = response.readline()
+            assert line, before
+            before += line
+        assert not gate._open.is_set(), "the reply was not complete yet"
+        gate.open()
+        after = response.read()
+        connection.close()
+        assert b"last words" in before + after
+
+
+@pytest.mark.parametrize("protocol", REQUESTS)
+def test_every_protocol_is_behind_the_same_door(protocol: str):
+    path, body = REQUESTS[protocol]
+    with serving({"a": Agent(PacedModel(["x"]), tools=None)}, tokens={"a-token-of-some-length": "ann"}) as client:
+        assert client.ask("POST", path, body).status == 401
+        client.token = "a-token-of-some-length"
+        assert client.ask("POST", path, body, origin="https://elsewhere.example").status == 403
+        assert client.ask("POST", path, raw=b"{").status == 400
+        assert client.ask("POST", path, raw=b"x=1", content_type="text/plain").status == 415
+        assert client.ask("POST", path, raw=b"[" * 100_000).status == 400
+        assert client.ask("GET", path).status in (404, 405)
+
+
+@given(st.text("abEND ", max_size=30), st.text("abEND", min_size=1, max_size=4), st.data())
+def test_text_is_cut_the_same_however_it_arrives(text: str, stop: str, data: st.DataObject):
+    cut, shown, rest = Cut([stop]), "", text
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        shown += cut.feed(rest[:size])
+        assert text.partition(stop)[0].startswith(shown), "nothing is given that has to be taken back"
+        rest = rest[size:]
+    assert shown + cut.feed("", last=True) == text.partition(stop)[0]
+
+
+def test_the_first_of_several_stop_sequences_counts():
+    assert Cut(["three", "two", ""]).feed("one two three", last=True) == "one "
+    assert Cut([]).feed("all of it") == "all of it"

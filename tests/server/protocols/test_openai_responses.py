@@ -1,0 +1,111 @@
+"""OpenAI's Responses protocol, used with the official SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit import add, call, user_texts
+from server.protocols.scenario import PARAMETERS, looker
+from server.serving import Client, serving
+from treadle import Agent, ScriptedModel
+from treadle._types.errors import RequestRefusedError
+from treadle._types.messages import ImagePart, UserMessage
+from waiting import GUARD_SECONDS
+
+openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
+
+LOOK: Any = {"type": "function", "name": "look", "description": "Looks.", "parameters": PARAMETERS, "strict": False}
+
+
+def sdk(client: Client, token: str = "none") -> Any:
+    return openai.OpenAI(base_url=f"{client.address}/v1", api_key=token, max_retries=0, timeout=GUARD_SECONDS)
+
+
+def test_an_answer_whole_and_streamed():
+    with serving({"looker": looker()}) as client, sdk(client) as api:
+        answer = api.responses.create(model="looker", input="2+3?", instructions="Be brief.", temperature=0.1)
+        assert (answer.status, answer.output_text) == ("completed", "It is 5.")
+        assert answer.usage.total_tokens > 0
+        with api.responses.stream(model="looker", input="2+3?") as stream:
+            kinds = [event.type for event in stream]
+            final = stream.get_final_response()
+        assert final.output_text == "It is 5."
+        assert "response.output_text.delta" in kinds
+        shown = next(item for item in final.output if item.type == "mcp_call")
+        assert (shown.name, shown.arguments, shown.output) == ("add", '{"a":2,"b":3}', "5")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_of_the_client(stream: bool):
+    with serving({"looker": looker()}) as client, sdk(client) as api:
+
+        def ask(given: Any) -> Any:
+            if not stream:
+                return api.responses.create(model="looker", input=given, tools=[LOOK])
+            with api.responses.stream(model="looker", input=given, tools=[LOOK]) as events:
+                return [event for event in events if event.type == "response.completed"][-1].response
+
+        first = ask("What is there?")
+        wanted = next(item for item in first.output if item.type == "function_call")
+        assert (wanted.name, wanted.arguments) == ("look", '{"where":"left"}')
+        made = {"type": "function_call_output", "call_id": wanted.call_id, "output": "a cat"}
+        past = [{"role": "user", "content": "What is there?"}, *[item.model_dump() for item in first.output], made]
+        for _ in range(2):  # repeated after a lost response: the same run, the same answer
+            assert ask(past).output_text == "I see a cat."
+        assert len(client.get("/api/runs")["runs"]) == 1
+
+
+def test_the_parse_helper():
+    from pydantic import BaseModel
+
+    class Sum(BaseModel):
+        total: int
+
+    agent = Agent(ScriptedModel([call("add", a=2, b=3), '{"total": 5}']), tools=[add])
+    with serving({"a": agent}) as client, sdk(client) as api:
+        assert api.responses.parse(model="a", input="2+3?", text_format=Sum).output_parsed == Sum(total=5)
+
+
+def test_a_conversation_goes_on_by_the_previous_response():
+    model = ScriptedModel(["Hello Ann.", "You are Ann."])
+    with serving({"a": Agent(model, tools=None)}) as client, sdk(client) as api:
+        first = api.responses.create(model="a", input="I am Ann.")
+        api.responses.create(model="a", input="Who am I?", previous_response_id=first.id)
+        assert user_texts(model.requests[1].messages)[-2:] == ["I am Ann.", "Who am I?"]
+        with pytest.raises(openai.NotFoundError):
+            api.responses.create(model="a", input="Who am I?", previous_response_id="resp_nobody")
+
+
+def test_an_image_and_messages_of_before():
+    model = ScriptedModel(["A dot."], abilities={"vision": True})
+    with serving({"a": Agent(model, tools=None)}) as client, sdk(client) as api:
+        parts = [
+            {"type": "input_text", "text": "What is it?"},
+            {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"},
+        ]
+        past = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+        api.responses.create(model="a", input=[*past, {"role": "user", "content": parts}])
+        [asked] = [
+            m for m in model.requests[0].messages if isinstance(m, UserMessage) and not isinstance(m.content, str)
+        ]
+        assert any(isinstance(part, ImagePart) for part in asked.content)
+        assert "Hello" in user_texts(model.requests[0].messages)
+
+
+def test_errors():
+    failing = Agent(ScriptedModel([RequestRefusedError("HTTP 401: wrong key", status=401)], repeat_last=True), None)
+    with serving({"failing": failing}) as client, sdk(client) as api:
+        with pytest.raises(openai.APIStatusError, match="wrong key") as raised:
+            api.responses.create(model="failing", input="?")
+        assert raised.value.status_code == 424
+        with pytest.raises(openai.APIError, match="wrong key"):
+            list(api.responses.create(model="failing", input="?", stream=True))
+        for wrong, words in (
+            ([{"role": "assistant", "content": "x"}], "last item"),
+            ([{"role": "user", "content": [{"type": "odd"}]}], "odd"),
+            ([{"type": "function_call_output", "call_id": "call_1", "output": "x"}], "there is no call"),
+        ):
+            with pytest.raises(openai.BadRequestError, match=words):
+                api.responses.create(model="failing", input=wrong)

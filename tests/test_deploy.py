@@ -1,0 +1,71 @@
+"""The files in deploy/ say what the program understands."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treadle._cli.command_table import build_parser
+
+ROOT = Path(__file__).resolve().parent.parent
+DEPLOY = ROOT / "deploy"
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    parser, _ = build_parser([arguments[0]])
+    return parser.parse_args(arguments)
+
+
+def manifests() -> list[dict[str, Any]]:
+    yaml = pytest.importorskip("yaml")
+    return list(yaml.safe_load_all((DEPLOY / "kubernetes" / "treadle.yaml").read_text()))
+
+
+def containers() -> list[dict[str, Any]]:
+    deployments = [one for one in manifests() if one["kind"] == "Deployment"]
+    return [container for one in deployments for container in one["spec"]["template"]["spec"]["containers"]]
+
+
+def test_systemd_starts_a_command_that_the_program_takes():
+    text = (DEPLOY / "treadle.service").read_text().replace("\\\n", " ")
+    line = re.search(r"^ExecStart=(.*)$", text, re.MULTILINE)
+    assert line
+    args = parsed(shlex.split(line[1])[1:])
+    assert (args.host, args.takeover, args.trust_proxy) == ("127.0.0.1", 30.0, ["127.0.0.1"])
+    for wanted in ("NoNewPrivileges=yes", "ProtectSystem=strict", "DynamicUser=yes", "Restart=always"):
+        assert wanted in text
+
+
+def test_kubernetes_starts_commands_that_the_program_takes():
+    server, worker = containers()
+    served = parsed(["serve", *server["args"]])
+    assert served.takeover == 30.0
+    worked = parsed([*worker["command"][1:], *worker["args"]])
+    assert worked.temporal == "temporal-frontend:7233"
+    for container in (server, worker):
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"]
+        assert not context["allowPrivilegeEscalation"]
+        mounted = {mount["name"] for mount in container["volumeMounts"]}
+        assert {"config", "data", "tmp"} <= mounted
+    assert server["readinessProbe"]["httpGet"]["path"] == "/health"
+
+
+def test_every_service_and_budget_finds_its_pods():
+    labels = [one["spec"]["template"]["metadata"]["labels"] for one in manifests() if one["kind"] == "Deployment"]
+    for one in manifests():
+        selector = one["spec"]["selector"]
+        assert selector.get("matchLabels", selector) in labels
+
+
+def test_nginx_tells_the_server_what_it_believes():
+    text = (DEPLOY / "nginx.conf").read_text()
+    for wanted in ("X-Forwarded-For $remote_addr;", "X-Forwarded-Proto $scheme;", "X-Forwarded-Host $host;"):
+        assert f"proxy_set_header {wanted}" in text
+    assert "proxy_buffering off;" in text
+    assert text.count("{") == text.count("}")
