@@ -168,7 +168,8 @@ def peers(arguments: list[str]) -> int:
         subprocess.run([*pip, "-r", str(wanted)], check=True)
         stamp.write_text(wanted.read_text())
     ours = environment("test")
-    checks = (["-m", "pytest", "tests/test_migration.py"], ["benchmarks/behaviour.py", python])
+    programs = ["-m", "pytest", "tests/test_migration.py", "tests/record/test_programs.py"]
+    checks = (programs, ["benchmarks/behaviour.py", python])
     return next(filter(None, (call(ours, *check) for check in (*checks, ["benchmarks/compare.py", python]))), 0)
 
 

@@ -34,6 +34,8 @@ EXAMPLE_PARAMETERS: dict[str, dict[str, Any]] = {
     "sql": {"url": "sqlite:///shop.db"},
 }
 """What the built-ins that need a parameter are made with, so that their tools can be described."""
+ENVIRONMENTS = {"os.environ", "environ", "env", "self._env"}
+"""What the source calls the variables of the environment: tests give some of it others."""
 DOCUMENT_KINDS = ("Document", "Component", "Obj", "AgentParams", "Prompt", "ToolRef", "McpRef", "McpServer")
 
 
@@ -140,17 +142,21 @@ def environment_page(note: str) -> str:
 
 
 def variables_read() -> set[str]:
-    """The variables that the source reads by name: `os.environ.get("NAME")`, `required_setting(value, "NAME")`."""
+    """The variables that the source reads by name: `os.environ.get("NAME")`, `env["NAME"]`, `required_setting(value,
+    "NAME")`."""
     trees = (ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py")))
     return {name for tree in trees for node in ast.walk(tree) for name in _variable(node)}
 
 
 def _variable(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ENVIRONMENTS:
         names = [node.slice]
+    elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[-1]) in ENVIRONMENTS:
+        names = [node.left]
     elif isinstance(node, ast.Call):
-        called = ast.unparse(node.func)
-        place = {"os.environ.get": 0, "os.getenv": 0, "os.environ.setdefault": 0, "required_setting": 1}.get(called, 99)
+        called, _, method = ast.unparse(node.func).rpartition(".")
+        reads = (called in ENVIRONMENTS and method in ("get", "setdefault")) or (called, method) == ("os", "getenv")
+        place = 0 if reads else 1 if method == "required_setting" else 99
         names = node.args[place : place + 1]
     else:
         return

@@ -17,6 +17,7 @@ ALLOWED_SKIPS = {
     "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "half an hour; TREADLE_LONG_TESTS=1 asks for it",
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
     "test_the_other_engine_where_it_is_installed": "four other engines; python3 tasks.py peers installs and runs them",
+    "test_a_program_of_another_engine_where_it_is_installed": "four other engines; tasks.py peers installs them",
     "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
 }
 """The tests that may be skipped where skips are errors, and why; tests/test_skips.py checks that each exists."""

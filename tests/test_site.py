@@ -18,6 +18,7 @@ from test_house import LAYERS
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
+PICTURE = re.compile(r"\]\((?:[./\w]*/)?images/([\w-]+\.\w+)\)")
 FOREIGN_NAMES = """stream_answer extract_json StructuredCallResult use_native_tools structured_llm_call ReActAgent
 AgentResult ToolRegistry ModelRegistry model_hint ContextGuard interrupt_queue InterruptQueue
 max_iterations TOOL_SELECTION_THRESHOLD pinned parse_fn regex_fallback default_value
@@ -72,6 +73,21 @@ def test_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_every_picture_is_shown_and_made_by_a_script():
+    """A picture that nobody sees grows old unseen; one that no script makes cannot be made again."""
+    shown = {name for page in [ROOT / "README.md", *PAGES] for name in PICTURE.findall(page.read_text("utf-8"))}
+    assert shown == {path.name for path in (DOCS / "images").iterdir()}
+    makers = [
+        *(ROOT / "scripts").glob("*.py"),
+        *(ROOT / "tests" / "web").glob("*.py"),
+        *(ROOT / "benchmarks").glob("*.py"),
+    ]
+    text = "\n".join(path.read_text("utf-8") for path in makers)
+    prefixes = ("terminal-", "concept-", "everything-", "runs-")  # the rest of the name is put in by the script
+    prefixes += ("page-before-",)  # as the page was once
+    assert [name for name in sorted(shown) if not name.startswith(prefixes) and Path(name).stem not in text] == []
+
+
 def headings_of_tables(page: Path) -> list[str]:
     lines = page.read_text("utf-8").splitlines()
     return [above for above, line in pairwise(lines) if re.fullmatch(r"\|[-:| ]*-[-:| ]*\|", line)]
@@ -82,6 +98,36 @@ def test_no_table_has_an_empty_heading():
     found = [(page, heading) for page in pages for heading in headings_of_tables(page)]
     assert len(found) > 50
     assert [(page.name, heading) for page, heading in found if not all(map(str.strip, heading.split("|")[1:-1]))] == []
+
+
+def test_every_variable_that_the_source_reads_is_described(monkeypatch: pytest.MonkeyPatch):
+    """Also those that are read from a mapping that stands for the environment, as credentials are."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    pages = importlib.import_module("reference_pages")
+    page = (DOCS / "reference" / "environment.md").read_text("utf-8")
+    read = pages.variables_read()
+    assert {"TREADLE_MODEL", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"} <= read
+    assert [name for name in sorted(read) if f"`{name}`" not in page] == []
+
+
+def test_every_conversation_prompt_and_builtin_tool_is_described():
+    """The generated pages are compared with the code elsewhere; this is that the generator left nothing out."""
+    from treadle import Conversation
+    from treadle._engine.prompt_names import PROMPTS
+    from treadle._tools.builtin import BUILTINS
+
+    def page(name: str) -> str:
+        return (DOCS / "reference" / name).read_text("utf-8")
+
+    api = page("api.md")
+    conversation = api[api.index("### Conversation\n") :].split("\n### ")[0]
+    methods = [
+        name for name in vars(Conversation) if not name.startswith("_") and callable(getattr(Conversation, name))
+    ]
+    assert len(methods) >= 3
+    assert [name for name in methods if f" {name}(" not in conversation] == []
+    assert [name for name in PROMPTS if f"| `{name}` |" not in page("prompts.md")] == []
+    assert [name for name in BUILTINS if f"\n## {name}\n" not in page("tools.md")] == []
 
 
 def test_every_field_of_a_file_has_words():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treadle._plugins.guards.history_trim import HistoryTrim as HistoryTrim
     from treadle._plugins.guards.loop_guard import LoopGuard as LoopGuard
     from treadle._plugins.guards.paging import Paging as Paging
+    from treadle._plugins.guards.tool_search import ToolSearch as ToolSearch
     from treadle._plugins.guards.tool_selection import ToolSelection as ToolSelection
     from treadle._plugins.mcp import McpTools as McpTools
     from treadle._plugins.memory.citations import Citations as Citations
@@ -67,6 +68,7 @@ _LAZY_IMPORTS = {
     "TaskAnalysis": "_plugins.thinking.analysis",
     "Telemetry": "_plugins.telemetry",
     "ToolOutcome": "_tools.base",
+    "ToolSearch": "_plugins.guards.tool_search",
     "ToolSelection": "_plugins.guards.tool_selection",
     "UnsourcedValueGuard": "_plugins.small_models.unsourced_value_guard",
 }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from models.contract import model_for
+from models.contract import HOW, WIRES, model_for
 from models.loopback import Answer, Loopback, split
 from models.recordings import Expected, Pair, expected, pairs
 from treadle._models.base import complete
+from treadle._models.catalog.registry import _LAZY_IMPORTS
 from treadle._models.http_model import HttpModel
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import ModelError
@@ -133,3 +135,17 @@ def test_split_anywhere(pair: Pair, size: int):
 def test_nothing_is_left_out():
     assert len(pairs()) == 306
     assert (len(pairs("openai.chat")), len(pairs("anthropic.messages"))) == (273, 33)
+
+
+def test_every_adapter_is_in_the_contract_suite_byte_by_byte_and_the_page_says_so():
+    adapters = {name for name in _LAZY_IMPORTS if name != "local"}
+    covered = {wire.name.partition("-")[0] for wire in WIRES}
+    assert covered == adapters
+    assert "one" in HOW, "streams are cut at each byte"
+    page = (Path(__file__).resolve().parents[2] / "docs" / "internals" / "models.md").read_text("utf-8")
+    table = [line for line in page.splitlines() if line.startswith("|")]
+    assert {name for name in (wire.name for wire in WIRES) if any(f"`{name}`" in line for line in table)} == {
+        wire.name for wire in WIRES
+    }
+    assert f"| {len(pairs('openai.chat'))} (" in page
+    assert f"| {len(pairs('anthropic.messages'))} (" in page

@@ -152,6 +152,10 @@ class Server(Struct):
     timeout: float = 30.0
     variables: dict[str, str] = {}
     auth: McpAuth | None = None
+    roots: tuple[str, ...] = ()
+    sampling: bool = False
+    elicitation: bool = False
+    log_level: str = ""
 
 
 def test_a_document_fills_its_variables_into_every_text():

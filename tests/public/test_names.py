@@ -21,7 +21,7 @@ READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *so
 PLUGINS = set(
     """Approval Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard HistoryTrim LoopGuard McpTools
     Memory MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection RunContext TaskAnalysis Telemetry
-    Skills
+    Skills ToolSearch
     ToolOutcome ToolSelection UnsourcedValueGuard
     Dialect Encoding TextDialect add_dialect""".split()
 )

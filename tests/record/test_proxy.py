@@ -321,3 +321,64 @@ def test_a_slow_client_holds_the_server_back_and_no_memory():
             assert setting.passed[0].not_kept
 
     go(check())
+
+
+def test_a_request_that_is_sent_in_chunks_passes_in_chunks():
+    seen: list[bytes] = []
+    body = b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        seen.append(await reader.readexactly(len(body)))
+        writer.write(LIMITED)
+
+    async def check() -> None:
+        async with between(talk) as setting:
+            request = b"POST /v1 HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+            assert await ask(setting.port, request) == LIMITED
+            await until(lambda: setting.passed)
+            assert (seen, b"".join(setting.passed[0].sent)) == ([body], b"hello!")
+
+    go(check())
+
+
+def test_slow_and_vanishing_clients_do_not_touch_the_others():
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        _, body = await request_at(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n")
+        for number in range(10):
+            writer.write(b"8\r\n%8d\r\n" % number)
+            await writer.drain()
+            if body == b"vanish":
+                with suppress(ConnectionResetError):
+                    await reader.read()  # nothing more until the connection ends
+                return
+        writer.write(b"0\r\n\r\n")
+
+    async def client(port: int, manner: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(post("/v1", manner.encode()))
+        got = await reader.readuntil(b"0\r\n")
+        if manner == "vanish":
+            writer.transport.abort()
+            return b""
+        while data := await reader.read(3 if manner == "slow" else 65_536):
+            got += data
+            await asyncio.sleep(0.001 if manner == "slow" else 0)
+        writer.close()
+        return got
+
+    async def check() -> None:
+        async with between(talk) as setting:
+            manners = ["plain", "slow", "vanish"] * 20
+            got = await asyncio.gather(*(client(setting.port, manner) for manner in manners))
+            expected = await client(setting.server_port, "plain")
+            assert {one for one, manner in zip(got, manners, strict=True) if manner != "vanish"} == {expected}
+            await until(lambda: len(setting.passed) == len(manners) and not setting.proxy.connections)
+            endings = sorted((b"".join(one.sent).decode(), one.ending) for one in setting.passed)
+            assert endings == sorted((one, "cancelled" if one == "vanish" else "complete") for one in manners)
+            for one in setting.passed:
+                one.forget()
+            assert setting.proxy.memory.held == 0
+
+    go(check())

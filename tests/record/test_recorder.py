@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from treadle._record.passed import MAX_KEPT, Memory, Passed
+from treadle._record.process import RecorderProcess
 from treadle._record.recorder import Recorder
 from treadle._record.saving import TrafficFolder
+from treadle._record.worker import End, Frame, Recording, frame_of, read_frame, write_frame
 from treadle._types.errors import JournalError
 from treadle.testing import load_traffic
+from waiting import eventually
 
 KEY = "made-up-key-0123456789"
 
@@ -55,7 +60,7 @@ class Full:
     async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
         raise JournalError("the disk is full")
 
-    async def close(self) -> None:
+    async def close(self, *, ended: bool) -> None:
         raise RuntimeError("still")
 
 
@@ -82,3 +87,41 @@ def test_too_much_is_passed_and_not_kept():
     recorder.close()
     assert "larger than 16 MiB" in said[0]
     assert not large.received
+
+
+def test_a_worker_that_is_killed_is_said_and_the_proxy_goes_on(tmp_path: Path):
+    memory, said = Memory(), list[str]()
+    recorder = RecorderProcess(Recording("program", None, str(tmp_path / "saved")), said.append)
+    recorder(exchange(memory))
+    eventually(lambda: list(tmp_path.glob("saved/*")), "the first exchange is saved")
+    os.kill(recorder.pid, signal.SIGKILL)
+
+    def passes_on() -> bool:
+        recorder(exchange(memory))
+        return bool(said)
+
+    eventually(passes_on, "the end of the worker is said")
+    recorder.close()
+    assert said[0] == "the recorder has ended: nothing more is recorded. The program is not affected"
+    assert "because the recorder had ended" in said[-1]
+    assert memory.held == 0
+
+
+def test_frames_are_read_as_they_were_written(tmp_path: Path):
+    one = exchange(Memory())
+    file = tmp_path / "pipe"
+    with file.open("wb") as pipe:
+        write_frame(pipe, frame_of(one))
+        write_frame(pipe, End())
+    with file.open("rb") as pipe:
+        frame = read_frame(pipe)
+        assert isinstance(frame, Frame)
+        again = frame.passed()
+        assert {n: v for n, v in again.__dict__.items() if n in Frame.__struct_fields__} == {
+            n: v for n, v in one.__dict__.items() if n in Frame.__struct_fields__
+        }
+        assert read_frame(pipe) == End()
+        assert read_frame(pipe) is None
+    file.write_bytes(file.read_bytes()[:-1][:30])
+    with file.open("rb") as pipe:
+        assert read_frame(pipe) is None

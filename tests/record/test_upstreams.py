@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from treadle._record.upstreams import VARIABLES, Routes, child_environment, routes_from, upstream_at
@@ -16,6 +18,7 @@ def test_the_variables_of_the_sdks_lead_to_the_proxy_and_on_to_where_they_pointe
     assert child["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8900/anthropic"
     assert child["GOOGLE_GEMINI_BASE_URL"] == "http://127.0.0.1:8900/gemini"
     assert "AZURE_OPENAI_ENDPOINT" not in child  # it has no usual address
+    assert "OLLAMA_HOST" not in child  # a server that the program starts would listen there
     assert child["OTHER"] == "kept"
     assert child["NO_PROXY"] == "intranet,127.0.0.1,localhost"
 
@@ -65,3 +68,8 @@ def test_the_host_as_the_server_expects_it():
     assert upstream_at("https://api.example/v1").host_header == b"api.example"
     assert upstream_at("http://[::1]:99").host_header == b"[::1]:99"
     assert upstream_at("localhost:11434").address == "http://localhost:11434"
+
+
+def test_the_guide_lists_every_variable():
+    guide = (Path(__file__).parents[2] / "docs" / "howto" / "record.md").read_text("utf-8")
+    assert [one.variable for one in VARIABLES if f"| `{one.variable}` |" not in guide] == []

@@ -13,6 +13,7 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, AnthropicModel, ConfigError, OpenAIModel
+from treadle._testing.traffic import encode_exchange
 from treadle.testing import Exchange, TrafficPlayer, TrafficRecorder, load_traffic
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings" / "pairs.jsonl.gz"
@@ -186,3 +187,27 @@ def test_our_own_recordings_can_be_played(tmp_path: Path):
                 await model.aclose()
 
     go(main())
+
+
+def test_a_player_that_matches_some_fields_and_plays_again(tmp_path: Path):
+    """What `treadle record --save` wrote is a folder; a client's other fields may change."""
+    question = [{"role": "user", "content": "1 + 2?"}]
+    recorded = Exchange("/v1/chat/completions", {"messages": question, "user": "then"}, 200, JSON, ANSWER)
+    (tmp_path / "api-example.jsonl").write_bytes(encode_exchange(recorded))
+    (tmp_path / "notes.txt").write_text("no traffic")
+
+    async def ask(url: str, **body: Any) -> int:
+        async with aiohttp.ClientSession() as session, session.post(f"{url}/chat/completions", json=body) as answer:
+            return answer.status
+
+    async def play() -> None:
+        async with TrafficPlayer(tmp_path, match=("messages",)) as player:
+            assert await ask(f"{player.url}/openai/v1", messages=question, user="now") == 200
+            assert await ask(player.url, messages=question, user="later") == 200
+        with pytest.raises(AssertionError, match="messages"):
+            async with TrafficPlayer(tmp_path, match=("messages",)) as player:
+                assert await ask(player.url, messages=[]) == 400
+        async with TrafficPlayer(tmp_path, match=("messages",)):
+            pass  # nothing has to be asked for
+
+    go(play())

@@ -24,6 +24,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == here:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.net)
+    if os.environ.get("TREADLE_SCREENSHOTS"):  # `tasks.py pictures`: only those that take one
+        items[:] = [item for item in items if "shoot" in getattr(item, "fixturenames", ())]
 
 
 def _builder() -> Any:

@@ -15,6 +15,7 @@ COMMANDS = {
     "chat": ("chat.command", "a conversation; type while it works to steer it"),
     "runs": ("runs.command", "list, show, watch, resume, replay, fork and export recorded runs"),
     "record": ("record.command", "record what a program of any engine exchanges with its models"),
+    "report": ("record.report", "report where tokens, money and time of recorded runs went"),
     "verify": ("runs.verify", "check the proof of an answer, offline"),
     "serve": ("commands.serve", "serve agents over HTTP, with a web page"),
     "doctor": ("commands.doctor", "test what a model can really do"),

@@ -113,7 +113,7 @@ class Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A server that is started by a command, or reached at a URL.
 
-    `variables` replace `{name}` in args, env, headers, url and the texts of auth.
+    `variables` replace `{name}` in args, env, headers, url, roots and the texts of auth.
     """
 
     command: str = ""
@@ -132,6 +132,14 @@ class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Values for names in braces."""
     timeout: float = 30.0
     """Seconds that a call may take."""
+    roots: tuple[str, ...] = ()
+    """Folders that the server is told to work in."""
+    sampling: bool = False
+    """The server may ask the run's model, on record and within the budget of the run."""
+    elicitation: bool = False
+    """The server may ask whoever approves the run's calls."""
+    log_level: Literal["", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] = ""
+    """From which level on its log messages are wanted."""
     auth: McpAuth | None = None
     """How to authorize at the URL, where `treadle mcp login` is not enough."""
 

@@ -54,6 +54,11 @@ async def _descendants(journal: Journal, run_id: str) -> list[RunInfo]:
     return descendants
 
 
+def is_exported(data: bytes) -> bool:
+    """Whether it begins as an exported run does."""
+    return f'"format":"{FORMAT}"'.encode() in data[:200].replace(b" ", b"")
+
+
 async def import_run(journal: Journal, data: bytes) -> str:
     """Store an exported run and its children under their own ids, and return the run's id.
 

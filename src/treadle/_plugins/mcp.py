@@ -10,6 +10,8 @@ from msgspec import structs
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.tool_selection import BROUGHT
+from treadle._plugins.mcp_answers import RunAnswers
+from treadle._plugins.mcp_mentions import attach_named
 from treadle._plugins.state_queries import last_note
 from treadle._tools.base import Approval, Tool
 from treadle._tools.mcp.auth.settings import McpAuth
@@ -26,8 +28,26 @@ class McpTools(Plugin):
 
     brings_tools = True
 
-    def __init__(self, connection: McpConnection, only: Collection[str] = (), approval: Approval = "allow") -> None:
+    def __init__(
+        self,
+        connection: McpConnection,
+        only: Collection[str] = (),
+        approval: Approval = "allow",
+        *,
+        mentions: bool = False,
+        sampling: bool = False,
+        elicitation: bool = False,
+    ) -> None:
+        """`mentions`: a question may name resources (`@server:uri`); whoever asks can then read all of them.
+        `sampling`: the server may ask the run's model. `elicitation`: it may ask whoever approves the run's calls.
+        """
         self.connection = connection
+        self.mentions = mentions
+        answers = RunAnswers(connection)
+        if sampling:
+            connection.answers = structs.replace(connection.answers, sampling=answers.sample)
+        if elicitation:
+            connection.answers = structs.replace(connection.answers, elicitation=answers.elicit)
         self.only = frozenset(only)
         self.approval: Approval = approval
         self.name = f"mcp:{connection.name}"
@@ -54,11 +74,13 @@ class McpTools(Plugin):
                 headers=fill_values(server.headers),
                 transport="sse" if server.transport == "sse" else "http",
                 timeout=server.timeout,
+                roots=[fill(folder) for folder in server.roots],
+                log_level=server.log_level or None,
                 auth=None if server.auth is None else _filled(server.auth, fill),
             )
         except ConfigError as error:
             raise ConfigError(f"MCP server {mcp_id!r}: {error}") from None
-        return cls(connection, only)
+        return cls(connection, only, sampling=server.sampling, elicitation=server.elicitation)
 
     async def aclose(self) -> None:
         """Close the connection to the server; it is opened again when used."""
@@ -66,6 +88,8 @@ class McpTools(Plugin):
 
     async def on_start(self, run: RunContext) -> None:
         await self._offer(run, BROUGHT)
+        if self.mentions:
+            await attach_named(run, self.connection, self.name)
 
     async def on_resume(self, run: RunContext) -> None:
         try:
@@ -73,6 +97,8 @@ class McpTools(Plugin):
         except ToolError:
             tools = self._recorded_tools(run)  # a call of one of them will try to reach the server again
         self._replace_own(run, tools)
+        if self.mentions:
+            await attach_named(run, self.connection, self.name)
 
     async def before_round(self, run: RunContext) -> None:
         if self.connection.changed or (self._names(run) and not any(map(self._owns, run.toolkit))):

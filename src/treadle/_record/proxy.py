@@ -26,7 +26,7 @@ from treadle._record.framing import (
     status_of,
 )
 from treadle._record.passed import Memory, Passed
-from treadle._record.upstreams import Routes, Upstream, tls_context
+from treadle._record.upstreams import Routes, Upstream, gateway_for, tls_context
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import header_secrets
 
@@ -73,15 +73,24 @@ class Proxy:
     async def connect(self, upstream: Upstream) -> _Side:
         if upstream.tls and self._tls is None:
             self._tls = tls_context()
-        loop = asyncio.get_running_loop()
-        side = _Side()
-        await loop.create_connection(
-            lambda: side.protocol,
-            upstream.host,
-            upstream.port,
-            ssl=self._tls if upstream.tls else None,
-            server_hostname=upstream.host if upstream.tls else None,
-        )
+        tls = self._tls if upstream.tls else None
+        side, loop = _Side(), asyncio.get_running_loop()
+        gate = gateway_for(upstream)
+        if gate is None:
+            name = upstream.host if tls else None
+            await loop.create_connection(
+                lambda: side.protocol, upstream.host, upstream.port, ssl=tls, server_hostname=name
+            )
+            return side
+        await loop.create_connection(lambda: side.protocol, gate.host, gate.port)
+        await side.write(gate.request(upstream))
+        answer = await read_head(side.reader)
+        if answer is None or status_of(answer[0]) != 200:
+            side.abort()
+            raise ConnectionRefusedError(f"the network's proxy {gate.host}:{gate.port} does not connect to it")
+        if tls is not None and side.protocol.writer is not None:
+            await side.protocol.writer.start_tls(tls, server_hostname=upstream.host)
+            side.protocol.wire = side.protocol.writer.transport  # pyright: ignore[reportAttributeAccessIssue]
         return side
 
     def _accept(self) -> asyncio.StreamReaderProtocol:
@@ -229,9 +238,9 @@ class _Connection:
             return False
         try:
             server = await self._connected(upstream)
-        except OSError as error:
+        except (OSError, FramingError) as error:
             passed.end("unreachable")
-            await self._refuse(502, f"{upstream.address} cannot be reached: {error.strerror or error}")
+            await self._refuse(502, f"{upstream.address} cannot be reached: {getattr(error, 'strerror', '') or error}")
             return False
         server.protocol.on_gone = None
         await server.write(_rewritten(head, method, target, upstream))
@@ -359,7 +368,7 @@ def _rewritten(head: Head, method: bytes, target: str, upstream: Upstream) -> by
 
 def _kept(memory: Memory, upstream: Upstream, method: bytes, target: str, head: Head) -> Passed:
     path, _, query = target.partition("?")
-    secrets = [*header_secrets(head.headers()), *(value for _, value in parse_qsl(query) if len(value) >= 16)]
+    secrets = [*header_secrets(head.headers()), *header_secrets(dict(parse_qsl(query)))]
     passed = Passed(
         memory, upstream=upstream.address, method=method.decode("latin-1"), path=path, secrets=tuple(secrets)
     )

@@ -1,4 +1,4 @@
-"""What becomes of an exchange after it has passed: a thread of its own writes it down.
+"""What becomes of an exchange after it has passed: a thread writes it down (in a process of its own, see `worker.py`).
 
 Nothing here can hold up or end the program that is recorded: what cannot be written is counted and said.
 """
@@ -9,7 +9,6 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 from typing import Protocol
 
 from treadle._engine.core.redaction import event_redactor
@@ -26,7 +25,9 @@ class Sink(Protocol):
         """Write one down; `clean` takes the secrets out of a text."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self, *, ended: bool) -> None:
+        """`ended`: nothing more passes. Else the recording broke off, and another one may go on with it."""
+        ...
 
 
 class Recorder:
@@ -38,18 +39,32 @@ class Recorder:
         """Exchanges that were passed on and not written down, by reason."""
         self._sinks = sinks
         self._say = say
-        self._queue: SimpleQueue[Passed | None] = SimpleQueue()
         self._keys: set[str] = set()
+        self._queue: asyncio.Queue[Passed | None] = asyncio.Queue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready = threading.Event()
+        self._written = threading.Condition()
+        self._left = 0
+        self._ended = True
         self._thread = threading.Thread(target=self._work, name="treadle-record", daemon=True)
         self._thread.start()
+        self._ready.wait()
 
     def __call__(self, passed: Passed) -> None:
         """Never blocks."""
-        self._queue.put(passed)
+        with self._written:
+            self._left += 1
+        self._put(passed)
 
-    def close(self, seconds: float = 30.0) -> None:
+    def wait_below(self, most: int) -> None:
+        """Wait until fewer exchanges than that are left to be written."""
+        with self._written:
+            self._written.wait_for(lambda: self._left < most)
+
+    def close(self, seconds: float = 30.0, *, ended: bool = True) -> None:
         """Write down what is left, and stop."""
-        self._queue.put(None)
+        self._ended = ended
+        self._put(None)
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._say(f"the last exchanges could not be written within {seconds:g} seconds")
@@ -58,11 +73,23 @@ class Recorder:
             self._say(f"exchanges that were passed on but not recorded: {reasons}")
 
     def _work(self) -> None:
-        with asyncio.Runner() as runner:
-            while (passed := self._queue.get()) is not None:
-                runner.run(self._record(passed))
-            for sink in self._sinks:
-                runner.run(self._guarded(sink.close(), "the end of the recording failed"))
+        asyncio.run(self._take_all())
+
+    def _put(self, passed: Passed | None) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._queue.put_nowait, passed)
+
+    async def _take_all(self) -> None:
+        """The loop runs all the time: a journal renews its claims meanwhile."""
+        self._loop = asyncio.get_running_loop()
+        self._ready.set()
+        while (passed := await self._queue.get()) is not None:
+            await self._record(passed)
+            with self._written:
+                self._left -= 1
+                self._written.notify()
+        for sink in self._sinks:
+            await self._guarded(sink.close(ended=self._ended), "the end of the recording failed")
 
     async def _record(self, passed: Passed) -> None:
         try:
@@ -72,10 +99,15 @@ class Recorder:
             if passed.not_kept:
                 self._miss(passed.not_kept)
                 return
-            clean = event_redactor().current().text
+            redactor = event_redactor().current()
+
+            def clean(text: str) -> str:  # a look at the bytes is much cheaper, and nearly always enough
+                return redactor.text(text) if redactor.suspects(text.encode()) else text
+
+            before = self.missed.total()
             for sink in self._sinks:
                 await self._guarded(sink.take(passed, clean), "")
-            self.recorded += 1
+            self.recorded += self.missed.total() == before
         finally:
             passed.forget()
 

@@ -33,7 +33,7 @@ class TrafficFolder:
         finally:
             os.close(file)
 
-    async def close(self) -> None: ...
+    async def close(self, *, ended: bool) -> None: ...
 
     def _name(self, passed: Passed) -> str:
         return re.sub(r"[^a-z0-9]+", "-", (urlsplit(passed.upstream).hostname or "server").lower()) + ".jsonl"

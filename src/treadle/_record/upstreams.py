@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ssl
+from base64 import b64encode
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
+from treadle._models.transport.http import is_local
 from treadle._types.errors import ConfigError
 
 
@@ -77,7 +80,7 @@ VARIABLES = (
     SdkVariable("OPENROUTER_API_BASE", "openrouter", "https://openrouter.ai/api/v1", "LangChain, LiteLLM"),
     SdkVariable("MISTRAL_BASE_URL", "mistral", "https://api.mistral.ai/v1", "LangChain"),
     SdkVariable("XAI_BASE_URL", "xai", "https://api.x.ai/v1", "LangChain"),
-    SdkVariable("OLLAMA_HOST", "ollama", "http://127.0.0.1:11434", "Ollama SDK"),
+    SdkVariable("OLLAMA_HOST", "ollama", "", "Ollama SDK; only where it is set, since its server reads it too"),
     SdkVariable("AZURE_OPENAI_ENDPOINT", "azure", "", "Azure's OpenAI SDKs; only where it is set"),
 )
 """The variables that `treadle record -- COMMAND` sets for the command."""
@@ -120,6 +123,34 @@ def child_environment(environment: Mapping[str, str], address: str, routes: Rout
     for variable in ("NO_PROXY", "no_proxy"):  # or a proxy of the network would be asked for this machine
         changed[variable] = ",".join(filter(None, (changed.get(variable, ""), "127.0.0.1,localhost")))
     return changed
+
+
+class Gateway(Struct, frozen=True):
+    """A proxy of the network that connections outside go through."""
+
+    host: str
+    port: int
+    credentials: str = ""
+
+    def request(self, upstream: Upstream) -> bytes:
+        """What asks it for a connection."""
+        target = f"{upstream.host}:{upstream.port}"
+        lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
+        if self.credentials:
+            lines.append(f"Proxy-Authorization: Basic {b64encode(self.credentials.encode()).decode()}")
+        return "\r\n".join([*lines, "", ""]).encode()
+
+
+def gateway_for(upstream: Upstream) -> Gateway | None:
+    """The proxy that the environment names for a server (`HTTPS_PROXY`, `NO_PROXY`); None for one on this machine."""
+    address = getproxies().get("https" if upstream.tls else "http", "")
+    if not address or is_local(upstream.host) or proxy_bypass(upstream.host):
+        return None
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    if not parts.hostname:
+        return None
+    user = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
+    return Gateway(parts.hostname, parts.port or 80, user)
 
 
 def tls_context() -> ssl.SSLContext:

@@ -26,16 +26,14 @@ class RunState:
 
     def __init__(self) -> None:
         self.seq = -1
-        self.created = 0.0
-        self.updated = 0.0
+        self.created = self.updated = 0.0
         self.started: ev.RunStarted | None = None
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None
         self.phase = ""
         """For display only."""
         self.loop_started = False
-        self.model = ""
-        self.dialect = ""
+        self.model = self.dialect = ""
         self.profile = Profile()
         self.tools: tuple[ToolSchema, ...] = ()
         self._named: tuple[ToolSchema, ...] = ()
@@ -56,10 +54,9 @@ class RunState:
         self.candidate: str | None = None
         """An answer the loop has proposed and nobody has objected to yet."""
         self.problem = ""
-        self.parse_failures = 0
+        self.parse_failures = self.tool_failures = 0
         self.native_calls = False
         """The model has made a native call in this run: what its text holds is no call."""
-        self.tool_failures = 0
         self.round_failed = False
         self.round_due = False
         """Results are in the conversation and the model has not been asked about them yet."""
@@ -121,10 +118,8 @@ class RunState:
     # ---- the fold
 
     def apply(self, record: ev.Record) -> None:
-        self.seq = record.seq
-        self.updated = record.time
-        handler = _HANDLERS.get(type(record.event))
-        if handler is not None:
+        self.seq, self.updated = record.seq, record.time
+        if (handler := _HANDLERS.get(type(record.event))) is not None:
             handler(self, record.event, record)
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
@@ -196,10 +191,7 @@ class RunState:
         if event.component == "repair" and getattr(event.message, "kind", "") == "observation":
             self.parse_failures = 0  # the repairs are used up: a new step begins
         entry = Entry(event.message, record.seq, event.component)
-        if self.open:
-            self.waiting.append(entry)
-        else:
-            self._put(entry)
+        (self.waiting.append if self.open else self._put)(entry)
 
     def on_tool_started(self, event: ev.ToolStarted, record: ev.Record) -> None:
         if (call := self.open.get(event.call.id)) is not None:
@@ -261,10 +253,7 @@ class RunState:
         self.candidate, self.problem, self.final_call, self.answered = None, "", None, None
         told = join_content(("[USER INTERRUPT]\n" + "\n\n".join(event.texts), event.media))
         entry = Entry(UserMessage(told, kind="interrupt", pinned=True), record.seq, "interrupt")
-        if self.open:
-            self.waiting.append(entry)
-        else:
-            self._put(entry)
+        (self.waiting.append if self.open else self._put)(entry)
 
     def on_tools_changed(self, event: ev.ToolsChanged, record: ev.Record) -> None:
         self.tools = event.tools
@@ -277,6 +266,17 @@ class RunState:
         else:
             self.counters.compactions += 1
         self._break(record.seq, f"context {event.reason or 'compacted'}")
+
+    def on_exchanged(self, event: ev.Exchanged, record: ev.Record) -> None:
+        self.extra_iterations = event.iteration  # what another program did leaves the limit of whoever goes on alone
+
+    def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:
+        if event.system is not None and self.started is not None:
+            self.started = msgspec.structs.replace(self.started, system=event.system)
+        self.window = [*self.window[: event.kept], *(Entry(m, record.seq, "recorded") for m in event.messages)]
+        self.transcript.extend(event.messages)
+        self.open, self.waiting, self.candidate, self.problem = {}, [], None, ""
+        self._break(record.seq, f"the program changed its request: {event.reason}")
 
     def on_plan_changed(self, event: ev.PlanChanged, record: ev.Record) -> None:
         self.plan = event.steps

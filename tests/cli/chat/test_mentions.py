@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle._cli.chat.mentions import mentions_in
+from treadle._cli.chat.mentions import Mentions, mentions_in
 from treadle._types.messages import TextPart
 
 
@@ -44,3 +44,7 @@ def test_names_of_files(text: str, files: list[str]):
 )
 def test_what_looks_like_a_file_and_is_none_is_said(text: str, missing: tuple[str, ...]):
     assert mentions_in(text).missing == missing
+
+
+def test_a_resource_of_an_mcp_server_is_no_missing_file():
+    assert mentions_in("What is in @shop:docs://a/b.txt?") == Mentions((), ())

@@ -35,6 +35,9 @@ def test_a_file_of_questions(home: Path, inside: Inside, tmp_path: Path):
     answers = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(one["id"], one["answer"]) for one in answers] == [("a", "one"), ("2", "two")]
     assert "] 2/2" in ran.err
+    assert ran.err.startswith("2 questions, 1 at a time, at the full price: no batch interface (") or (
+        "\n2 questions, 1 at a time, at the full price: no batch interface (" in ran.err
+    )
     again = inside("batch", str(tasks), "-m", f"scripted:{tmp_path / 'script.json'}", "-q")
     assert again.out == ran.out
     assert again.err == ""

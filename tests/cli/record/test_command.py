@@ -15,7 +15,11 @@ from threading import Thread
 
 import pytest
 
+from kit import go
+from record.exchanges import lamp_run, recorded
+from treadle import open_journal
 from treadle._cli.main import main
+from treadle._types.state import RunState, fold
 from treadle.testing import load_traffic
 from waiting import eventually
 
@@ -33,10 +37,11 @@ class Echo(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        answer = json.dumps(
-            {"path": self.path, "key": self.headers["authorization"], "body": json.loads(body)}
-        ).encode()
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        said = {"path": self.path, "key": self.headers["authorization"], "body": body}
+        if "reply" in body:  # what a test wants to be answered
+            said = {"choices": [{"index": 0, "message": body["reply"], "finish_reason": "stop"}]}
+        answer = json.dumps(said).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))
@@ -121,3 +126,75 @@ def test_what_is_wrong_is_said(
     monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
     assert main(["record", *arguments]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_recorded_run_goes_on_with_stubs_whose_results_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
+    where = tmp_path / "journal.db"
+
+    async def prepare() -> str:
+        (records,) = await recorded(lamp_run(), journal=open_journal(where))
+        return records[0].run
+
+    run = go(prepare())
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"name": "price", "args": {"item": "lamp"}}, "It costs 44."]))
+    assert main(["runs", "fork", run, "--at", "1", "--go", "-q", "-m", f"scripted:{script}", "-t", "stubs"]) == 4
+    assert main(["runs", "answer", "last", "--result", "44", "-q"]) == 0
+
+    async def check() -> None:
+        journal = open_journal(where)
+        (info, *_) = await journal.list(limit=1)
+        state = fold(await journal.load(info.run_id))
+        assert [(step.tool, step.observation) for step in state.steps] == [("price", "44")]
+        assert state.finished is not None
+        assert state.finished.answer == "It costs 44."
+        await journal.aclose()
+
+    go(check())
+
+
+def test_a_recorder_that_is_killed_is_followed_by_one_that_goes_on(tmp_path: Path, provider: str):
+    """What was recorded before is there, and the same run goes on."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "price", "arguments": '{"item": "lamp"}'}}
+    question = {"role": "user", "content": "What does the lamp cost?"}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    told = {"role": "tool", "tool_call_id": "call_1", "content": "40"}
+    first = {"model": "m", "messages": [question], "reply": asked}
+    second = {"model": "m", "messages": [question, asked, told], "reply": {"role": "assistant", "content": "40."}}
+
+    def start() -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-P", "-m", "treadle", "record", "--listen", "0", "--to", provider]
+        child = subprocess.Popen(command, env=environment(tmp_path), cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        assert child.stderr is not None
+        return child, next(word for word in child.stderr.readline().split() if word.startswith("http"))
+
+    async def states() -> list[RunState]:
+        journal = open_journal(tmp_path / "journal.db")
+        found = [fold(await journal.load(info.run_id)) for info in await journal.list()]
+        await journal.aclose()
+        return found
+
+    def send(address: str, body: object) -> None:
+        with urllib.request.urlopen(f"{address}/chat/completions", json.dumps(body).encode()) as answer:
+            answer.read()
+
+    child, address = start()
+    try:
+        send(address, first)
+        eventually(lambda: [one for one in go(states()) if one.open], "the first exchange is stored")
+    finally:
+        child.kill()
+        child.communicate()
+    child, address = start()
+    try:
+        send(address, second)
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.communicate()
+    (state,) = go(states())
+    assert [(step.tool, step.observation) for step in state.steps] == [("price", "40")]
+    assert state.finished is not None
+    assert state.finished.answer == "40."

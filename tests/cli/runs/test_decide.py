@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,10 @@ def test_a_result_is_given_from_the_terminal_for_a_tool_of_a_document(home: Path
     document.write_text(LOOK_UP)
     started = inside("run", "q", "-f", str(document), "-m", script(home, call("look", what="it"), "found"))
     assert started.code == 4, started.err
+    assert "waiting for its result: look" in started.err
+    assert re.search(r"to answer: treadle runs answer \w{8} call_1_0 --result TEXT", started.err)
+    assert "runs approve" not in started.err
+    assert "waits for its result: call_1_0  look" in inside("runs", "show", "last").out
     refused = inside("runs", "approve", "last")
     assert (refused.code != 0, "waits for approval" in refused.err) == (True, True)
     refused = inside("runs", "answer", "last")

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from cli.terminal import call, script
+from models.contact.replayed import QUESTION, eight_kinds
+from models.loopback import running
 from treadle._cli.setup.launch import Launch, launch_note, launch_of
 from treadle._types.events import Noted, Record, RunStarted
 
@@ -188,3 +190,34 @@ def test_without_a_place_to_write_the_work_goes_on(home: Path, inside: Any, monk
     assert (listed.code, "set TREADLE_STATE" in listed.err) == (2, True)
     named = inside("run", "q", "-m", script(home, "an answer"), "--journal", str(home / "file" / "x.db"))
     assert named.code == 1, "a journal that was asked for is not left out"
+
+
+WAYS: dict[str, Callable[[str, Path], list[str]]] = {
+    "run -m": lambda url, home: ["run", QUESTION, "-m", url],
+    "run -m #model": lambda url, home: ["run", QUESTION, "-m", f"{url}/v1#my-finetune"],
+    "TREADLE_MODEL": lambda url, home: ["run", QUESTION],
+    "config file": lambda url, home: ["run", QUESTION],
+    "document": lambda url, home: ["run", QUESTION, "--file", document(home, {"llm_id": url})],
+    "batch -m": lambda url, home: ["batch", questions(home), "-m", url],
+}
+
+
+def questions(home: Path) -> str:
+    (home / "q.jsonl").write_text(QUESTION)
+    return str(home / "q.jsonl")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_address_is_a_model_wherever_one_is_named(
+    way: str, home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+):
+    kind = eight_kinds()[6]
+    with running(kind) as url:
+        if way == "TREADLE_MODEL":
+            monkeypatch.setenv("TREADLE_MODEL", url)
+        if way == "config file":
+            (home / "config.toml").write_text(f'model = "{url}"\n')
+            monkeypatch.setenv("TREADLE_CONFIG", str(home / "config.toml"))
+        ran = inside(*WAYS[way](url, home))
+    assert kind.chats, ran.err
+    assert {body["model"] for body in kind.chats} == {"my-finetune"}

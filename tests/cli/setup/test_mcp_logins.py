@@ -74,3 +74,17 @@ def test_what_cannot_be_logged_in_at(home: Path, inside: Callable[..., Any], arg
     ran = inside("mcp", "login", *args)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_what_a_server_offers_is_shown_and_named_in_a_question(home: Path, inside: Callable[..., Any]):
+    asking = str(Path(__file__).resolve().parents[2] / "tools" / "mcp" / "asking_server.py")
+    servers = {"shop": {"command": sys.executable, "args": [asking]}}
+    document = {"agent": {"mcp": [{"mcp_id": "shop"}]}, "mcp_servers": servers}
+    (home / "agent.json").write_text(json.dumps(document))
+    shown = inside("mcp", "show", "shop", "-f", "agent.json").out.splitlines()
+    assert "tool ask_user  ask_user" in shown
+    assert {"@shop:shop://lamp  lamp", "@shop:shop://items/{id}  item", "@shop:prompt:review?what=..."} <= set(shown)
+    script = home / "script.json"
+    script.write_text('["It is said there."]')
+    ran = inside("run", "@shop:shop://lamp?", "-f", "agent.json", "-m", f"scripted:{script}", "--json")
+    assert "12 euros" in ran.out, ran.err

@@ -12,9 +12,19 @@ import pytest
 from kit import add, go
 from models.contact.replayed import QUESTION, Kind, eight_kinds
 from models.loopback import Loopback
-from treadle import Agent, OpenAIModel, RunResult, resolve_model
+from treadle import (
+    Agent,
+    LocalModel,
+    ModelRegistry,
+    OpenAIModel,
+    RunResult,
+    ScriptedModel,
+    react_loop,
+    resolve_model,
+)
+from treadle._dialects.registry import choose_dialect
 from treadle._types import events as ev
-from treadle._types.errors import UnknownModelError
+from treadle._types.errors import RequestRefusedError, UnknownModelError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "first_contact.md"
 TABLE = {
@@ -72,6 +82,29 @@ def test_a_small_model_gets_the_settings_it_has_in_process():
         assert [(body["temperature"], body["max_tokens"]) for body in kind.chats] == [(0.0, 1024)] * 2
     assert all("json_schema" in body and "tools" not in body for body in llamacpp.chats)
     assert all(body["response_format"]["type"] == "json_schema" for body in ollama.chats)
+
+
+def test_the_same_choice_is_made_by_address_by_name_and_in_process(tmp_path: Path):
+    """The 0.5B model of the real run (`test_real_server.py`): its requests are the same, byte for byte, whether the
+    server is named or only its address, and its profile makes the choice that is made for the same file in process."""
+    kind = eight_kinds()[0]
+
+    async def main() -> None:
+        async with Loopback(kind) as loopback:
+            by_address = resolve_model(f"{loopback.url}/v1")
+            named = resolve_model("llamacpp:model.gguf", base_url=f"{loopback.url}/v1")
+            for model in (by_address, named):
+                assert (await Agent(model, [add]).run(QUESTION)).answer == "The sum is 5."
+            chats = [request.body for request in kind.received if request.path.endswith("/chat/completions")]
+            assert chats[:2] == chats[2:]
+            file = tmp_path / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+            file.write_bytes(b"GGUF")
+            inside = LocalModel(str(file)).profile
+            for field in ("json_schema", "grammar", "tiny", "small", "tool_call", "constrained"):
+                assert getattr(by_address.profile, field) == getattr(inside, field), field
+            assert choose_dialect("auto", inside).name == choose_dialect("auto", by_address.profile).name == "brief"
+
+    go(main())
 
 
 def test_a_server_that_cannot_be_used_says_why_and_what_to_do():
@@ -151,5 +184,21 @@ def test_a_server_on_this_machine_by_its_name_alone(monkeypatch: pytest.MonkeyPa
             named: Any = resolve_model("ollama:llama3.2:latest")
             await named.meet()
             assert (named.profile.parameters, named.profile.window) == (pytest.approx(3.213, abs=0.001), 8192)
+
+    go(main())
+
+
+def test_an_address_is_a_model_wherever_code_names_one():
+    async def main() -> None:
+        kind = eight_kinds()[6]
+        async with Loopback(kind) as loopback:
+            url = f"{loopback.url}/v1"
+            registry = ModelRegistry()
+            registry.register("mine", url, roles="general")
+            assert registry.default.profile.tool_call
+            broken = ScriptedModel([RequestRefusedError("gone", status=410)])
+            for agent in (Agent(url, [add]), Agent(broken, [add], fallbacks=[url]), Agent(registry.get("mine"), [add])):
+                assert (await agent.run(QUESTION)).answer == "The sum is 5."
+            assert (await react_loop(url, QUESTION, [add])).value == "The sum is 5."
 
     go(main())

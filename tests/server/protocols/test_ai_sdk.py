@@ -1,4 +1,5 @@
-"""The npm AI SDK: as a client of the OpenAI-compatible face, and with what `useChat` is made of."""
+"""Clients from npm: the AI SDK, as a client of the OpenAI-compatible face and with what `useChat` is made of; OpenAI's
+own; AG-UI's."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from server.protocols.test_client_libraries import FOLDER
 from server.serving import PacedModel, has_results, send_mail, serving
 from treadle import Agent, ScriptedModel
 
-PACKAGES = ("ai@7.0.169", "@ai-sdk/openai-compatible@3.0.90")
+PACKAGES = ("ai@7.0.169", "@ai-sdk/openai-compatible@3.0.90", "openai@7.53.0", "@ag-ui/client@1.0.0")
 TOKEN = "a-token-of-some-length"
 ANSWER = "Two and three make five, as far as anybody knows."
 
@@ -87,3 +88,11 @@ def test_use_chat(sdk: Path, address: str):
     assert output["page"] == "I see a cat."
     assert output["messages"] == 2, "the answer goes on in the message with the call"
     assert "waits for approval" in output["failed"]
+
+
+def test_the_clients_of_openai_and_ag_ui(sdk: Path, address: str):
+    output = printed(sdk, "npm_clients.mjs", address)
+    assert output["chat"] == output["agUi"] == "I see a cat."
+    assert output["response"] == "It is 5."
+    assert output["refused"] == 422
+    assert output["arguments"] == {"where": "left"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from server.serving import Gate, PacedModel, serving
 from treadle import Agent
-from treadle._server.protocols.exchange import Cut
+from treadle._server.protocols.stop_sequences import Cut
 
 QUESTION = {"role": "user", "content": "?"}
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {

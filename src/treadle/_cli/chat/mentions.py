@@ -13,6 +13,8 @@ from treadle._cli.setup.attachments import part_of_file
 from treadle._types.messages import Part
 
 _MENTION = re.compile(r'(?<![\w@/.])@(?!@)(?:"([^"\n]+)"|([^\s"]+))')
+_OF_A_SERVER = re.compile(r"[\w.-]{2,}:")
+"""A resource of an MCP server (`@server:uri`), which the run reads itself."""
 _AFTER = ".,;:!?)]}'\""
 """What may follow the name of a file in a sentence."""
 _MOST = 200
@@ -31,7 +33,7 @@ def mentions_in(text: str) -> Mentions:
     for name, quoted in _names(text):
         path = _existing(name, quoted)
         if path is None:
-            if quoted or re.search(r"[/\\]|\.\w", name):
+            if quoted or (re.search(r"[/\\]|\.\w", name) and not _OF_A_SERVER.match(name)):
                 missing.append(name)
         elif path not in found:
             found[path] = part_of_file(path)

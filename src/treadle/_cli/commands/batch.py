@@ -55,6 +55,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from treadle._cli.display.text import clean
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
     from treadle._flows.batching.batch import Batch
@@ -76,6 +77,9 @@ def run(args: argparse.Namespace) -> int:
         on_progress=progress,
         poll_seconds=args.poll,
     )
+
+    if not args.quiet and args.interface is None:
+        print(f"{len(tasks)} questions, {clean(batch.manner)}", file=sys.stderr, flush=True)
 
     async def work() -> list[BatchAnswer]:
         from treadle._cli.driving.lifecycle import close

@@ -51,18 +51,26 @@ def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None
         case "paused":
             for call in result.pending:
                 print(
-                    f"waiting for approval: {clean(call.tool)} {one_line(plain_json(call.args), 300)}"
+                    f"waiting for {'its result' if call.external else 'approval'}: "
+                    f"{clean(call.tool)} {one_line(plain_json(call.args), 300)}"
                     f"   ({clean(call.why)}; call {clean(call.call_id)})",
                     file=sys.stderr,
                 )
-            again = f"{short} --all{f' -f {file}' if file else ''}"
-            print(
-                f"to decide: treadle runs approve {again}   (or: treadle runs deny {again})"
-                if journaled
-                else "it was not recorded (--journal none)",
-                file=sys.stderr,
-            )
+            for line in _how_to_go_on(result, short, f" -f {file}" if file else "", journaled):
+                print(line, file=sys.stderr)
         case "error" | "empty" | "limit" | "budget" | "stuck" if result.error is not None:
             print(f"treadle: {clean(str(result.error))}", file=sys.stderr)
         case _:
             pass
+
+
+def _how_to_go_on(result: RunResult, run: str, document: str, journaled: bool) -> list[str]:
+    """The commands with which somebody decides about what waits, or gives the result of a call."""
+    if not journaled:
+        return ["it was not recorded (--journal none)"]
+    external = [call for call in result.pending if call.external]
+    lines = [f"to answer: treadle runs answer {run} {clean(call.call_id)} --result TEXT{document}" for call in external]
+    if len(external) < len(result.pending) or not result.pending:
+        again = f"{run} --all{document}"
+        lines.append(f"to decide: treadle runs approve {again}   (or: treadle runs deny {again})")
+    return lines

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import port
+from treadle._cli.setup.options import add_journal_option, port
 
 if TYPE_CHECKING:
-    from treadle._record.recorder import Recorder, Sink
     from treadle._record.upstreams import Routes
+    from treadle._record.worker import Recording
 
 _EXAMPLES = """examples:
   treadle record -- python my_app.py               its SDKs find the proxy through their usual variables
@@ -44,16 +44,18 @@ def register(commands: Any) -> None:
         metavar="NAME=URL",
         help="one more server, for a program that finds its address some other way: it is given under /NAME",
     )
+    parser.add_argument("--name", default="", help="the agent under which the runs are listed (the program's name)")
     parser.add_argument("--save", metavar="FOLDER", help="write the exchanges as files for tests into this folder")
+    add_journal_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="only say what could not be recorded")
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._record.recorder import Recorder
+    from treadle._record.process import RecorderProcess
     from treadle._record.session import record_connections, record_program
 
     routes = _routes(args)
-    recorder = Recorder(_sinks(args), _say)
+    recorder = RecorderProcess(_recording(args), _say)
     try:
         if args.program:
             return asyncio.run(record_program(args.program, routes, recorder, os.environ))
@@ -61,8 +63,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     finally:
         recorder.close()
-        if not args.quiet:
-            _say(_summary(recorder))
 
 
 def _routes(args: argparse.Namespace) -> Routes:
@@ -94,20 +94,28 @@ def _named(pairs: Any, option: str) -> dict[str, str]:
     return found
 
 
-def _sinks(args: argparse.Namespace) -> list[Sink]:
-    from treadle._record.saving import TrafficFolder
+def _recording(args: argparse.Namespace) -> Recording:
+    from treadle._cli.setup.launch import journal_location
+    from treadle._record.worker import Recording
 
-    return [TrafficFolder(Path(args.save))] if args.save else []
+    journal = journal_location(args)
+    if journal and "://" not in journal and not journal.startswith("sqlite:") and journal != "none":
+        journal = os.path.abspath(journal)  # the recorder works in another folder
+    save = os.path.abspath(args.save) if args.save else ""
+    name = args.name or _name_of(args.program)
+    return Recording(name, None if journal == "none" else journal, save, args.quiet)
+
+
+def _name_of(program: list[str]) -> str:
+    """What the runs are listed under: the script, or the program."""
+    script = next((word for word in program[1:] if not word.startswith("-") and Path(word).suffix), "")
+    return Path(script or (program[0] if program else "recorded")).name
 
 
 def _ready(args: argparse.Namespace, routes: Routes, address: str) -> None:
     if not args.quiet:
         for name, upstream in routes.by_name.items():
             _say(f"{address}{'/' if name else ''}{name} passes on to {upstream.address} (Ctrl-C stops)")
-
-
-def _summary(recorder: Recorder) -> str:
-    return f"{recorder.recorded} exchange{'' if recorder.recorded == 1 else 's'} recorded"
 
 
 def _say(text: str) -> None:

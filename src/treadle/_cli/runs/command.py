@@ -216,7 +216,12 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("-o", "--output", metavar="FILE", help="the file to write (proof-ID.jsonl); '-' for stdout")
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal")
-    action.add_argument("files", nargs="+", metavar="FILE", help="exported runs; '-' for stdin")
+    action.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="exported runs, messages as OpenAI and Anthropic write them, OpenTelemetry traces; '-' for stdin",
+    )
     action = _action(actions, "delete", "storage:delete_runs", "delete runs, and those of their sub-agents")
     action.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     action = _action(actions, "gc", "storage:collect_garbage", "delete old finished runs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,6 +30,9 @@ from treadle._engine.core.decisions import Answer
 from treadle._flows.replay import fork
 from treadle._flows.waiting import waiting_calls
 from treadle._journal import Journal
+from treadle._tools.base import Tool
+from treadle._tools.external import external_tool
+from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
@@ -54,6 +57,8 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     agent = build_agent(
         launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
     )
+    if toolbox.STUBS in launch.tools:
+        agent.toolkit = Toolkit([*agent.toolkit, *_stubs(records, agent.toolkit.names)])
     try:
         await load_model(agent, quiet=args.quiet)
         approve = _answers(args, records)
@@ -64,6 +69,16 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         await close(agent, None)
     print_outcome(result, file=args.file if launch_of(records) is None else None)
     return exit_codes.code_of(result)
+
+
+def _stubs(records: Sequence[Record], known: Iterable[str]) -> list[Tool]:
+    """The tools of the run that are not here: their results are given by whoever can."""
+    names = set(known)
+    return [
+        external_tool(schema.name, schema.description, schema.parameters)
+        for schema in fold(records).tools
+        if schema.name not in names
+    ]
 
 
 async def _replies(journal: Journal, run_id: str) -> int:
@@ -103,7 +118,10 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
     steps = any(isinstance(record.event, StepStarted) for record in records)
     if not args.file and (steps or not (args.tools or set(tools) <= set(toolbox.DEFAULT_TOOLS))):
         needed = (
-            "its document with -f" if steps else f"its tools ({', '.join(tools)}) with --tools, its model with --model"
+            "its document with -f"
+            if steps
+            else f"its tools ({', '.join(tools)}) with --tools (or --tools stubs, to give their results yourself), "
+            "its model with --model"
         )
         raise ConfigError(f"this run was not started here, so its agent is not known: give {needed}")
     args.tools = args.tools or tools or ["none"]

@@ -13,10 +13,12 @@ from treadle._cli.display.text import ago, arguments, clean, one_line, plural, s
 from treadle._cli.runs.lookup import find_run, name_of, notes_of, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
+from treadle._record.findings import findings
 from treadle._types.events import (
     AnswerDone,
     Approved,
     Event,
+    Exchanged,
     Record,
     RunFinished,
     ThinkDone,
@@ -87,6 +89,10 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
     children = await journal.list(parent=run_id, limit=1000)
     notes = notes_of(await journal.info(run_id))
     _print_run(run_id, state, result_of(state, run_id), [child.run_id for child in children], notes)
+    if any(isinstance(record.event, Exchanged) for record in records) and (found := findings(records)):
+        print("\nfindings")
+        for finding in found:
+            print(wrapped(f"{clean(finding.kind)} (record {finding.seq}): {clean(finding.text)}", "  "))
     return 0
 
 
@@ -122,9 +128,10 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
         ]
         print("\n" + table(("STEP", "TOOL", "ARGUMENTS", "ERROR", "TIME", "RESULT"), rows, right=(0, 4)))
     for call in result.pending:
-        print(wrapped(f"\nwaits for approval: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}"))
-        decide = f"treadle runs approve {run_id[:8]} {clean(call.call_id)}"
-        print(wrapped(f"why: {clean(call.why)}; decide with: {decide}", "  "))
+        what, command = ("its result", "answer") if call.external else ("approval", "approve")
+        print(wrapped(f"\nwaits for {what}: {clean(call.call_id)}  {clean(call.tool)} {arguments(call.args, 300)}"))
+        decide = f"treadle runs {command} {run_id[:8]} {clean(call.call_id)}{' --result TEXT' if call.external else ''}"
+        print(wrapped(f"why: {clean(call.why)}; {'answer' if call.external else 'decide'} with: {decide}", "  "))
     if result.answer:
         print(f"\nanswer\n{_indented(result.answer)}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from treadle._cli.display.text import duration, plural
 from treadle._cli.runs.lookup import find_run
 from treadle._journal import Journal
-from treadle._journal.export import export_run, import_run
+from treadle._journal.export import export_run
 from treadle._types.errors import ConfigError
 
 
@@ -86,8 +86,15 @@ def _write_test(path: Path, run_id: str, data: bytes) -> int:
 
 
 async def import_files(args: argparse.Namespace, journal: Journal) -> int:
+    from treadle._record.imports.files import import_file
+
     for name in args.files:
-        print(await import_run(journal, _read(name)))
+        done = await import_file(journal, _read(name), "stdin" if name == "-" else name)
+        print(*done.runs, sep="\n")
+        if done.without_contents:
+            print(
+                f"{name}: {plural(done.without_contents, 'call')} of models without contents left out", file=sys.stderr
+            )
     return 0
 
 

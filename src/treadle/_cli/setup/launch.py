@@ -195,6 +195,7 @@ def build_agent(
     instructions = instructions_text(still_trusted(launch.instructions, launch.instructions_named))
     if launch.file:
         agent = _from_file(launch, model)
+        _allow_mentions(agent)
         if isinstance(agent.instructions, str):
             agent.instructions = "\n\n".join(filter(None, (instructions, agent.instructions)))
     else:
@@ -224,6 +225,15 @@ def build_agent(
     if streaming and "stream_thoughts" not in launch.settings:
         agent.settings = agent.settings.with_changes({"stream_thoughts": True})
     return agent
+
+
+def _allow_mentions(agent: Agent) -> None:
+    """A question may name resources of MCP servers: whoever asks here owns what the servers can read."""
+    from treadle._plugins.mcp import McpTools
+
+    for plugin in agent.plugins:
+        if isinstance(plugin, McpTools):
+            plugin.mentions = True
 
 
 def _from_file(launch: Launch, model: Model | None) -> Agent:

@@ -1,4 +1,4 @@
-"""`treadle mcp login`, `logout` and `list`: logging in at remote MCP servers."""
+"""`treadle mcp login`, `logout`, `list` and `show`: logging in at remote MCP servers, and what a server offers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from treadle._cli.setup.options import port
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._tools.mcp.client import McpServer
@@ -26,6 +27,12 @@ def register(actions: Any) -> None:
     login.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 that the login comes back to (any)")
     logout = actions.add_parser("logout", help="forget a login", description="Forget the tokens of a server.")
     _add_server(logout)
+    show = actions.add_parser(
+        "show",
+        help="what a server offers",
+        description="The tools of a server, and its resources and prompts as they are named in a question.",
+    )
+    _add_server(show)
     actions.add_parser("list", help="list the logins", description="List the servers you are logged in at.")
 
 
@@ -38,6 +45,10 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "list":
         return _list()
     server = _find(args)
+    if args.action == "show":
+        return _show(server)
+    if not server.endpoint.url:
+        raise ConfigError(f"the MCP server {args.server!r} is started by a command, so there is nothing to log in at")
     if args.action == "logout":
         gone = server.forget_login()
         print(f"logged out of {args.server}" if gone else f"there was no login at {args.server}")
@@ -68,7 +79,6 @@ def _login(server: McpServer, args: argparse.Namespace) -> int:
 
 def _find(args: argparse.Namespace) -> McpServer:
     from treadle._tools.mcp.client import McpServer
-    from treadle._types.errors import ConfigError
 
     if args.file:
         from treadle._config.document import read_document
@@ -82,9 +92,31 @@ def _find(args: argparse.Namespace) -> McpServer:
         server = McpServer(address.hostname or "server", url=args.server)
     else:
         raise ConfigError(f"{args.server!r} is no address; give the document that names it: -f FILE")
-    if not server.endpoint.url:
-        raise ConfigError(f"the MCP server {args.server!r} is started by a command, so there is nothing to log in at")
     return server
+
+
+def _show(server: McpServer) -> int:
+    from treadle._cli.display.text import one_line
+    from treadle._cli.driving.interrupts import run_async
+
+    async def listed() -> list[tuple[str, str]]:
+        try:
+            lines = [(f"tool {it.name}", it.description or "") for it in await server.listed()]
+            for it in await server.resources():
+                address = getattr(it, "uri", None) or getattr(it, "uri_template", "")
+                lines.append((f"@{server.name}:{address}", it.description or it.name))
+            for it in await server.prompts():
+                arguments = "&".join(f"{argument.name}=..." for argument in it.arguments or ())
+                lines.append(
+                    (f"@{server.name}:prompt:{it.name}{'?' if arguments else ''}{arguments}", it.description or "")
+                )
+            return lines
+        finally:
+            await server.close()
+
+    for name, description in run_async(listed()):
+        print(f"{one_line(name, 100)}  {one_line(description, 200)}".rstrip())
+    return 0
 
 
 def _list() -> int:

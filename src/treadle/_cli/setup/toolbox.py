@@ -21,6 +21,9 @@ from treadle._types.errors import ConfigError, TreadleError
 DEFAULT_TOOLS = ("calculator", "datetime")
 """The tools of an agent at the terminal when none are named: they are quick, need no network and change nothing."""
 
+STUBS = "stubs"
+"""Names the tools that a run was recorded with, where they are not here: a person gives their results."""
+
 
 def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool = True) -> list[Any]:
     """The tools that `specs` name. `name,key=value` gives a built-in its parameters; commas separate several tools.
@@ -29,7 +32,7 @@ def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool =
     """
     tools: list[Any] = []
     for name, params in _parse(specs):
-        if name == "none":
+        if name in ("none", STUBS):
             continue
         if ":" in name:
             if params:

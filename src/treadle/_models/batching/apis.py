@@ -55,6 +55,20 @@ class BatchApi(Protocol):
         ...
 
 
+def why_none(model: Any) -> str:
+    """Why requests to a model are sent one by one, in words for the one who wanted a batch."""
+    match getattr(model, "provider", ""):
+        case "bedrock" | "vertex":
+            return "the batches of Bedrock and Vertex read from and write to a bucket of yours, which is not supported"
+        case _ if isinstance(model, HttpModel) and not model.at_home and model.provider in _KNOWN:
+            return f"{model.address} is not {model.provider}'s own address"
+        case _:
+            return "only those of OpenAI, Anthropic and Gemini are known"
+
+
+_KNOWN = ("openai", "openai-responses", "anthropic", "gemini")
+
+
 def batch_api_for(model: Any, *, anywhere: bool = False) -> BatchApi | None:
     """The batch interface behind a model; None when there is none. Only providers themselves are known to have one,
     not the compatible servers, unless the caller says so (`anywhere`)."""

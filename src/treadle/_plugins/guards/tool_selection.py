@@ -52,7 +52,7 @@ class ToolSelection(Plugin):
 
     name = "selection"
     loop_only = True
-    tools = (MORE_TOOLS,)
+    tools: tuple[Tool, ...] = (MORE_TOOLS,)
 
     async def on_start(self, run: RunContext) -> None:
         threshold = run.settings.selection_threshold
@@ -60,13 +60,17 @@ class ToolSelection(Plugin):
         if threshold is None or len(tools) <= threshold or _selected(run):
             return
         await run.emit(ToolSelectionStarted(len(tools)))
-        chosen = await _choose(run, tools)
+        chosen = await self.choose(run, tools)
         if not chosen:
             return
         # What another plug-in has put on offer is in the state, and not in the toolkit.
         brought = (tool for schema in run.state.tools if (tool := run.plugin_tools.get(schema.name)) is not None)
         pinned = [tool.name for tool in (*tools, *brought) if tool.pinned and tool.name not in chosen]
-        await run.offer_tools([*chosen, *pinned, MORE], "selection")
+        await run.offer_tools([*chosen, *pinned, *(tool.name for tool in self.tools)], "selection")
+
+    async def choose(self, run: RunContext, tools: list[Tool]) -> list[str]:
+        """The names of the tools to offer, the most important first; none: every tool is offered."""
+        return await _choose(run, tools)
 
 
 def _selected(run: RunContext) -> bool:

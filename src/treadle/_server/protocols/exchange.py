@@ -26,6 +26,7 @@ from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.sse import EventStream
 from treadle._server.protocols.foreign import fields_of
+from treadle._server.protocols.stop_sequences import Cut
 from treadle._tools.base import Tool
 from treadle._types.errors import ConfigError, RunBusyError
 from treadle._types.events import Paused, Record
@@ -104,32 +105,6 @@ class Outcome(Struct, frozen=True):
     reason: Literal["stop", "length", "calls"]
     usage: Usage
     calls: tuple[ClientCall, ...] = ()
-
-
-class Cut:
-    """Text up to the first of some stop sequences, which may arrive in pieces."""
-
-    def __init__(self, stop: Sequence[str]) -> None:
-        self._stop = [text for text in stop if text]
-        self._held: str = ""
-        self.stopped = False
-
-    def feed(self, text: str, *, last: bool = False) -> str:
-        if not self._stop:
-            return text
-        if self.stopped:
-            return ""
-        text = self._held + text
-        self._held = ""
-        if found := [at for one in self._stop if (at := text.find(one)) >= 0]:
-            self.stopped = True
-            return text[: min(found)]
-        if last:
-            return text
-        # As much as may be the beginning of a stop sequence is held back.
-        ends = (text[-size:] for size in range(min(max(map(len, self._stop)) - 1, len(text)), 0, -1))
-        self._held = next((end for end in ends if any(one.startswith(end) for one in self._stop)), "")
-        return text.removesuffix(self._held)
 
 
 async def begin(call: Call, asked: Asked) -> Exchange:
@@ -238,17 +213,21 @@ class Exchange:
 
     async def outcome(self) -> Outcome:
         """Waits for the end, or for calls that the client has to execute. A client that goes away stops the run."""
-        if self.run is None:
-            async for _ in self.events():
-                pass
-            return await self.outcome_now()
+        end = self.run.task if self.run is not None else asyncio.ensure_future(self._followed_to_its_end())
         disconnected = asyncio.ensure_future(_disconnected(self.call))
         try:
-            await asyncio.wait([self.run.task, disconnected], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([end, disconnected], return_when=asyncio.FIRST_COMPLETED)
         finally:
             disconnected.cancel()
             self.leave()
+            if self.run is None:
+                end.cancel()
         return await self.outcome_now()
+
+    async def _followed_to_its_end(self) -> None:
+        """For a run that another process drives."""
+        async for _ in self._followed():
+            pass
 
     async def settled(self) -> None:
         """Waits until nobody drives the run here any more."""
@@ -331,7 +310,11 @@ class Exchange:
 
     def stream(self, chunks: AsyncGenerator[bytes, None]) -> EventStream:
         streams, key = self.call.context.streams, self.call.principal.key
-        streams.acquire(key)
+        try:
+            streams.acquire(key)
+        except ApiError:
+            self.leave()  # nobody would read the answer
+            raise
         return EventStream(
             chunks, send_timeout=self.call.context.settings.send_timeout, on_end=lambda: streams.release(key)
         )

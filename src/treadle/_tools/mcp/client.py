@@ -14,6 +14,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,11 +23,12 @@ from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
+from treadle._tools.mcp import resources
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.settings import McpAuth, ShowLogin
 from treadle._tools.mcp.content import to_response
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
-from treadle._tools.mcp.transport import Elicitation, Endpoint, Sampling, Transport, open_client
+from treadle._tools.mcp.transport import Answers, Elicitation, Endpoint, LogLevel, Sampling, Transport, open_client
 from treadle._tools.validation import check_schema
 from treadle._types.errors import MissingExtraError, SchemaError, ToolError
 from treadle._types.messages import Message
@@ -34,6 +36,7 @@ from treadle._types.request import Request
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp_types import Prompt, Resource, ResourceTemplate
     from mcp_types import Tool as RemoteTool
 
 logger = get_logger()
@@ -41,7 +44,6 @@ logger = get_logger()
 _CONTEXT_PARAM = "treadle_context"
 _BACK_OFF = (0.0, 0.3, 1.0, 2.0)
 """Seconds before each attempt to connect."""
-_MAX_PAGES = 100
 
 
 class _LoopState:
@@ -73,6 +75,8 @@ class McpServer:
         sampling: Sampling | None = None,
         auth: McpAuth | None = None,
         login: ShowLogin | None = None,
+        roots: Sequence[str | Path] = (),
+        log_level: LogLevel | None = None,
     ) -> None:
         self.name = name
         self.timeout = timeout
@@ -88,7 +92,13 @@ class McpServer:
         secrets = [*header_secrets(headers or {}), *address_secrets(url), *environment_secrets(env or {})]
         known_secrets.keep(self, f"mcp-{name}", secrets)
         self._access = Access(name, url, headers or {}, auth, login)
-        self._opener = partial(open_client, self.endpoint, self._access, elicitation, sampling)
+        self.answers = Answers(
+            elicitation=elicitation, sampling=sampling, roots=tuple(map(str, roots)), log_level=log_level or ""
+        )
+        """What the server may ask; taken when the connection is opened."""
+        self.at_work: list[ToolContext] = []
+        """The calls under way that a run made."""
+        self._opener = partial(open_client, self.endpoint, self._access, name, lambda: self.answers)
         self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopState] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -183,7 +193,29 @@ class McpServer:
         async def work(client: Client) -> Any:
             return await client.call_tool(name, args, progress_callback=on_progress)
 
-        return to_response(await self._ask(work, may_repeat=effect != "unsafe"))
+        if context is None:
+            return to_response(await self._ask(work, may_repeat=effect != "unsafe"))
+        self.at_work.append(context)
+        try:
+            return to_response(await self._ask(work, may_repeat=effect != "unsafe"))
+        finally:
+            self.at_work.remove(context)
+
+    async def resources(self) -> tuple[Resource | ResourceTemplate, ...]:
+        """The resources the server offers, then its templates of resources."""
+        return await self._ask(resources.list_resources, may_repeat=True)
+
+    async def prompts(self) -> tuple[Prompt, ...]:
+        """The prompts the server offers."""
+        return await self._ask(resources.list_prompts, may_repeat=True)
+
+    async def read_resource(self, uri: str) -> ToolResponse:
+        """A resource, as if a tool had returned it."""
+        return await self._ask(lambda client: resources.read_resource(client, uri), may_repeat=True)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> ToolResponse:
+        """A prompt with its arguments filled in, as if a tool had returned it."""
+        return await self._ask(lambda client: resources.get_prompt(client, name, arguments or {}), may_repeat=True)
 
     async def close(self) -> None:
         """Close the connection of this event loop. It is opened again when used."""
@@ -217,7 +249,7 @@ class McpServer:
         """
         access = self._access.for_login(show, scope, port)
         await _import_sdk()
-        session = Session(partial(open_client, self.endpoint, access, None, None), self.name)
+        session = Session(partial(open_client, self.endpoint, access, self.name, Answers), self.name)
         try:
             await session.opened
             await session.ask(_list_tools)
@@ -318,12 +350,4 @@ async def _import_sdk() -> None:
 
 
 async def _list_tools(client: Client) -> tuple[RemoteTool, ...]:
-    tools: list[RemoteTool] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-        tools += page.tools
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return tuple(tools)
+    return await resources.every_page(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")

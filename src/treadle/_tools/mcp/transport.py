@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
+from treadle._safety.logs import get_logger
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.session import Session, WatchedStream
 from treadle._types.errors import ConfigError
@@ -31,6 +36,24 @@ Elicitation = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any] | N
 Sampling = Callable[[Sequence[Message], int], Awaitable[str]]
 """Asks a model on a server's behalf; gets the messages and the maximum number of tokens."""
 Transport = Literal["http", "sse"]
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+logger = get_logger()
+_LOGGED = 500
+_LEVELS = {"debug": logging.DEBUG, "warning": logging.WARNING} | dict.fromkeys(
+    ("error", "critical", "alert", "emergency"), logging.ERROR
+)
+
+
+class Answers(Struct, frozen=True, kw_only=True):
+    """What a server may ask of us and tell us. What is not here is refused: it is not announced to the server."""
+
+    elicitation: Elicitation | None = None
+    sampling: Sampling | None = None
+    roots: tuple[str, ...] = ()
+    """Folders that the server may work in; it is told, not forced."""
+    log_level: str = ""
+    """From which level on its log messages are wanted; empty for what it sends unasked."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -58,10 +81,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_client(
-    endpoint: Endpoint, access: Access, elicitation: Elicitation | None, sampling: Sampling | None, session: Session
+    endpoint: Endpoint, access: Access, name: str, answers: Callable[[], Answers], session: Session
 ) -> AsyncGenerator[Client]:
     from mcp import Client
     from mcp_types import Implementation, ToolListChangedNotification
+
+    given = answers()
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -71,11 +96,37 @@ async def open_client(
         _open_watched(endpoint, access, session),
         client_info=Implementation(name="treadle", version="1"),
         message_handler=on_message,
-        elicitation_callback=None if elicitation is None else _elicit(elicitation),
-        sampling_callback=None if sampling is None else _sample(sampling),
+        elicitation_callback=None if given.elicitation is None else _elicit(given.elicitation),
+        sampling_callback=None if given.sampling is None else _sample(given.sampling),
+        list_roots_callback=_roots(given.roots) if given.roots else None,
+        logging_callback=partial(_log, name),
+        log_level=cast("Any", given.log_level or None),
     )
     async with client:
+        if given.log_level and client.server_capabilities.logging is not None:
+            with warnings.catch_warnings(action="ignore"):  # deprecated in the newest version, used in all others
+                asking = cast("Any", client).set_logging_level(given.log_level)
+            with suppress(Exception):  # the newest version has no such request
+                await asking
         yield client
+
+
+def _roots(folders: Sequence[str]) -> Any:
+    paths = [Path(folder).expanduser().absolute() for folder in folders]
+
+    async def callback(context: Any) -> Any:
+        from mcp_types import ListRootsResult, Root
+
+        return ListRootsResult(roots=[Root(uri=cast("Any", path.as_uri()), name=path.name) for path in paths])
+
+    return callback
+
+
+async def _log(name: str, params: Any) -> None:
+    """What a server logs is text of a stranger: one line, short, and without control characters."""
+    text = params.data if isinstance(params.data, str) else str(params.data)
+    line = "".join(char if char.isprintable() else " " for char in text[:_LOGGED])
+    logger.log(_LEVELS.get(str(params.level), logging.INFO), "the MCP server %s: %s", name, line)
 
 
 @asynccontextmanager

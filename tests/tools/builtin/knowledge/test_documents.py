@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tools.media.test_office import docx, paragraph
+from treadle._tools.builtin.knowledge.base import KnowledgeBase
 from treadle._tools.builtin.knowledge.documents import split
 
 
@@ -25,3 +29,13 @@ def test_one_long_line_without_blanks():
     text = "x" * 10_000
     pieces = split(text, 1_000, 100)
     assert "".join(text[piece.start : piece.end] for piece in pieces) == text
+
+
+def test_office_files_are_documents(tmp_path: Path):
+    (tmp_path / "report.docx").write_bytes(docx(paragraph("Rain on twelve days of May")))
+    (tmp_path / "broken.xlsx").write_bytes(b"no zip")
+    base = KnowledgeBase(tmp_path / "kb.db")
+    added = {Path(one.name).name: one.problem for one in base.add(tmp_path)}
+    assert added["report.docx"] == ""
+    assert "no Word, Excel or PowerPoint file" in added["broken.xlsx"]
+    assert [chunk.text for chunk in base.search("rain in May")] == ["Rain on twelve days of May"]

@@ -74,7 +74,7 @@ class KnowledgeBase:
         self._overlap = overlap
 
     def add(self, source: Path | str, *, name: str = "") -> list[Document]:
-        """Add a `Path` (a file, or a folder with all its text, Markdown, HTML and PDF files) or a text.
+        """Add a `Path` (a file, or a folder with all its text, Markdown, HTML, PDF and office files) or a text.
 
         A document that is stored under the same name already is replaced if its text has changed.
         """

@@ -1,4 +1,4 @@
-"""Reads documents (plain text, Markdown, HTML, PDF) and splits their text into chunks."""
+"""Reads documents (plain text, Markdown, HTML, PDF, office files) and splits their text into chunks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle._models.media import OFFICE
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._tools.builtin.reading.html import read_html
 from treadle._tools.builtin.reading.pdf import pdf_pages
+from treadle._tools.media.reading import text_of_file
 from treadle._types.errors import ToolError
 
-SUFFIXES = frozenset({".txt", ".md", ".markdown", ".rst", ".text", ".html", ".htm", ".pdf"})
+SUFFIXES = frozenset({".txt", ".md", ".markdown", ".rst", ".text", ".html", ".htm", ".pdf", *OFFICE})
 MAX_FILE = 50_000_000
 
 _SENTENCE_END = re.compile(r"[.!?]['\")\]]?\s|[\u3002\uff01\uff1f]|\n")
@@ -46,6 +48,8 @@ def load(path: Path) -> Text:
         for page in pages[:-1]:
             offsets.append(offsets[-1] + len(page) + 2)
         return Text(path.stem, "\n\n".join(pages), tuple(offsets))
+    if suffix in OFFICE:
+        return Text(path.stem, text_of_file("office", data))
     text = decode_text(data)
     if "\0" in text[:8192]:
         raise ToolError(f"{path.name} is not a text file")

@@ -1,0 +1,55 @@
+"""`treadle report`: where the tokens, money and time of recorded runs went."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle._cli.setup.options import add_journal_option, count
+
+if TYPE_CHECKING:
+    from treadle._journal import Journal
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report",
+        description="Report over recorded runs: tokens, money, time, broken prefixes, failing tools, loops.",
+    )
+    parser.add_argument("--tag", default="recorded", metavar="TAG", help="which runs (recorded); '' for all")
+    parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this program")
+    parser.add_argument("-n", "--limit", type=count, default=1000, metavar="N", help="the newest N runs (1000)")
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="a file; a page if it ends in .html, else markdown"
+    )
+    parser.add_argument("--html", action="store_true", help="as a page")
+    add_journal_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._cli.driving.interrupts import run_async
+    from treadle._cli.setup.launch import existing_journal
+
+    text = run_async(_report(args, existing_journal(args)))
+    if args.output == "-":
+        sys.stdout.write(text)
+    else:
+        Path(args.output).write_text(text, "utf-8")
+        print(f"wrote {args.output}", file=sys.stderr)
+    return 0
+
+
+async def _report(args: argparse.Namespace, journal: Journal) -> str:
+    from treadle._record.report.gather import gather
+    from treadle._record.report.write import as_markdown, as_page, sections
+
+    try:
+        infos = await journal.list(limit=args.limit, tag=args.tag, agent=args.agent)
+        parts = sections(await gather(journal, infos))
+    finally:
+        await journal.aclose()
+    title = "What was recorded" + (f": {args.agent}" if args.agent else "")
+    page = args.html or args.output.lower().endswith((".html", ".htm"))
+    return as_page(title, parts) if page else as_markdown(title, parts)

@@ -1,0 +1,130 @@
+"""Reads responses with the readers of the model adapters, after they have passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from treadle._models.anthropic.reader import MessagesReader
+from treadle._models.catalog.profiles import profile_for
+from treadle._models.catalog.providers import PROVIDERS, Provider
+from treadle._models.gemini.reader import GeminiReader
+from treadle._models.http_model import Reader
+from treadle._models.openai.chat_reader import ChatReader
+from treadle._models.openai.responses_reader import ResponsesReader
+from treadle._models.transport.failures import Origin
+from treadle._models.transport.sse import SSEParser
+from treadle._record.contents import unpacked
+from treadle._record.passed import Passed
+from treadle._record.reading.requests import ANTHROPIC, CHAT, GEMINI, RESPONSES
+from treadle._types.errors import ModelError
+from treadle._types.profile import Profile
+from treadle._types.request import Reply
+from treadle._types.usage import Usage
+
+_USUAL = {CHAT: "openai", RESPONSES: "openai-responses", ANTHROPIC: "anthropic", GEMINI: "gemini"}
+
+
+class Answered(Struct, frozen=True):
+    """What came back."""
+
+    reply: Reply | None
+    problem: str = ""
+    """Why there is no whole reply."""
+    usage: Usage = Usage(requests=1)
+    first_token: float | None = None
+    received: int = 0
+
+
+def provider_at(address: str, protocol: str) -> Provider:
+    """Whose server it is: by its host, else whoever made the protocol."""
+    host = urlsplit(address).hostname or ""
+    known = {urlsplit(provider.base_url).hostname: provider for provider in PROVIDERS.values() if provider.base_url}
+    found = known.get(host)
+    if found is None or host in ("localhost", "127.0.0.1") or found.name.startswith("openai"):
+        return PROVIDERS[_USUAL[protocol]]
+    return found
+
+
+def profile_at(address: str, protocol: str, model: str) -> Profile:
+    """What is known of the model: its prices above all."""
+    return profile_for(provider_at(address, protocol), model)
+
+
+def read_response(passed: Passed, protocol: str, model: str) -> Answered:
+    """The reply, or why there is none."""
+    origin = Origin(provider_at(passed.upstream, protocol).name, passed.upstream, passed.secrets)
+    profile = profile_at(passed.upstream, protocol, model)
+    reader = _reader(protocol, origin, profile, model)
+    first: float | None = None
+    size = 0
+    raw: list[bytes] = []
+    try:
+        for seconds, payload in _payloads(passed):
+            size += len(payload)
+            raw.append(payload)
+            if passed.status == 200 and not reader.done and reader.feed(payload) and first is None:
+                first = seconds
+        if passed.status != 200:
+            return Answered(None, _error(passed, b"".join(raw)), received=size)
+        if passed.ending != "complete" and not reader.complete:
+            return Answered(None, _ENDINGS.get(passed.ending, passed.ending), reader.spent(), first, size)
+        reply = reader.reply()
+    except ModelError as error:
+        return Answered(None, str(error)[:500], reader.spent(), first, size)
+    return Answered(reply, "", reply.usage, first, size)
+
+
+_ENDINGS = {
+    "cut": "the provider's answer broke off",
+    "cancelled": "the program did not wait for the end of the answer",
+    "unreachable": "the provider could not be reached",
+    "refused": "the request could not be passed on",
+}
+
+
+def _reader(protocol: str, origin: Origin, profile: Profile, model: str) -> Reader:
+    if protocol == CHAT:
+        return ChatReader(origin, profile)
+    kind = {RESPONSES: ResponsesReader, ANTHROPIC: MessagesReader, GEMINI: GeminiReader}[protocol]
+    return kind(origin, profile, model)
+
+
+def _payloads(passed: Passed) -> Iterator[tuple[float, bytes]]:
+    """Each payload of the response and when it had come."""
+    encoding = passed.headers.get("content-encoding", "")
+    times = [seconds for _, seconds in passed.marks]
+    pieces = unpacked(passed.received, encoding)
+    if "event-stream" not in passed.headers.get("content-type", "") or passed.status != 200:
+        body = b"".join(pieces).strip()
+        for document in _documents(body):
+            yield passed.elapsed, document
+        return
+    parser = SSEParser()
+    for index, piece in enumerate(pieces):
+        seconds = times[index] if index < len(times) else passed.elapsed
+        for payload in parser.feed(piece):
+            yield seconds, payload
+    for payload in parser.close():
+        yield passed.elapsed, payload
+
+
+def _documents(body: bytes) -> list[bytes]:
+    """One document, or those of a list: Gemini streams one when it is not asked for events."""
+    if not body.startswith(b"["):
+        return [body] if body else []
+    try:
+        items: list[Any] = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return [body]
+    return [msgspec.json.encode(item) for item in items]
+
+
+def _error(passed: Passed, body: bytes) -> str:
+    if not passed.status:
+        return _ENDINGS.get(passed.ending, passed.ending)
+    return f"status {passed.status}: {body[:300].decode(errors='replace')}"

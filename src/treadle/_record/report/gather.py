@@ -1,0 +1,121 @@
+"""Sums over recorded runs: where tokens, money and time went, and what was lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from treadle._journal.base import Journal, RunInfo
+from treadle._record.findings import Finding, findings
+from treadle._types.events import Exchanged, Record, ThinkDone, ThinkFailed, ToolDone
+from treadle._types.state import fold
+from treadle._types.usage import NO_USAGE, Usage
+
+
+class Share(Struct):
+    """What one program, model or tool took."""
+
+    runs: int = 0
+    requests: int = 0
+    usage: Usage = NO_USAGE
+    seconds: float = 0.0
+    calls: int = 0
+    failed: int = 0
+
+
+class Break(Struct):
+    """A part of the prompts of a program that does not stay the same."""
+
+    program: str
+    part: str
+    before: str = ""
+    after: str = ""
+    count: int = 0
+    tokens: int = 0
+    cost: float | None = None
+
+
+class Gathered(Struct):
+    """Everything a report says."""
+
+    total: Share = field(default_factory=Share)
+    programs: dict[str, Share] = {}
+    models: dict[str, Share] = {}
+    tools: dict[str, Share] = {}
+    breaks: dict[tuple[str, str], Break] = {}
+    first_tokens: list[float] = []
+    found: list[tuple[str, Finding]] = []
+    """Findings that are no breaks, with the run."""
+    kinds: Counter[str] = field(default_factory=Counter[str])
+    unreadable: int = 0
+
+    @property
+    def lost_tokens(self) -> int:
+        return sum(one.tokens for one in self.breaks.values())
+
+    @property
+    def lost_cost(self) -> float | None:
+        known = [one.cost for one in self.breaks.values() if one.cost is not None]
+        return sum(known) if known else None
+
+
+async def gather(journal: Journal, infos: Sequence[RunInfo]) -> Gathered:
+    """One run after the other: never more than one log is held."""
+    gathered = Gathered()
+    for info in infos:
+        try:
+            records = await journal.load(info.run_id)
+        except Exception:
+            gathered.unreadable += 1
+            continue
+        add_run(gathered, info.agent or "?", records)
+    return gathered
+
+
+def add_run(gathered: Gathered, program: str, records: Sequence[Record]) -> None:
+    state = fold(records)
+    inside = sum(state.children.values(), NO_USAGE)  # counted with the runs that spent it
+    own = state.usage - inside
+    gathered.total.runs += 1
+    gathered.programs.setdefault(program, Share()).runs += 1
+    gathered.models.setdefault(state.model, Share()).runs += 1
+    for share in (gathered.total, gathered.programs[program], gathered.models[state.model]):
+        share.usage += own
+    for record in records:
+        _add_record(gathered, (gathered.total, gathered.programs[program], gathered.models[state.model]), record)
+    for finding in findings(records):
+        gathered.kinds[finding.kind] += 1
+        if finding.kind == "prefix_broken":
+            _add_break(gathered, program, finding, records)
+        else:
+            gathered.found.append((records[0].run, finding))
+
+
+def _add_record(gathered: Gathered, shares: Sequence[Share], record: Record) -> None:
+    event = record.event
+    if isinstance(event, Exchanged):
+        if event.first_token is not None:
+            gathered.first_tokens.append(event.first_token)
+    elif isinstance(event, ThinkDone | ThinkFailed):
+        for share in shares:
+            share.requests += 1
+            share.seconds += event.elapsed if isinstance(event, ThinkDone) else 0.0
+    elif isinstance(event, ToolDone):
+        for share in (*shares, gathered.tools.setdefault(event.name, Share())):
+            share.calls += 1
+            share.failed += bool(event.error)
+        gathered.tools[event.name].seconds += event.elapsed
+
+
+def _add_break(gathered: Gathered, program: str, finding: Finding, records: Sequence[Record]) -> None:
+    exchanged = next(record.event for record in records if record.seq == finding.seq)
+    assert isinstance(exchanged, Exchanged)
+    one = gathered.breaks.setdefault((program, finding.name), Break(program, finding.name))
+    if not one.count:
+        one.before, one.after = exchanged.before, exchanged.after
+    one.count += 1
+    one.tokens += finding.tokens
+    if finding.cost is not None:
+        one.cost = (one.cost or 0.0) + finding.cost

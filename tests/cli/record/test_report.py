@@ -1,0 +1,34 @@
+"""`treadle report` and `treadle runs import` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from treadle._cli.main import main
+
+DUMP = [
+    {"role": "user", "content": "What does the lamp cost?"},
+    {"role": "assistant", "content": "40 dollars."},
+]
+
+
+def test_a_dump_is_imported_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "state"))
+    (tmp_path / "chat.json").write_text(json.dumps(DUMP))
+    assert main(["runs", "import", str(tmp_path / "chat.json")]) == 0
+    run = capsys.readouterr().out.strip()
+    assert main(["runs", "show", run]) == 0
+    assert "40 dollars." in capsys.readouterr().out
+    assert main(["report", "--tag", "imported"]) == 0
+    assert "1 runs, 1 requests" in capsys.readouterr().out
+    page = tmp_path / "report.html"
+    assert main(["report", "--tag", "", "-o", str(page)]) == 0
+    assert page.read_text().startswith("<!doctype html>")
+    (tmp_path / "odd.json").write_text("{}")
+    assert main(["runs", "import", str(tmp_path / "odd.json")]) == 2
+    assert "none of" in capsys.readouterr().err
