@@ -46,10 +46,10 @@ def adapter_for(model: str, given: str | os.PathLike[str] | bool | None) -> Adap
     return read_adapter(given) if given else None
 
 
-def unpacked(adapter: Adapter) -> str:
-    """The path of an adapter's file. One of the package is written to the cache first. Blocks for a second or two."""
-    if not adapter.sha256:
-        return adapter.path
+def unpacked(adapter: Adapter | None) -> str:
+    """The path of an adapter's file; empty for none. One of the package is written to the cache first: it blocks."""
+    if adapter is None or not adapter.sha256:
+        return adapter.path if adapter else ""
     path = cache_dir() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
     if not _is_whole(path, adapter):
         packed = files("treadle._models.local") / "taught" / f"{adapter.name}.gguf.xz"

@@ -160,7 +160,7 @@ class LocalModel(Closing):
         if self._runtime is None or not self._runtime.alive:
             # Ctrl-C must not wait for a download, but an interrupted load would crash the process.
             path = await _in_thread(lambda: weights.ensure(self._source), daemon=True)
-            taught = await _in_thread(lambda: unpacked(self._adapter), daemon=True) if self._adapter else ""
+            taught = await _in_thread(lambda: unpacked(self._adapter), daemon=True)
             options = msgspec.structs.replace(self._options, path=str(path.resolve()), adapter=taught)
             await _in_thread(lambda: self._attach(load(options)), daemon=False)
         assert self._runtime is not None
