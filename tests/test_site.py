@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -71,6 +72,23 @@ def test_links_lead_somewhere(page: Path):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_no_page_is_in_the_navigation_twice():
+    named = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert len(named) > 50
+    assert [name for name in set(named) if named.count(name) > 1] == []
+
+
+def test_every_extra_is_in_the_table_of_the_first_page():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    rows = [
+        line.split("|")[1] for line in (DOCS / "index.md").read_text("utf-8").splitlines() if line.startswith("| `")
+    ]
+    told = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert told == extras.keys() - {"all", "docs", "test"}
+    brought = re.findall(r"\w+", extras["all"][0].partition("[")[2])
+    assert told == set(brought)  # `all` brings them all, as the page says
 
 
 def test_every_picture_is_shown_and_made_by_a_script():

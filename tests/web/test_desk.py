@@ -90,7 +90,7 @@ def test_sums_charts_and_the_list_in_pages(stage: Stage, shoot: Shoot):
     for name in ("guide", "scout", "gpt", "claude", "search", "read", "answer", "error"):
         assert name in tables
     shoot(page, "runs")
-    assert page.locator(".run").count() == 50
+    stage.count(".run", 50)
     page.get_by_role("button", name="Older runs").click()
     stage.count(".run", 100)
     page.get_by_role("button", name="Older runs").click()
@@ -106,7 +106,7 @@ def test_a_filter_changes_the_sums_and_the_list(stage: Stage):
     stage.count(".run", 11)  # 11 and 110 to 119
     page.get_by_label("Agent").select_option("scout")
     stage.count(".run", 3)
-    assert "3 runs" in page.locator(".desk-head").inner_text()
+    stage.see(".desk-head", has_text="3 runs")
     page.get_by_label("Text").fill("no such thing")
     stage.see("text=No run fits.")
     page.get_by_label("Text").fill("")
@@ -147,9 +147,11 @@ def test_notes_are_kept_and_found(stage: Stage):
 def test_two_runs_side_by_side(stage: Stage, shoot: Shoot):
     page = open_runs(stage)
     boxes = page.get_by_role("checkbox")
-    boxes.nth(0).check()
-    boxes.nth(1).check()
-    page.get_by_role("link", name="Compare the two").click()
+    for place in range(2):
+        boxes.nth(place).focus()
+        page.keyboard.press("Space")
+    page.get_by_role("link", name="Compare the two").focus()
+    page.keyboard.press("Enter")
     stage.see(".facts")
     facts = page.locator(".facts").inner_text()
     assert "Question 119" in facts

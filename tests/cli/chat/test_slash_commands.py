@@ -30,6 +30,17 @@ def test_undo_forgets_the_last_question(home: Path):
     assert histories(home) == [[], ["first", "one"], ["first", "one"]]
 
 
+def test_what_was_undone_stays_so_in_the_next_session(home: Path):
+    said(home, "first", "second", "/undo")
+    model = script(home, "later", name="other")
+    done = treadle(home, "chat", "--continue", "-m", model, stdin="third\n/undo\n")
+    assert "are forgotten" in done.out
+    assert histories(home)[-1] == ["first", "one"]
+    treadle(home, "chat", "--continue", "-m", model, stdin="/undo\nfourth\n")
+    assert histories(home)[-1] == [], "also what was asked before this session"
+    assert len(treadle(home, "runs", "list", "--tag", "undone", "--ids").out.split()) == 3, "nothing is deleted"
+
+
 def test_files_for_the_next_question_only(home: Path):
     (home / "a.txt").write_text("alpha")
     (home / "b.txt").write_text("beta")

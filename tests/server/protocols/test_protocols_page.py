@@ -10,7 +10,7 @@ from named_tests import NAMED, ROOT, check_row
 from treadle._server.app import OPERATIONS
 
 PAGE = (ROOT / "docs" / "howto" / "protocols.md").read_text("utf-8")
-HEAD, *ROWS = re.findall(r"^\| (?:protocol \| stream|`POST).*$", PAGE, re.MULTILINE)
+HEAD, *ROWS = re.findall(r"^\| (?:protocol \| stream|`POST|MCP).*$", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip())

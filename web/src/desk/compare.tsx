@@ -13,6 +13,7 @@ export function Compare({ first, second }: { first: string; second: string }) {
   if (!found) {
     return (
       <div class="desk">
+        <h1>Two runs</h1>
         <Waiting reading={reading} what="These runs could not be compared" />
       </div>
     );

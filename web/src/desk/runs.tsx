@@ -21,10 +21,10 @@ export function Runs() {
     const timer = window.setTimeout(() => setSettled(filter), PAUSE);
     return () => window.clearTimeout(timer);
   }, [filter]);
-  // Apart from each other: the list does not wait for the sums.
+  // Apart from each other: the list does not wait for the sums. What is shown stays until what is wanted now is there.
   const key = JSON.stringify(settled);
-  const list = useReading(() => desk.runs(settled, ""), key);
-  const sums = useReading(() => desk.overview(settled), key, counted);
+  const list = useReading(() => desk.runs(settled, ""), "list", key);
+  const sums = useReading(() => desk.overview(settled), "sums", `${key} ${counted}`);
   const overview = sums.value;
   useEffect(() => {
     if (!overview) return;
@@ -73,7 +73,7 @@ export function Runs() {
             <span class="quiet">Mark two to compare them.</span>
           )}
         </div>
-        {!list.value && <Waiting reading={list} what="The list could not be read" />}
+        {(!list.value || list.failed) && <Waiting reading={list} what="The list could not be read" />}
         <List runs={[...first.runs, ...added.runs]} chosen={chosen} choose={choose} />
         {more && <Failed what="Older runs could not be read" why={more} again={() => void older()} />}
         {added.next && !more && (

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from treadle._cli.chat.completion import completions
-from treadle._cli.chat.earlier import Earlier
+from treadle._cli.chat.earlier import UNDONE, Earlier
 from treadle._cli.chat.input import Reader
 from treadle._cli.chat.mentions import mentions_in
 from treadle._cli.display.ansi import styled
@@ -45,8 +45,10 @@ class Chat:
         self.usage = NO_USAGE
         self.attached: list[tuple[str, Part]] = []
         """Files that go with the next question."""
-        self._before: list[tuple[list[Message], str]] = []
+        self._before: list[tuple[list[Message], str]] = [earlier.before] if earlier else []
         """The history and the last run before each question."""
+        self._runs: list[list[str]] = [[earlier.last_run]] if earlier else []
+        """The runs that each of these questions has taken."""
 
     def next_input(self) -> str | None:
         """The next question or command: one that was typed while a run worked, else what is typed now."""
@@ -69,9 +71,12 @@ class Chat:
         """Answer a question, then messages that came too late for the run to read."""
         question: Content = self._with_files(text)
         self._before.append((self.history, self.last_run))
+        self._runs.append([])
         while question:
             waiting = await self._drive(
-                self.agent.prepare(question, history=self.history, conversation=self.conversation)
+                self.agent.prepare(
+                    question, history=self.history, conversation=self.conversation, follows=self.last_run
+                )
             )
             question = "\n".join(waiting)
 
@@ -82,11 +87,14 @@ class Chat:
         attached, self.attached = self.attached, []
         return with_parts(text, [*mentions.parts, *(part for _, part in attached)])
 
-    def undo(self) -> bool:
-        """Forget the last question and its answer; the run stays recorded. Whether there was one."""
+    async def undo(self) -> bool:
+        """Forget the last question and its answer, for later sessions too; the run stays recorded. Whether there was
+        one."""
         if not self._before:
             return False
         self.history, self.last_run = self._before.pop()
+        for run_id in self._runs.pop():
+            await self.journal.annotate(run_id, tags=[*(await self.journal.info(run_id)).tags, UNDONE])
         return True
 
     async def fork(self, at: int, message: str) -> None:
@@ -101,6 +109,8 @@ class Chat:
         result = await self.conductor.drive(self.agent, run, display, say=say)
         print_outcome(result)
         self.history, self.last_run = list(result.messages), run.id
+        if self._runs:
+            self._runs[-1].append(run.id)
         self.turns += 1
         self.usage += result.usage
         late, self.conductor.unsent = self.conductor.unsent, []
@@ -117,6 +127,7 @@ class Chat:
     def start_over(self) -> None:
         self.conversation, self.history, self.last_run = fresh_id(), [], ""
         self._before.clear()
+        self._runs.clear()
 
     def _agent(self, launch: Launch, model: Model | None = None) -> Agent:
         streaming, approval = sys.stdout.isatty(), self.conductor.approval()

@@ -14,6 +14,8 @@ from treadle._types.messages import Message
 from treadle._types.state import fold
 
 _LOOK_BACK = 500
+UNDONE = "undone"
+"""The tag of runs that a person took back with /undo; a conversation is continued without them."""
 
 
 class Earlier(Struct, frozen=True):
@@ -23,6 +25,8 @@ class Earlier(Struct, frozen=True):
     records: list[Record]
     question: str
     answer: str
+    before: tuple[list[Message], str]
+    """The history and the last run before that question."""
 
 
 async def earlier_chat(journal: Journal, named: str = "") -> Earlier:
@@ -40,12 +44,13 @@ async def earlier_chat(journal: Journal, named: str = "") -> Earlier:
         records,
         state.question,
         state.finished.answer,
+        (list(started.history), started.follows) if started is not None else ([], ""),
     )
 
 
 async def _newest(journal: Journal) -> str:
     for info in await journal.list(limit=_LOOK_BACK, status="finished", parent=""):
-        if info.agent == AGENT and info.conversation:
+        if info.agent == AGENT and info.conversation and UNDONE not in info.tags:
             return info.run_id
     raise RunNotFoundError("there is no conversation to continue yet: treadle chat starts one")
 
@@ -53,5 +58,5 @@ async def _newest(journal: Journal) -> str:
 async def _named(journal: Journal, named: str) -> str:
     """A conversation is continued after its newest run, a run after itself: what came later is left out."""
     in_conversation = await journal.list(limit=_LOOK_BACK, conversation=named, parent="")
-    finished = [info.run_id for info in in_conversation if info.status == "finished"]
+    finished = [info.run_id for info in in_conversation if info.status == "finished" and UNDONE not in info.tags]
     return finished[0] if finished else await find_run(journal, named)

@@ -76,7 +76,7 @@ async def _approve(chat: Chat, rest: str) -> None:
 
 
 async def _undo(chat: Chat, rest: str) -> None:
-    print("the last question and its answer are forgotten" if chat.undo() else "there is nothing to undo")
+    print("the last question and its answer are forgotten" if await chat.undo() else "there is nothing to undo")
 
 
 async def _file(chat: Chat, rest: str) -> None:

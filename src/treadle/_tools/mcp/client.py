@@ -275,7 +275,8 @@ class McpServer:
                 await asyncio.sleep(wait)
                 session = Session(self._opener, self.name)
                 try:
-                    async with asyncio.timeout(self.timeout):
+                    # A person who logs in has the time of the login, not of a connection.
+                    async with asyncio.timeout(None if self._access.show else self.timeout):
                         await asyncio.shield(session.opened)
                 except TimeoutError:
                     await session.close()

@@ -206,6 +206,8 @@ def test_another_server_does_not_get_the_tokens(remote: Remote):
         ({"metadata": {"token_endpoint": "https://169.254.169.254/token"}}, "not a public address"),
         ({"metadata": {"registration_endpoint": "https://10.1.2.3/register"}}, "not a public address"),
         ({"metadata": {"authorization_endpoint": "http://evil.example/a"}}, "only https is used"),
+        ({"metadata": {"code_challenge_methods_supported": ["plain"]}}, "PKCE"),
+        ({"metadata": {"code_challenge_methods_supported": None}}, "PKCE"),
         ({"metadata_size": 300_000}, "larger than"),
         ({"resource": {"resource": "https://other.example/mcp"}}, "does not match expected"),
         ({"resource": {"authorization_servers": ["http://192.168.1.1"]}}, "only https is used"),
