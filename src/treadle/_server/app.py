@@ -137,7 +137,7 @@ def _middleware(settings: ServerSettings) -> Sequence[Middleware]:
                 CORSMiddleware,
                 allow_origins=settings.cors_origins,
                 allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["authorization", "content-type", "last-event-id"],
+                allow_headers=["authorization", "content-type", "last-event-id", "x-api-key"],
             ),
         )
     return middleware

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,11 +10,16 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 
-from kit import add, call, echo
+from kit import add, call, echo, go, until
 from server.serving import Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
+from treadle._journal.memory import MemoryJournal
 from treadle._server import ServerSettings
+from treadle._server.live.hub import Hub
+from treadle._server.metrics import Metrics
+from treadle._types.state import fold
 from waiting import GUARD_SECONDS, eventually
 
 QUICK = ServerSettings(grace=0.1, requests_per_second=1000, request_burst=1000)
@@ -233,3 +239,43 @@ def test_stopping_does_not_wait_for_followers(tmp_path: Path):
     follower.join(GUARD_SECONDS)
     assert not follower.is_alive()
     assert got == ["step", "step", "step"]
+
+
+class CountedHub(Hub):
+    looks = 0
+
+    async def resume_unfinished(self) -> list[str]:
+        found = await super().resume_unfinished()
+        self.looks += 1
+        return found
+
+
+def test_a_server_takes_over_runs_that_are_left_and_says_once_what_it_cannot_resume(caplog: Any):
+    journal = MemoryJournal()
+
+    async def left_by(name: str) -> str:
+        """A run whose process is gone before its first reply."""
+        gate = Gate()
+        model = PacedModel(["never"])
+        model.gates[-1] = gate
+        agent = Agent(model, tools=[add], name=name, journal=journal)
+        run = agent.start("?")
+        await until(gate.reached.is_set)
+        await run.abandon()
+        return run.id
+
+    async def main() -> None:
+        mine, foreign = await left_by("demo"), await left_by("somebody else")
+        agents = {"demo": Agent(ScriptedModel(["Done."]), tools=[add])}
+        hub = CountedHub(agents, journal, ServerSettings(takeover=0.001), Metrics())
+        watching = asyncio.ensure_future(hub.take_over())
+        while (await journal.info(mine)).status != "finished":  # noqa: ASYNC110 - a journal has no event for it
+            await asyncio.sleep(0.002)
+        looks = hub.looks
+        await until(lambda: hub.looks > looks + 2)
+        watching.cancel()
+        assert fold(await journal.load(mine)).finished.answer == "Done."  # pyright: ignore
+        assert len([record for record in caplog.records if foreign in record.getMessage()]) == 1
+        await hub.close()
+
+    go(main())

@@ -55,6 +55,8 @@ class Hub:
         self._facts: OrderedDict[str, RunFacts] = OrderedDict()
         self._loading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
+        self._warned: set[str] = set()
+        """Unfinished runs that cannot be resumed here, and of which the log has been told."""
 
     # ---- reading
 
@@ -267,7 +269,7 @@ class Hub:
         resumed: list[str] = []
         for info in await self.journal.list(status="idle", parent="", limit=self.settings.max_runs):
             if info.agent not in self.agents:
-                logger.warning("run %s is unfinished, but this server has no agent %r", info.run_id, info.agent)
+                self._warn_once(info.run_id, "run %s is unfinished, but this server has no agent %r", info.agent)
                 continue
             try:
                 run = await self.resume(info.run_id, unattended=True)
@@ -278,8 +280,14 @@ class Hub:
             except RunBusyError:
                 continue  # another process drives it
             except (TreadleError, ApiError) as error:
-                logger.warning("run %s cannot be resumed: %s", info.run_id, error)
+                self._warn_once(info.run_id, "run %s cannot be resumed: %s", error)
         return resumed
+
+    def _warn_once(self, run_id: str, text: str, why: object) -> None:
+        """Whoever looks again and again does not say the same again and again."""
+        if run_id not in self._warned:
+            self._warned.add(run_id)
+            logger.warning(text, run_id, why)
 
     async def take_over(self) -> None:
         """Look again and again for runs whose process is gone, and resume them; a journal that fails is tried again."""
