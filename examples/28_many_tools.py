@@ -6,8 +6,14 @@ from treadle.plugins import ToolSearch
 OBJECTS = ("invoice", "flight", "parcel", "song", "recipe", "server", "photo", "contact", "hotel", "ticket")
 ACTIONS = ("create", "delete", "update", "list", "search", "export", "share", "archive", "copy", "approve")
 SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+
+
+def done(id: str) -> str:
+    return f"{id}: done"
+
+
 TOOLS = [
-    Tool(f"{action}_{thing}", f"{action.title()} the {thing}.", SCHEMA, lambda id: f"{id}: done", effect="pure")
+    Tool(f"{action}_{thing}", f"{action.title()} the {thing}.", SCHEMA, done, effect="pure")
     for thing in OBJECTS
     for action in ACTIONS
 ]

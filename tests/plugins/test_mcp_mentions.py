@@ -9,9 +9,11 @@ import pytest
 from kit import go
 from tools.mcp.test_resources import server
 from treadle import Agent, McpTools, ScriptedModel
+from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp_mentions import named_in
 from treadle._types.messages import text_of
 from treadle.events import ToolDone
+from treadle.testing import assert_replays
 
 pytest.importorskip("mcp")
 QUESTION = "What does the lamp cost (@shop:shop://lamp)? Use @shop:prompt:review?what=it."
@@ -21,10 +23,12 @@ def asked(question: str, **options: Any) -> tuple[Any, Any]:
     async def main() -> tuple[Any, Any]:
         plugin = McpTools(server(), only=["none"], **options)
         model = ScriptedModel(["12 euros"])
-        run = Agent(model, None, plugins=[plugin]).start(question)
+        agent = Agent(model, None, plugins=[plugin], journal=MemoryJournal())
+        run = agent.start(question)
         done: list[ToolDone] = []
         run.subscribe(lambda record: done.append(record.event) if isinstance(record.event, ToolDone) else None)
         result = await run
+        await assert_replays(agent, result.run_id)
         await plugin.aclose()
         sent = "\n".join(text_of(getattr(m, "content", "")) for m in model.requests[-1].messages)
         return result, (sent, done)

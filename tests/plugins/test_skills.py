@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, go
-from treadle import Agent, ScriptedModel
+from treadle import Agent, DagAgent, ScriptedModel
+from treadle._flows.dag.plan import DagStep, Plan
 from treadle._plugins.skills import Skills
 from treadle._tools.sandbox import bwrap
 from treadle._types.errors import ConfigError
@@ -161,3 +162,13 @@ def test_no_skills_are_no_plugin_and_wrong_ones_an_error(tmp_path: Path):
         Agent(ScriptedModel(["x"]), skills=[tmp_path / "missing"])
     with pytest.raises(ConfigError, match="there are none"):
         Skills([])
+
+
+def test_a_step_of_a_plan_is_told_of_the_skills_once(folder: Path):
+    model = ScriptedModel(["done"], repeat_last=True)
+    agent = DagAgent(model, [echo], skills=[folder])
+    plan = Plan((DagStep("s1", "Look at the rain."),))
+    go(agent.run("How much rain?", plan=plan))
+    steps = [str(request.messages[0]) for request in model.requests if request.component == "loop"]
+    assert steps
+    assert all(text.count("- rain-report: ") == 1 for text in steps)

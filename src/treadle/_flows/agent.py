@@ -357,7 +357,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         shape = instruction(wanted) if wanted is not None else ""
         # Where each reply is a list of calls, how to choose them is how to plan.
         how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
-        given = [getattr(plugin, "instructions", "") for plugin in self.plugins]
+        # The step of a plan has the system prompt of the whole, with what plug-ins say in it.
+        given = [text for plugin in self.plugins if (text := getattr(plugin, "instructions", "")) not in own[0]]
         return "\n\n".join(text for text in (own[0], *system, own[1], *given, how, shape) if text)
 
     def _system_of(
