@@ -1,25 +1,24 @@
-"""python -m training.build OUT.jsonl [--scale 1.0] [--seed 1] [--bfcl DATA] [--known known.jsonl]
+"""python -m training.build OUT.jsonl [--scale 1.0] [--seed 1] [--bfcl DATA]
 
-Conversations to learn from, one a line. `--known` has the base model's own answers to questions without a tool.
+Conversations to learn from, one a line.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
 
-from training import bfcl, builtin_tasks, chains, lookups, mishaps, plain_tasks
+from training import bfcl, builtin_tasks, chains, ids, lookups, mishaps, nested, plain_tasks
 from training.render import Conversation, render
 from training.scenario import Act, Scenario
-from training.talk import questions
+from training.talk import KNOWN, questions
 from training.tools import Facts
 
 Make = Callable[[random.Random, Facts], Scenario]
@@ -27,7 +26,7 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
     (lookups.single, 500),
     (lookups.foreign, 260),
     (lookups.choose, 420),
-    (lookups.record, 260),
+    (lookups.record, 320),
     (chains.fact_sum, 560),
     (chains.fact_converted, 200),
     (chains.chain, 900),
@@ -35,10 +34,15 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
     (chains.tell_someone, 240),
     (mishaps.misspelt, 300),
     (mishaps.unknown_thing, 60),
-    (mishaps.picky, 360),
+    (mishaps.other_name, 320),
+    (mishaps.busy, 240),
+    (mishaps.picky, 420),
     (mishaps.wrong_end, 300),
     (chains.through_record, 260),
     (chains.basket, 300),
+    (ids.number_first, 600),
+    (nested.nested, 320),
+    (nested.by_rate, 220),
     (mishaps.hostile, 240),
     (mishaps.hasty, 160),
     (lookups.two_questions, 260),
@@ -49,11 +53,11 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
     (plain_tasks.action, 260),
     (plain_tasks.message, 140),
     (plain_tasks.missing_detail, 60),
-    (plain_tasks.unable, 160),
+    (plain_tasks.unable, 240),
     (builtin_tasks.everyday_sum, 200),
     (builtin_tasks.conversion_by_sum, 100),
 )
-FILES, TALK, KNOWN_AND_SUM, MIXED = 300, 3600, 200, 400
+FILES, TALK, KNOWN_AND_SUM, MIXED = 300, 3000, 200, 400
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
     "You help the staff with their daily questions.",
@@ -69,7 +73,7 @@ def tool_count(r: random.Random) -> int:
     return r.choice((1, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 8, 9, 10, 12, 14, 18, 24, 30))
 
 
-async def conversations(scale: float, seed: int, data: Path | None, known: list[tuple[str, str]]):
+async def conversations(scale: float, seed: int, data: Path | None) -> AsyncIterator[Conversation]:
     r = random.Random(seed)
     dropped: Counter[str] = Counter()
 
@@ -93,12 +97,10 @@ async def conversations(scale: float, seed: int, data: Path | None, known: list[
             (lambda facts, question=question: plain_tasks.talk(r, facts, question), "talk")
             for question in questions(r, round(TALK * scale))
         ]
-        if known:
-            short = [pair for pair in known if len(pair[1]) < 120 and "\n" not in pair[1]]
-            plan += [(lambda facts: plain_tasks.mixed(r, facts, r.choice(short)), "mixed")] * round(MIXED * scale)
-            plan += [(lambda facts: plain_tasks.known_and_sum(r, facts, r.choice(short)), "known_and_sum")] * round(
-                KNOWN_AND_SUM * scale
-            )
+        plan += [(lambda facts: plain_tasks.mixed(r, facts, r.choice(KNOWN)), "mixed")] * round(MIXED * scale)
+        plan += [(lambda facts: plain_tasks.known_and_sum(r, facts, r.choice(KNOWN)), "known_and_sum")] * round(
+            KNOWN_AND_SUM * scale
+        )
         r.shuffle(plan)
         for make, name in plan:
             rendered = await one(make, name)
@@ -106,7 +108,7 @@ async def conversations(scale: float, seed: int, data: Path | None, known: list[
                 yield rendered
         if data is not None:
             for row in bfcl.training(data):
-                if (scale < 1 and r.random() > scale) or (row.truth is None and r.random() < 0.7):
+                if (scale < 1 and r.random() > scale) or (row.truth is None and r.random() < 0.3):
                     continue
                 scenario = bfcl.scenario(r, row)
                 rendered = await render_row(r, row, scenario)
@@ -149,12 +151,10 @@ async def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bfcl", type=Path)
-    parser.add_argument("--known", type=Path)
     options = parser.parse_args()
-    known = [tuple(json.loads(line)) for line in options.known.read_text().splitlines()] if options.known else []
     kinds: Counter[str] = Counter()
     with options.out.open("wb") as file:
-        async for conversation in conversations(options.scale, options.seed, options.bfcl, known):
+        async for conversation in conversations(options.scale, options.seed, options.bfcl):
             kinds[conversation.kind] += 1
             file.write(msgspec.json.encode(conversation) + b"\n")
     print(sum(kinds.values()), "conversations", dict(kinds.most_common()))

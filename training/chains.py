@@ -30,6 +30,11 @@ def fact_sum(r: random.Random, facts: Facts) -> Scenario:
                 f"I need {n} {word} {key}. What is the total?",
             )
         )
+        if tool.kind.name == "product" and r.random() < 0.5:
+            many = key if key.endswith("s") else f"{key}s"
+            question = r.choice(
+                (f"What do {n} {many} cost?", f"How much are {n} {many}?", f"I want to buy {n} {many}: total?")
+            )
         task = task._replace(question=question, expression=f"{n} * {shown(value)}", answer=f"{n} {word} {key} cost ")
     steps = [act(tool, tool.args(key)), act(calculator, calculator.args(task.expression))]
     return Scenario(

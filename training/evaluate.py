@@ -11,10 +11,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from training import bfcl
-from training.network import Network
-from training.render import PromptWriter, plain_prompt
+from training.network import Job, Network, Written
+from training.render import PROFILE, PromptWriter, plain_prompt
 from treadle import Agent
+from treadle._engine.loop.deciding import answer_probability
 from treadle._models.local.prompt import constraint_of
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
@@ -24,63 +27,69 @@ BATCH = 96
 LONGEST_REPLY = 224
 
 
-class _Job(NamedTuple):
+class _Waiting(NamedTuple):
     tuned: bool
-    prompt: str
-    grammar: str | None
+    job: Job
     future: asyncio.Future[Any]
 
 
 class Batched(PromptWriter):
     """The network as a model of the engine: requests that arrive together are answered together.
 
-    Without `words` what the base model says in its own words does not matter, and is not written."""
+    Without `words` what the base model says in its own words does not matter, and is not written. `facts` are put
+    into its profile."""
 
-    def __init__(self, network: Network, words: bool = True) -> None:
+    def __init__(self, network: Network, words: bool = True, **facts: Any) -> None:
         super().__init__()
+        self.profile = msgspec.structs.replace(PROFILE, **facts)
+        self.decisions: list[tuple[str, float, str]] = []
+        """The end of a prompt, how much the model wanted to answer there, and what it wrote."""
         self._network = network
         self._words = words
-        self._waiting: list[_Job] = []
+        self._waiting: list[_Waiting] = []
         self._worker: asyncio.Task[None] | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
         grammar = constraint_of(request.format)["grammar"] if request.format is not None else None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Job(request.tuned, self.prompt(request), grammar, future))
+        job = Job(self.prompt(request), grammar, request.decision_after)
+        self._waiting.append(_Waiting(request.tuned, job, future))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        text, complete = await future
-        yield Reply(text, finish="stop" if complete else "length", usage=Usage(10, 10, requests=1))
+        text, complete, options = await future
+        if options:
+            self.decisions.append((job.prompt[-400:], round(answer_probability(options), 3), text[:80]))
+        yield Reply(text, finish="stop" if complete else "length", usage=Usage(10, 10, requests=1), options=options)
 
     async def _work(self) -> None:
         while self._waiting:
             await asyncio.sleep(0.05)
-            tuned = sum(job.tuned for job in self._waiting) * 2 >= len(self._waiting)
-            same = sorted((job for job in self._waiting if job.tuned == tuned), key=lambda job: len(job.prompt))
+            tuned = sum(one.tuned for one in self._waiting) * 2 >= len(self._waiting)
+            same = sorted((one for one in self._waiting if one.tuned == tuned), key=lambda one: len(one.job.prompt))
             now = same[:BATCH]
-            self._waiting = [job for job in self._waiting if job not in now]
+            self._waiting = [one for one in self._waiting if one not in now]
             try:
-                written = await asyncio.to_thread(self._generate, tuned, now)
+                written = await asyncio.to_thread(self._generate, tuned, [one.job for one in now])
             except Exception:
                 traceback.print_exc()
-                written = [("", False)] * len(now)
-            for job, reply in zip(now, written, strict=True):
-                if not job.future.done():
-                    job.future.set_result(reply)
+                written = [Written("", False, {})] * len(now)
+            for one, reply in zip(now, written, strict=True):
+                if not one.future.done():
+                    one.future.set_result(reply)
 
-    def _generate(self, tuned: bool, jobs: list[_Job]) -> Any:
+    def _generate(self, tuned: bool, jobs: list[Job]) -> list[Written]:
         if not tuned and not self._words:
-            return [(".", True)] * len(jobs)
+            return [Written(".", True, {})] * len(jobs)
         self._network.switch(tuned)
-        return self._network.generate([(job.prompt, job.grammar) for job in jobs], LONGEST_REPLY)
+        return self._network.generate(jobs, LONGEST_REPLY)
 
 
 def settings(dialect: str) -> dict[str, Any]:
     return {"dialect": dialect, "temperature": 0, "selection_threshold": None}
 
 
-async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "compact") -> dict[str, Any]:
-    model = Batched(network, words=dialect != "compact")
+async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "compact", **facts: Any) -> dict[str, Any]:
+    model = Batched(network, words=dialect != "compact", **facts)
 
     async def one(row: bfcl.Row) -> tuple[bfcl.Row, bool, Any, str]:
         calls: list[tuple[str, dict[str, Any]]] = []
@@ -101,23 +110,28 @@ async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "co
         return row, bfcl.right(row, calls), calls[:1], answer
 
     results = await asyncio.gather(*map(one, rows))
-    return _table(
+    table = _table(
         [
             (row.category, passed, {"id": row.id, "calls": calls, "answer": str(answer)[:160]})
             for row, passed, calls, answer in results
         ]
     )
+    return {**table, "decisions": model.decisions}
 
 
 async def own_sets(
-    network: Network, dialect: str = "compact", names: tuple[str, ...] = ("shop", "office", "travel", "clinic")
+    network: Network,
+    dialect: str = "compact",
+    names: tuple[str, ...] = ("shop", "office", "travel", "clinic"),
+    **facts: Any,
 ) -> dict[str, Any]:
     from treadle._cli.setup.toolbox import find_tools
     from treadle._evals.load import load_tasks
     from treadle._evals.runner import Variant, run_tasks
 
     tools = find_tools([f"{ROOT / 'evals' / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
-    variant = Variant("network", Batched(network), {**settings(dialect), "max_iterations": 10})
+    model = Batched(network, **facts)
+    variant = Variant("network", model, {**settings(dialect), "max_iterations": 10})
     sets = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools) for name in names]
     trials = await asyncio.gather(*(run_tasks(tasks, [variant], parallel=100, task_seconds=300) for tasks in sets))
     rows = [
@@ -136,8 +150,8 @@ async def own_sets(
         for trial in of_set
     ]
     table = _table(rows)
-    table["kinds"] = _table([(row["kind"], passed, {}) for _, passed, row in rows])["by"]
-    return table
+    kinds = _table([(row["kind"], passed, {}) for _, passed, row in rows])["by"]
+    return {**table, "kinds": kinds, "decisions": model.decisions}
 
 
 def known(network: Network, tools_too: bool) -> dict[str, Any]:
@@ -150,7 +164,7 @@ def known(network: Network, tools_too: bool) -> dict[str, Any]:
             written.text
             for start in range(0, len(rows), BATCH)
             for written in network.generate(
-                [(plain_prompt(row["question"]), None) for row in rows[start : start + BATCH]], LONGEST_REPLY
+                [Job(plain_prompt(row["question"])) for row in rows[start : start + BATCH]], LONGEST_REPLY
             )
         ]
     return _table(

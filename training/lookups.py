@@ -101,6 +101,18 @@ def compare(r: random.Random, facts: Facts) -> Scenario:
         return Scenario("compare", [tool], question, [*steps, Say(said)])
     calculator = Calculator(r)
     numbers = [shown(value) for value in values.values()]
+    if count == 2 and r.random() < 0.3 and len(set(values.values())) == 2:
+        best, low = max(values, key=lambda key: float(values[key])), min(values, key=lambda key: float(values[key]))
+        difference = f"{shown(values[best])} - {shown(values[low])}"
+        question = r.choice(
+            (
+                f"Which has the higher {tool.what}, {keys[0]} or {keys[1]}, and by how much?",
+                f"Compare the {tool.what} of {listed}. How much higher is the higher one?",
+            )
+        )
+        said = f"{best} has the higher {tool.what}, by {shown(w.number(compute(difference)), tool.unit)}."
+        steps.append(act(calculator, calculator.args(difference)))
+        return Scenario("compare", [tool, calculator], question, [*steps, Say(said)])
     if count == 2 and r.random() < 0.5:
         high, low = sorted(values.values(), key=float, reverse=True)
         question, expression, said = (

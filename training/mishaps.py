@@ -12,6 +12,7 @@ from training.lookups import single
 from training.questions import ask, sum_over, tell
 from training.scenario import Act, Say, Scenario, Step, act
 from training.tools import Facts, Lookup, Picky, lookup, shown
+from treadle import ToolError
 
 
 def misspelt(r: random.Random, facts: Facts) -> Scenario:
@@ -33,27 +34,92 @@ def misspelt(r: random.Random, facts: Facts) -> Scenario:
     return Scenario("misspelt", [tool], ask(r, tool, wrong), [*steps, Say(tell(r, tool, key, value))])
 
 
+BUSY = (
+    "the service is busy, please try again",
+    "temporarily unavailable; retry",
+    "timed out after 5 s",
+    "connection lost, call again",
+    "too many requests at the moment, ask once more",
+    "503 Service Unavailable",
+    "the database is locked for a moment; repeat the call",
+    "could not be reached just now. Try once more.",
+)
+TITLES = ("Dr.", "Mr", "Ms", "Professor", "our colleague")
+
+
+def busy(r: random.Random, facts: Facts) -> Scenario:
+    """A tool that fails for a moment: the same call again."""
+    base = r.choice((single, single, fact_sum, chain))(r, facts)
+    calls = [step for step in base.script if isinstance(step, Act)]
+    failing = r.choice(calls)
+    tool = next(tool for tool in base.tools if tool.name == failing.tool)
+    if isinstance(tool, Messenger):
+        return base
+    plain, left = tool.call, [1]
+
+    def moody(**args: object) -> str:
+        if args == failing.args and left:
+            left.pop()
+            raise ToolError(r.choice(BUSY))
+        return plain(**args)
+
+    tool.call = moody  # type: ignore[method-assign]
+    at = base.script.index(failing)
+    return base._replace(kind="busy", script=[*base.script[: at + 1], failing, *base.script[at + 1 :]])
+
+
+def other_name(r: random.Random, facts: Facts) -> Scenario:
+    """The user has a part of the name, or adds a word to it; the error says what there is."""
+    kind = r.choice(("employee", "employee", "company", "hotel", "ship", "book", "room", "building", "course", "plant"))
+    tool = lookup(facts, kind=kind)
+    key = facts.thing(kind)
+    first, *rest = key.split(" ")
+    forms = [f"the {kind} {key}", key.lower().replace(" ", "")]
+    if kind == "employee":
+        forms += [
+            f"{r.choice(TITLES)} {rest[-1]}",
+            rest[-1],
+            first,
+            f"{first[0]}. {rest[-1]}",
+            f"{rest[-1]}, {first}",
+        ] * 2
+    elif rest:
+        forms += [" ".join(rest), rest[-1], f"{first} {rest[0]}"]
+    given = r.choice([form for form in forms if not facts.find(kind, form)])
+    if sum(part in name for name in facts.things(kind, 4) for part in [given.split(" ")[-1]]) > 1:
+        return misspelt(r, facts)  # more than one could be meant
+    steps = [act(tool, tool.args(given)), act(tool, tool.args(key)), Say(tell(r, tool, key, tool.answer(key)))]
+    return Scenario("other_name", [tool], ask(r, tool, given), steps)
+
+
 def unknown_thing(r: random.Random, facts: Facts) -> Scenario:
-    """The tool does not know the thing, and nothing it knows is like it: say so, invent nothing."""
+    """The tool does not know the thing, and names nothing else: say so, invent nothing."""
     tool = lookup(facts)
-    facts.things(tool.kind.name, 4)
-    for _ in range(50):
-        key = tool.kind.keys(r)
-        if not facts.find(tool.kind.name, key) and not any(
-            key[:3].lower() == name[:3].lower() for name in facts.things(tool.kind.name, 4)
-        ):
-            break
-    else:
+    key = tool.kind.keys(r)
+    if facts.find(tool.kind.name, key):
         return single(r, facts)
+
+    def refuse(**args: object) -> str:
+        raise ToolError(
+            r.choice(
+                (
+                    f"there is no {tool.kind.name} {key!r} on file",
+                    f"{key} does not exist",
+                    f"no data about {key}",
+                    f"{tool.kind.name} {key} was deleted",
+                )
+            )
+        )
+
+    tool.call = refuse  # type: ignore[method-assign]
     said = r.choice(
         (
             f"I could not find {key}: there is no such {tool.kind.name}.",
             f"There is no {tool.kind.name} called {key}, so I cannot tell its {tool.what}.",
         )
     )
-    return Scenario(
-        "unknown_thing", [tool], ask(r, tool, key), [act(tool, tool.args(key)), Say(said, successful=False)]
-    )
+    steps = [act(tool, tool.args(key)), Say(said, successful=False)]
+    return Scenario("unknown_thing", [tool], ask(r, tool, key), steps, no_tool_for=(tool.kind.name,))
 
 
 def picky(r: random.Random, facts: Facts) -> Scenario:

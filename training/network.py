@@ -31,6 +31,8 @@ PROJECTIONS = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+DECIDED_BY = 12
+"""Tokens of a reply that can stand before its decision."""
 NORMS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
 OUTSIDE = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -80,9 +82,18 @@ class Adapter(nn.Module):
         return plain + functional.linear(functional.linear(x, self.a.to(x.dtype)), self.b.to(x.dtype)) * (ALPHA / RANK)
 
 
+class Job(NamedTuple):
+    prompt: str
+    grammar: str | None = None
+    decision_after: str = ""
+    """Beginning of the reply after which the model decides; what it wants there is read before the grammar."""
+
+
 class Written(NamedTuple):
     text: str
     complete: bool
+    options: dict[str, float]
+    """What could have followed `decision_after`, with its probability."""
 
 
 class Network:
@@ -122,6 +133,16 @@ class Network:
                 )
                 adapter.b.zero_()
 
+    def restore(self, path: Path) -> None:
+        """Adapters that `save` has written."""
+        tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(str(path)).tensors}
+        with torch.no_grad():
+            for key, adapter in self.adapters.items():
+                for part, parameter in (("a", adapter.a), ("b", adapter.b)):
+                    tensor = tensors[f"{key}.weight.lora_{part}"]
+                    values = np.array(dequantize(tensor.data, tensor.tensor_type))
+                    parameter.copy_(torch.from_numpy(values).to(parameter).reshape(parameter.shape))
+
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
@@ -143,9 +164,9 @@ class Network:
         writer.close()
 
     @torch.inference_mode()
-    def generate(self, jobs: list[tuple[str, str | None]], limit: int) -> list[Written]:
-        """Prompts with the grammar of the reply, or none; greedy."""
-        encoded = [self.encode(prompt) for prompt, _ in jobs]
+    def generate(self, jobs: list[Job], limit: int) -> list[Written]:
+        """Greedy, each under its grammar."""
+        encoded = [self.encode(job.prompt) for job in jobs]
         count, width = len(encoded), max(map(len, encoded))
         ids = torch.full((count, width), self.end)
         attention = torch.zeros(count, width, dtype=torch.long)
@@ -154,7 +175,8 @@ class Network:
             attention[index, width - len(tokens) :] = 1
         ids, attention = ids.to(DEVICE), attention.to(DEVICE)
         positions = (attention.cumsum(1) - 1).clamp(min=0)
-        matchers = [self._matcher(grammar) for _, grammar in jobs]
+        matchers = [self._matcher(job.grammar) for job in jobs]
+        options: list[dict[str, float]] = [{} for _ in jobs]
         output: list[list[int]] = [[] for _ in jobs]
         done = [False] * count
         bits = masks.allocate_token_bitmask(count, self.vocabulary)
@@ -162,6 +184,7 @@ class Network:
         last = positions[:, -1:]
         for _ in range(limit):
             logits = self.model.lm_head(state.last_hidden_state[:, -1]).float()
+            self._read_options(jobs, output, logits, options)
             chosen = self._choose(logits, matchers, done, bits)
             for index, token in enumerate(chosen.tolist()):
                 if done[index]:
@@ -186,9 +209,22 @@ class Network:
                 use_cache=True,
             )
         return [
-            Written(self.tokenizer.decode(tokens, skip_special_tokens=False), end)
-            for tokens, end in zip(output, done, strict=True)
+            Written(self.tokenizer.decode(tokens, skip_special_tokens=False), end, wanted)
+            for tokens, end, wanted in zip(output, done, options, strict=True)
         ]
+
+    def _read_options(
+        self, jobs: list[Job], output: list[list[int]], logits: torch.Tensor, options: list[dict[str, float]]
+    ) -> None:
+        for index, (job, tokens) in enumerate(zip(jobs, output, strict=True)):
+            if not job.decision_after or options[index] or len(tokens) >= DECIDED_BY:
+                continue
+            if self.tokenizer.decode(tokens).endswith(job.decision_after):
+                top = torch.softmax(logits[index], -1).topk(20)
+                options[index] = {
+                    self.tokenizer.decode([token]): round(probability, 4)
+                    for token, probability in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+                }
 
     def _matcher(self, grammar: str | None) -> Any:
         if not grammar:

@@ -138,7 +138,7 @@ def unable(r: random.Random, facts: Facts) -> Scenario:
 
 
 def known_and_sum(r: random.Random, facts: Facts, known: tuple[str, str]) -> Scenario:
-    """Two questions in one: the first is common knowledge (with the base model's own answer), the second a sum."""
+    """Two questions in one: the first is common knowledge, the second a sum."""
     calculator, task = Calculator(r), arithmetic(r)
     question, answer = known
     said = f"{answer} {task.answer}{w.number(compute(task.expression))}."

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 from training import words as w
 
 _HERE = Path(__file__).parent
-_LISTS: dict[str, list[str]] = json.loads((_HERE / "talk.json").read_text())
+_LISTS: dict[str, list[Any]] = json.loads((_HERE / "talk.json").read_text())
+KNOWN: list[tuple[str, str]] = [(question, answer) for question, answer in _LISTS["known"]]
+"""Questions that need no tool, with a short answer."""
 SHOPS = ("a bakery", "a bike shop", "a bookshop", "a cafe", "a gym")
 CLAIMS = (
     "bats are blind",

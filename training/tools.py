@@ -149,6 +149,9 @@ def unknown(facts: Facts, kind: str, name: str) -> str:
             f"no {kind} {name!r}; there are: {others}",
             f"unknown {kind} {name!r}. Known: {others}",
             f"{kind} not found: {name}. Did you mean one of {others}?",
+            f"{name!r} is not a {kind}. Choose from: {others}",
+            f"nothing found for {name!r} (have {others})",
+            f"No match for {name}. Possible values: {others}.",
         )
     )
 
@@ -170,7 +173,13 @@ class Record:
             [attribute.name for attribute in self.attributes] + ([self.relation[0]] if self.relation else [])
         )
         self.description = r.choice(
-            (f"Returns the record of a {kind.name}: {listed}.", f"What is known of a {kind.name} ({listed}).")
+            (
+                f"Returns the record of a {kind.name}: {listed}.",
+                f"What is known of a {kind.name} ({listed}).",
+                f"Everything on file about a {kind.name}.",
+                f"The record of a {kind.name}.",
+                f"Details of one {kind.name}, as far as they are known.",
+            )
         )
         self.as_json = r.random() < 0.6
 
@@ -208,6 +217,9 @@ class Picky(Lookup):
         forms = [(self.key.lower(), "in capital letters"), (f"{kind.name} {self.key}", f"without the word {kind.name}")]
         if digits and digits != self.key:
             forms += [(digits, f"in the form {kind.keys(r)}")] * 3
+        letters = self.key.removesuffix(digits)
+        if digits and letters and letters.isalpha():
+            forms += [(f"{letters}-{digits}", "without a hyphen"), (f"{letters} {digits}", "without a blank")]
         if "-" in self.key:
             forms += [
                 (self.key.replace("-", " "), f"with a hyphen, as in {kind.keys(r)}"),
@@ -228,6 +240,9 @@ class Picky(Lookup):
                         f"{self.parameter} has to be given {self.rule}",
                         f"cannot read {args.get(self.parameter)!r}: write it {self.rule}",
                         f"invalid {self.parameter}; expected it {self.rule}",
+                        f"no {self.kind.name} {args.get(self.parameter)!r}. Write the {self.parameter} {self.rule}.",
+                        f"not found: {args.get(self.parameter)} (the {self.parameter} is written {self.rule})",
+                        f"bad request: {self.parameter} {self.rule}, please",
                     )
                 )
             )

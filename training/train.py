@@ -1,7 +1,7 @@
 """python -m training.train MODEL.gguf OUT [--seconds 150] [--seeds 1] [--bfcl DATA] [--evaluate before,after]
 
-Everything in one process on one accelerator: the base model's own answers to questions without a tool, the
-conversations, the training, the evaluation, and the adapter as a GGUF file.
+Everything in one process on one accelerator: the conversations, the training, the evaluation, and the adapter as a
+GGUF file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import math
 import random
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 import torch.nn.functional as functional
@@ -21,30 +23,15 @@ import torch.nn.functional as functional
 from training import bfcl, evaluate
 from training.build import conversations
 from training.network import DEVICE, Network
-from training.render import Conversation, Turn, chat_text, plain_prompt
-from training.talk import questions
-from treadle._types.profile import ADAPTER_FORMAT
+from training.render import Conversation, Turn, chat_text
+from treadle._types.profile import ADAPTER_FORMAT, DecisionThresholds
 
-RATE, TOKENS_A_BATCH, EPOCHS, LONGEST = 2e-4, 16384, 2.0, 3600
+RATE, TOKENS_A_BATCH, EPOCHS, LONGEST, WARM = 2e-4, 16384, 2.0, 3600, 20
 BEGUN = time.time()
 
 
 def say(*words: object) -> None:
     print(f"[{time.time() - BEGUN:6.1f}]", *words, flush=True)
-
-
-def own_answers(network: Network, count: int, seed: int) -> list[tuple[str, str]]:
-    """Questions without a tool and what the base model says to them by itself; only answers it ended itself."""
-    network.switch(False)
-    asked = questions(random.Random(seed), count)
-    pairs: list[tuple[str, str]] = []
-    for start in range(0, len(asked), 384):
-        part = asked[start : start + 384]
-        for question, written in zip(part, network.generate([(plain_prompt(q), None) for q in part], 150), strict=True):
-            if written.complete and written.text.strip():
-                pairs.append((question, written.text.strip()))
-    network.switch(True)
-    return pairs
 
 
 class Tokens:
@@ -107,6 +94,7 @@ def train(network: Network, data: list[Tokens], seconds: float, seed: int) -> No
     optimizer = torch.optim.AdamW(network.parameters, lr=RATE, weight_decay=0.0, betas=(0.9, 0.99))
     network.model.train()
     begun, total, losses, tokens = time.time(), len(plan), [], 0
+    warmed = begun
     step = 0
     while step < total:
         batch = plan[step]
@@ -132,8 +120,11 @@ def train(network: Network, data: list[Tokens], seconds: float, seed: int) -> No
         losses.append(loss.detach())
         tokens += x.numel()
         step += 1
-        if step == 20:  # the clock decides how far the schedule goes
-            total = min(total, max(40, int(seconds / ((time.time() - begun) / 20))))
+        if step == WARM:
+            warmed = time.time()
+        if step == 2 * WARM:  # the clock decides how far the schedule goes
+            torch.cuda.synchronize()
+            total = min(total, max(100, int(seconds / ((time.time() - warmed) / WARM))))
             say("steps", total, "of", len(plan))
         if step % 100 == 0 or step == total:
             say(
@@ -154,14 +145,37 @@ def of_run(line: bytes) -> Conversation:
     return Conversation("run", [Turn(chat_text(pair["messages"]), pair["reply"], True)])
 
 
-async def gather(scale: float, seed: int, data: Path | None, known: list[tuple[str, str]]) -> list[Conversation]:
-    return [conversation async for conversation in conversations(scale, seed, data, known)]
+async def gather(scale: float, seed: int, data: Path | None) -> list[Conversation]:
+    return [conversation async for conversation in conversations(scale, seed, data)]
 
 
-def evaluate_all(network: Network, tag: str, out: Path, rows: list[bfcl.Row], dialect: str = "compact") -> None:
+BY_THE_MODEL = {f"{first}_{later}": DecisionThresholds(first, later) for first, later in ((0.55, 0.17), (0.4, 0.1))}
+PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("direct", "direct", {}),
+    *((f"direct_{name}", "direct", {"decide": decide}) for name, decide in BY_THE_MODEL.items()),
+    ("direct_guards", "direct", {"parameters": 1.0}),
+    *((f"direct_guards_{name}", "direct", {"decide": d, "parameters": 1.0}) for name, d in BY_THE_MODEL.items()),
+    ("schema", "schema", {}),
+    *((f"schema_{name}", "schema", {"decide": decide}) for name, decide in BY_THE_MODEL.items()),
+)
+"""What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
+
+
+def evaluate_base(network: Network, out: Path, rows: list[bfcl.Row]) -> None:
+    network.switch(False)
+    evaluate.report("plain_known", evaluate.known(network, tools_too=False), out)
+    for tag, dialect, facts in PLAIN:
+        evaluate.report(f"{tag}_own", asyncio.run(evaluate.own_sets(network, dialect, **facts)), out)
+        evaluate.report(f"{tag}_bfcl_dev", asyncio.run(evaluate.leaderboard(network, rows, dialect, **facts)), out)
+        say("evaluated", tag)
+    network.switch(True)
+
+
+def evaluate_all(network: Network, tag: str, out: Path, rows: list[bfcl.Row]) -> None:
+    facts = {"adapter": tag}
+    evaluate.report(f"{tag}_own", asyncio.run(evaluate.own_sets(network, **facts)), out)
+    evaluate.report(f"{tag}_bfcl_dev", asyncio.run(evaluate.leaderboard(network, rows, **facts)), out)
     evaluate.report(f"{tag}_known", evaluate.known(network, tools_too=True), out)
-    evaluate.report(f"{tag}_bfcl_dev", asyncio.run(evaluate.leaderboard(network, rows, dialect)), out)
-    evaluate.report(f"{tag}_own", asyncio.run(evaluate.own_sets(network, dialect)), out)
     say("evaluated", tag)
 
 
@@ -172,7 +186,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--known", type=int, default=900)
+    parser.add_argument("--data", type=Path, help="conversations that training.build has written")
+    parser.add_argument("--adapter", type=Path, help="evaluate this adapter, train none")
     parser.add_argument("--bfcl", type=Path)
     parser.add_argument("--runs", type=Path, help="pairs of your own runs: treadle runs export all --training -o FILE")
     parser.add_argument("--name", default="adapter")
@@ -183,13 +198,17 @@ def main() -> None:
     say("loaded", sum(p.numel() for p in network.parameters) / 1e6, "million parameters to train")
     rows = bfcl.development(options.bfcl) if options.bfcl else []
     if "before" in options.evaluate:
-        network.switch(False)
-        evaluate.report("plain_known", evaluate.known(network, tools_too=False), options.out)
-        evaluate_all(network, "before", options.out, rows, "direct")
-        network.switch(True)
-    pairs = own_answers(network, options.known, 7)
-    say("own answers", len(pairs))
-    rendered = asyncio.run(gather(options.scale, 1, options.bfcl, pairs))
+        evaluate_base(network, options.out, rows)
+        if "after" not in options.evaluate:
+            return
+    if options.adapter:
+        network.restore(options.adapter)
+        evaluate_all(network, options.adapter.stem, options.out, rows)
+        return
+    if options.data:
+        rendered = [msgspec.json.decode(line, type=Conversation) for line in options.data.read_bytes().splitlines()]
+    else:
+        rendered = asyncio.run(gather(options.scale, 1, options.bfcl))
     if options.runs:
         rendered += [of_run(line) for line in options.runs.read_bytes().splitlines()]
     data = [sequence for conversation in rendered for sequence in sequences(network, conversation)]

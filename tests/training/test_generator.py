@@ -14,15 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from training.render import DIALECT, Conversation  # noqa: E402
-from training.talk import questions  # noqa: E402
+from training.talk import KNOWN, questions  # noqa: E402
 
 from training import build  # noqa: E402
 from treadle._types.request import Reply  # noqa: E402
 
 
 async def conversations(scale: float, seed: int) -> list[Conversation]:
-    known = [("Who wrote Faust?", "Goethe wrote Faust."), ("Hello!", "Hello! How can I help?")]
-    return [conversation async for conversation in build.conversations(scale, seed, None, known)]
+    return [conversation async for conversation in build.conversations(scale, seed, None)]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +37,7 @@ def test_the_engine_takes_every_script_as_it_is(rendered: list[Conversation], ca
 def test_every_kind_of_task_is_there(rendered: list[Conversation]):
     kinds = {conversation.kind for conversation in rendered}
     assert {"single", "choose", "chain", "compare", "misspelt", "picky", "hostile", "steered", "follow_up"} <= kinds
+    assert {"number_first", "nested", "by_rate", "busy", "other_name", "mixed", "known_and_sum"} <= kinds
     assert {"sums", "conversion", "action", "unable", "files", "talk", "foreign"} <= kinds
 
 
@@ -58,7 +58,7 @@ def test_what_is_learnt_is_what_the_dialect_reads(rendered: list[Conversation]):
 def test_no_question_of_the_knowledge_test_is_learnt():
     test = {json.loads(line)["question"] for line in (ROOT / "training" / "knowledge.jsonl").read_text().splitlines()}
     assert len(test) >= 200
-    assert not test & set(questions(random.Random(7), 6000))
+    assert not test & {*questions(random.Random(7), 6000), *(question for question, _ in KNOWN)}
 
 
 def test_no_task_of_our_sets_is_learnt(rendered: list[Conversation]):

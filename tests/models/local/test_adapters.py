@@ -8,14 +8,15 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kit import go
 from models.local.local_kit import GUARD, SMALL, need_model, shared
 from models.local.test_gguf import number, string, text
-from treadle import ConfigError
+from treadle import ConfigError, ModelError
 from treadle._dialects.registry import choose_dialect
-from treadle._models.local.adapters import read_adapter
+from treadle._models.local.adapters import TAUGHT, read_adapter, unpacked
 from treadle._models.local.model import LocalModel
 from treadle._types.messages import UserMessage
 from treadle._types.profile import ADAPTER_FORMAT
@@ -45,6 +46,36 @@ def write_adapter(path: Path, *, form: str = ADAPTER_FORMAT, kind: str = "lora",
     head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(keys)) + b"".join(keys) + infos
     path.write_bytes(head + b"\0" * (-len(head) % 32) + data)
     return path
+
+
+@pytest.mark.parametrize("model", TAUGHT)
+def test_the_adapters_of_the_package_were_trained_on_what_this_version_writes(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Fails when the prompts of `compact` change: then the adapters have to be trained again (training/README.md)."""
+    monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
+    path = unpacked(TAUGHT[model])
+    assert TAUGHT[model].name.startswith(read_adapter(path).name)  # refuses one of another form
+    Path(path).write_bytes(b"rubbish")  # a file that was damaged is written again
+    assert unpacked(TAUGHT[model]) == path
+    assert TAUGHT[model].name.startswith(read_adapter(path).name)
+    assert [file.name for file in (tmp_path / "adapters").iterdir()] == [Path(path).name]
+
+
+def test_an_adapter_of_the_package_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
+    (adapter, *_) = TAUGHT.values()
+    with pytest.raises(ModelError, match="its contents have changed"):
+        unpacked(msgspec.structs.replace(adapter, sha256="0" * 64))
+
+
+def test_a_model_of_the_catalogue_has_its_adapter_unless_it_is_switched_off():
+    model = LocalModel("qwen2.5-coder-1.5b")
+    assert model.profile.adapter == "treadle-1.5b-1"
+    assert choose_dialect("auto", model.profile).name == "compact"
+    without = LocalModel("qwen2.5-coder-1.5b", adapter=False)
+    assert without.profile.adapter == ""
+    assert choose_dialect("auto", without.profile).name != "compact"
 
 
 def test_an_adapter_has_a_name(tmp_path: Path):

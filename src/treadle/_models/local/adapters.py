@@ -1,20 +1,81 @@
-"""Adapters: what a small model was taught about using tools, as a GGUF file beside its weights (see `training/`)."""
+"""Adapters: what a small model was taught about using tools, as a GGUF file beside its weights (see `training/`).
+
+Some come with the package, compressed; they are unpacked into the user's cache when their model is loaded.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import os
+import secrets
+from importlib.resources import files
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle._models.local.gguf import texts_of
-from treadle._types.errors import ConfigError
+from treadle._models.local.weights import cache_dir
+from treadle._types.errors import ConfigError, ModelError
 from treadle._types.profile import ADAPTER_FORMAT
 
 
 class Adapter(Struct, frozen=True):
     name: str
-    path: str
+    path: str = ""
+    """The file; empty for one of the package that has not been unpacked."""
+    sha256: str = ""
+    """Of the unpacked file, for one of the package."""
+
+
+TAUGHT = {
+    "qwen2.5-coder-0.5b": Adapter(
+        "treadle-0.5b-1", sha256="c0e4c19e522412a6aa2bb8e59a94953f1191ee14c3b0d0de4cb8908ac02128fc"
+    ),
+    "qwen2.5-coder-1.5b": Adapter(
+        "treadle-1.5b-1", sha256="7c8a4a53c693244a49069349f814693efd96fd1db10859b5efd8f524b9926558"
+    ),
+}
+"""The adapters of the package, by the model of the catalogue that each was trained for."""
+
+
+def adapter_for(model: str, given: str | os.PathLike[str] | bool | None) -> Adapter | None:
+    """The adapter to use with a model: the one in a file, the package's own (`True`), or none."""
+    if given is True:
+        return TAUGHT.get(model)
+    return read_adapter(given) if given else None
+
+
+def unpacked(adapter: Adapter | None) -> str:
+    """The path of an adapter's file; empty for none. One of the package is written to the cache first: it blocks."""
+    if adapter is None or not adapter.sha256:
+        return adapter.path if adapter else ""
+    path = cache_dir() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
+    if not _is_whole(path, adapter):
+        packed = files("treadle._models.local") / "taught" / f"{adapter.name}.gguf.xz"
+        try:
+            content = lzma.decompress(packed.read_bytes())
+        except (OSError, lzma.LZMAError) as error:
+            raise _damaged(adapter, str(error)) from None
+        if hashlib.sha256(content).hexdigest() != adapter.sha256:
+            raise _damaged(adapter, "its contents have changed")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        part.write_bytes(content)
+        part.replace(path)  # whole or not there, whoever else unpacks it at the same time
+    return str(path)
+
+
+def _is_whole(path: Path, adapter: Adapter) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == adapter.sha256
+
+
+def _damaged(adapter: Adapter, why: str) -> ModelError:
+    return ModelError(
+        f"the adapter {adapter.name} of this package cannot be unpacked ({why}): install treadle again, "
+        "or do without it: adapter=False",
+        provider="local",
+    )
 
 
 def read_adapter(given: str | os.PathLike[str]) -> Adapter:
@@ -29,6 +90,6 @@ def read_adapter(given: str | os.PathLike[str]) -> Adapter:
     if texts.get("treadle.format") != ADAPTER_FORMAT:
         raise ConfigError(
             f"the adapter {path} was trained on another form of prompts ({texts.get('treadle.format') or 'not said'}; "
-            f"this version writes {ADAPTER_FORMAT}): train it again, see training/README.md, or use adapter=None"
+            f"this version writes {ADAPTER_FORMAT}): train it again, see training/README.md, or use adapter=False"
         )
     return Adapter(texts.get("general.name") or path.stem, str(path.resolve()))

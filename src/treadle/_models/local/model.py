@@ -18,7 +18,7 @@ from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.catalog.sizes import parameters_in
 from treadle._models.local import weights
-from treadle._models.local.adapters import read_adapter
+from treadle._models.local.adapters import adapter_for, unpacked
 from treadle._models.local.gguf import parameters_of
 from treadle._models.local.hub import parse
 from treadle._models.local.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items
@@ -47,8 +47,9 @@ class LocalModel(Closing):
     `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the
     same time (each takes memory for a whole window). `isolated` puts the model into a process of its own: no other
     Python code of a process can run while the binding loads a model, which a server cannot afford. For a model that
-    makes native tool calls, set `abilities={"tool_call": True}`. `adapter` names a GGUF file with what the model was
-    taught about using tools (`training/`); answers that need no tool still come from the model without it.
+    makes native tool calls, set `abilities={"tool_call": True}`. `adapter` is what the model was taught about using
+    tools (`training/`): the package's own for this model if it has one (True), a GGUF file, or none (False). Answers
+    that need no tool still come from the model without it.
     """
 
     @bounded
@@ -64,7 +65,7 @@ class LocalModel(Closing):
         seed: Whole | None = None,
         max_tokens: Count = MAX_TOKENS,
         isolated: bool = False,
-        adapter: str | os.PathLike[str] | None = None,
+        adapter: str | os.PathLike[str] | bool | None = True,
         abilities: Mapping[str, Any] | None = None,
     ) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
@@ -87,7 +88,7 @@ class LocalModel(Closing):
             else TINY
         )
         parameters = parameters_of(Path(self.address)) if os.path.isfile(self.address) else parameters_in(self._name)
-        trained = read_adapter(adapter) if adapter is not None else None
+        trained = adapter_for(self._name if named else "", adapter)
         tiny = size < TINY if parameters is None else parameters < TINY_BELOW
         facts = Profile(
             json_mode=True,
@@ -105,7 +106,8 @@ class LocalModel(Closing):
         self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
             dict(abilities or {})
         )
-        self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated, trained.path if trained else "")
+        self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
+        self._adapter = trained
         self._temperature = temperature
         self._seed = seed
         self._max_tokens = max_tokens
@@ -158,7 +160,8 @@ class LocalModel(Closing):
         if self._runtime is None or not self._runtime.alive:
             # Ctrl-C must not wait for a download, but an interrupted load would crash the process.
             path = await _in_thread(lambda: weights.ensure(self._source), daemon=True)
-            options = msgspec.structs.replace(self._options, path=str(path.resolve()))
+            taught = await _in_thread(lambda: unpacked(self._adapter), daemon=True)
+            options = msgspec.structs.replace(self._options, path=str(path.resolve()), adapter=taught)
             await _in_thread(lambda: self._attach(load(options)), daemon=False)
         assert self._runtime is not None
         return self._runtime
