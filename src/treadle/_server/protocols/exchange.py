@@ -362,6 +362,8 @@ def refuse_unless_answered(run_id: str, state: RunState) -> None:
             raise ApiError(503, "run_failed", finished.error)
         if finished.error_type == "ContextOverflowError":
             raise ApiError(400, "context_length_exceeded", finished.error, again=False)
+        if finished.error_type == "DuplicateToolError":  # the client's tool has the name of one the agent got later
+            raise ApiError(400, "bad_request", finished.error, again=False)
         raise ApiError(424, "run_failed", finished.error or "the run failed", again=False)
 
 
