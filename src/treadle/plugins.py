@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Pause as Pause
     from treadle._engine.plugin import Plugin as Plugin
+    from treadle._flows.delegation.background import BackgroundAgents as BackgroundAgents
     from treadle._plugins.code import CodeMode as CodeMode
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.guards.context_guard import ContextGuard as ContextGuard
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _LAZY_IMPORTS = {
     "Approval": "_plugins.guards.approval",
+    "BackgroundAgents": "_flows.delegation.background",
     "Citations": "_plugins.memory.citations",
     "CodeMode": "_plugins.code",
     "ContextGuard": "_plugins.guards.context_guard",

@@ -27,6 +27,7 @@ def cut(data: bytes, size: int = 13) -> list[bytes]:
         (zlib.compress(TEXT)[2:-4], "Deflate"),
         (gzip.compress(zlib.compress(TEXT)), "deflate, gzip"),
     ],
+    ids=["none", "identity", "gzip", "deflate", "raw deflate", "two"],
 )
 def test_encodings(data: bytes, encoding: str):
     assert whole(cut(data), encoding) == TEXT
@@ -42,6 +43,7 @@ def test_a_stream_is_readable_as_far_as_it_came():
 @pytest.mark.parametrize(
     ("data", "encoding"),
     [(b"no gzip", "gzip"), (TEXT, "odd"), (gzip.compress(b"0" * (4 * MAX_KEPT + 1)), "gzip")],
+    ids=["not gzip", "unknown", "too long"],
 )
 def test_what_cannot_be_read_is_said(data: bytes, encoding: str):
     with pytest.raises(UnreadableError):

@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from treadle import Agent, McpConnection, OpenAIModel, ScriptedModel, builtin, create_app
-from treadle._models.embeddings import Embeddings
+from treadle._models.openai.embeddings import Embeddings
 from treadle._safety.secrets import (
     KnownSecrets,
     address_secrets,

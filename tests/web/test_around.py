@@ -154,7 +154,7 @@ def test_pictures_and_texts_go_with_a_question(talk: Stage, tmp_path: Path):
     talk.finish()
     for _ in range(2):  # as it was sent, and as the journal gives it back
         assert page.locator(".question img").count() == 1
-        page.wait_for_function("document.querySelector('.question img').naturalWidth > 0")
+        page.wait_for_function("() => document.querySelector('.question img').naturalWidth > 0")
         link = page.locator(".question-file")
         assert link.inner_text().strip() == "plan.pdf"
         got = page.request.get(page.evaluate("document.querySelector('.question-file').href"))
@@ -181,7 +181,7 @@ def test_a_conversation_is_renamed(talk: Stage):
     talk.see(".conversation .title", has_text="A bed for the night")
     page.reload()
     talk.see(".head h1", has_text="A bed for the night")
-    page.wait_for_function("document.title === 'A bed for the night'")
+    page.wait_for_function("() => document.title === 'A bed for the night'")
     page.keyboard.press("F2")
     title.fill("Nonsense")
     page.keyboard.press("Escape")

@@ -321,6 +321,8 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
       return note("Tools changed", list<string>(data.tools).join(", "));
     default: {
       const missing = /^going on without tools: (.+)$/s.exec(name);
+      const passed = /^(?:handed over to|background) (.+?): (.+)$/s.exec(name);
+      if (passed) return name.startsWith("handed") ? note(`Handed over to ${passed[1] ?? ""}`, passed[2] ?? "") : note("Background work", passed[2] ?? "");
       return missing ? note("Some tools are missing", missing[1] ?? "") : { activity: PHASES[name] ?? doing(name) };
     }
   }

@@ -23,7 +23,6 @@ from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
 from treadle._flows import presets
 from treadle._flows.agent_surfaces import Surfaces
-from treadle._flows.agent_tool import agent_tool
 from treadle._flows.deps import Instructions, deps_for, require_deps, text_for
 from treadle._journal import open_journal
 from treadle._journal.base import Journal
@@ -259,10 +258,6 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         self._active.add(run)
         run.task.add_done_callback(lambda _: self._ended(run))
         return run
-
-    def as_tool(self, name: str = "", description: str = "", **options: Any) -> Tool:
-        """This agent as a tool for another one."""
-        return agent_tool(self, name=name, description=description, **options)
 
     # ---- for a while
 

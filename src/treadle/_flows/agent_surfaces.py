@@ -19,7 +19,10 @@ from treadle._engine.settings import Settings
 from treadle._engine.surfaces.answer_pieces import AnswerPieces
 from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._engine.surfaces.text_view import TextView
+from treadle._flows.agent_tool import Delegate, agent_tool
+from treadle._flows.delegation.handoff import handoff_tool
 from treadle._models.base import Model
+from treadle._tools.base import Tool
 from treadle._types.events import AnswerDone, Event, Record, ThinkDone
 from treadle._types.messages import Message, UserMessage, text_of
 from treadle._types.request import Reply, Request, TextDelta
@@ -57,6 +60,14 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     def launch(self, run: Run[Any]) -> Run[OutputT_co]:
         """Drive a prepared or loaded run in the background."""
         raise NotImplementedError
+
+    def as_tool(self, name: str = "", description: str = "", **options: Any) -> Tool:
+        """This agent as a tool for another one."""
+        return agent_tool(cast("Delegate", self), name=name, description=description, **options)
+
+    def as_handoff(self, name: str = "", description: str = "") -> Tool:
+        """A tool with which another agent passes the whole conversation to this one, whose answer ends the run."""
+        return handoff_tool(cast("Delegate", self), name=name, description=description)
 
     async def run(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run."""

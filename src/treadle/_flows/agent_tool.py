@@ -76,12 +76,12 @@ def agent_tool(
         effect="idempotent",
         takes_extras=frozenset(),
         context_param="context",
-        needs_deps=_needs_deps(agent),
+        needs_deps=deps_needed_by(agent),
         convert=rename,
     )
 
 
-def _needs_deps(agent: Delegate) -> str:
+def deps_needed_by(agent: Delegate) -> str:
     """What the tools of the agent need of the run it will be a part of."""
     own: Any = getattr(agent, "deps", NO_DEPS)
     needs: dict[str, str] = getattr(getattr(agent, "toolkit", None), "needs_deps", {})
@@ -90,9 +90,7 @@ def _needs_deps(agent: Delegate) -> str:
 
 async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning: str, background: str) -> ToolResponse:
     parent: RunContext[Any] = context.run
-    if parent.depth + 1 > MAX_DEPTH:
-        raise ToolError(f"agents are nested too deeply (more than {MAX_DEPTH}): do this part without delegating")
-    child_id = f"{context.run_id}.{context.call_id}"
+    child_id = inside(parent, context.call_id)
     question = f"{order}\n\nWhy: {reasoning}\n\nBackground: {background}".strip()
     child = await child_of(agent, parent, child_id, question)
     result = await agent.launch(child)
@@ -104,6 +102,13 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
         waiting=waiting_calls(child),
         why=why_waiting(child),
     )
+
+
+def inside(parent: RunContext[Any], call_id: str) -> str:
+    """The id of the run that the call `call_id` of a run is. `ToolError` where runs are nested too deeply."""
+    if parent.depth + 1 > MAX_DEPTH:
+        raise ToolError(f"agents are nested too deeply (more than {MAX_DEPTH}): do this part without delegating")
+    return f"{parent.id}.{call_id}"
 
 
 def waiting_calls(child: Run[Any]) -> tuple[ToolCall, ...]:

@@ -110,3 +110,20 @@ def test_odd_text_survives(workspace: Workspace):
     text = "grün 你好 \U0001f422\r\nline\u2028sep"
     workspace.write_file(path="ünï/文.txt", content=text)
     assert (workspace.root / "ünï" / "文.txt").read_bytes() == text.encode()
+
+
+def test_hidden_files_can_be_left_out(tmp_path: Path):
+    (tmp_path / ".env").write_text("KEY=secret")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id").write_text("secret")
+    (tmp_path / "notes.txt").write_text("no secret here")
+    tools = {tool.name: tool for tool in files(tmp_path, hidden=False)}
+    assert [entry.name for entry in tools["list_files"].execute().entries] == ["notes.txt"]
+    assert [match.path for match in tools["search_files"].execute(text="secret").matches] == ["notes.txt"]
+    for name in (".env", ".ssh/id", "notes/../.env", "./.env"):
+        with pytest.raises(ToolError):
+            tools["read_file"].execute(name)
+    with pytest.raises(ToolError, match="is hidden"):
+        tools["write_file"].execute(".env", "x")
+    assert ".env" in [entry.name for entry in {t.name: t for t in files(tmp_path)}["list_files"].execute().entries]

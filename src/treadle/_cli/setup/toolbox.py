@@ -18,7 +18,7 @@ from treadle._tools.builtin import DEFAULT_PARAMETERS, builtin
 from treadle._tools.toolkit import Toolkit, makes_tools
 from treadle._types.errors import ConfigError, TreadleError
 
-DEFAULT_TOOLS = ("calculator", "datetime")
+DEFAULT_TOOLS = ("calculator", "datetime", "files")
 """The tools of an agent at the terminal when none are named: they are quick, need no network and change nothing."""
 
 STUBS = "stubs"

@@ -64,6 +64,11 @@ class Lifecycle:
         if not self.sealed and self.task is not None:
             self.task.cancel()
 
+    async def settled(self) -> None:
+        """Until every run inside this one that still works has ended or waits itself."""
+        if tasks := [child.task for child in self.children if child.task is not None]:
+            await asyncio.wait(tasks)
+
     async def abandon(self) -> None:
         """Let go without recording an end: the log is left as a crash would leave it, for another driver to resume."""
         tasks = [task for task in self._let_go() if not task.done()]

@@ -160,6 +160,7 @@ async def _work(run: Execution, flow: Flow) -> None:
         await _call_start_hooks(run, whole=isinstance(flow, Loop))
         await flow.work(run)
     except Pause as pause:
+        await run.life.settled()  # what works in the background is not cut off by a question to a person
         reason = str(pause)
         why = {call_id: text for call_id, text in pause.reasons().items() if text != reason}
         await run.emit(Paused(reason, pause.calls, why))

@@ -52,8 +52,8 @@ _MODULES = {
 """The module, below this package, with the factory of each built-in."""
 
 
-DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False}}
-"""Parameters of built-in tools that are only named: files are those of the current folder, read-only."""
+DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False, "hidden": False}}
+"""Parameters of built-in tools that are only named: files are those of the current folder, read-only, none hidden."""
 
 
 def builtin_factory(name: str) -> Callable[..., Tool | list[Tool]]:

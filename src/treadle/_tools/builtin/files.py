@@ -102,13 +102,17 @@ def files(
     folder: str | os.PathLike[str],
     *,
     write: bool = True,
+    hidden: bool = True,
     max_chars: Count = 8_000,
     max_bytes: Count = 2_000_000,
     max_entries: Count = 200,
     timeout: Seconds = 15.0,
 ) -> list[Tool]:
-    """Tools for the files in `folder`, which is created if missing; without `write` nothing can be changed."""
-    access = _FileAccess(WorkFolder(folder), max_chars, max_bytes, max_entries, timeout * 0.8)
+    """Tools for the files in `folder`, which is created if missing; without `write` nothing can be changed.
+
+    Without `hidden` what begins with a dot does not exist for the tools: keys and settings often lie in such files.
+    """
+    access = _FileAccess(WorkFolder(folder), hidden, max_chars, max_bytes, max_entries, timeout * 0.8)
     tools: list[Tool] = [
         Tool(
             "list_files",
@@ -148,25 +152,41 @@ class _FileAccess:
     """The functions of the tools, with their limits."""
 
     def __init__(
-        self, folder: WorkFolder, max_chars: int, max_bytes: int, max_entries: int, max_seconds: float
+        self,
+        folder: WorkFolder,
+        hidden: bool,
+        max_chars: int,
+        max_bytes: int,
+        max_entries: int,
+        max_seconds: float,
     ) -> None:
         self._folder = folder
+        self._hidden = hidden
         self._max_chars = max_chars
         self._max_bytes = max_bytes
         self._max_entries = max_entries
         self._max_seconds = max_seconds
 
-    def list(self, path: str = "") -> Listing:
+    def _parts(self, path: str) -> tuple[str, ...]:
         parts = split_path(path)
-        entries = self._folder.entries(parts)
+        if dotted := next(filter(self._left_out, parts), None):
+            raise ToolError(f"{dotted} is hidden: what begins with a dot cannot be used here")
+        return parts
+
+    def _left_out(self, name: str) -> bool:
+        return not self._hidden and name.startswith(".")
+
+    def list(self, path: str = "") -> Listing:
+        parts = self._parts(path)
+        entries = [entry for entry in self._folder.entries(parts) if not self._left_out(entry.name)]
         return Listing("/".join(parts), tuple(entries[: self._max_entries]), max(len(entries) - self._max_entries, 0))
 
     def read(self, path: str, start_line: int = 1) -> FileText | ToolResponse:
-        parts = split_path(path)
+        parts = self._parts(path)
         return part_of_file("/".join(parts), self._folder.read(parts, self._max_bytes), start_line, self._max_chars)
 
     def write(self, path: str, content: str, append: bool = False) -> ToolResponse:
-        parts = split_path(path)
+        parts = self._parts(path)
         data = content.encode("utf-8", "surrogatepass")
         if append:
             with suppress(NoSuchFileError):
@@ -182,8 +202,10 @@ class _FileAccess:
     def search(self, text: str = "", name: str = "*") -> Matches:
         folded, deadline = text.casefold(), time.monotonic() + self._max_seconds
         matches: list[Match] = []
-        for parts, entry in self._folder.walk((), _SKIPPED.__contains__):
+        for parts, entry in self._folder.walk((), lambda folder: folder in _SKIPPED or self._left_out(folder)):
             path = "/".join(parts)
+            if self._left_out(entry.name):
+                continue
             if len(matches) >= self._max_entries or time.monotonic() > deadline:
                 return Matches(tuple(matches[: self._max_entries]), incomplete=True)
             if not (fnmatch(entry.name, name) or fnmatch(path, name)):
