@@ -74,14 +74,14 @@ class GuardedHttp:
         return addresses
 
     async def _check_for_proxy(self, host: str) -> None:
-        """A proxy looks a name up itself, so what it reaches cannot be pinned. What is known here is checked: a literal
-        address, a name that is private by its form, and what the name means here. A name unknown here is the proxy's."""
-        if literal := _literal(host):
-            return await self._check(host, {_kind(literal)})
-        kinds = {_kind_of_name(host)}
-        with suppress(OSError, UnicodeError, TimeoutError):
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                kinds |= {_kind(address) for address in await _resolve(host, 443)}
+        """A proxy looks a name up itself, so what it reaches cannot be pinned. What is known here is checked: an address
+        as such, a name that is private by its form, and what the name means here. One unknown here is the proxy's."""
+        literal = _literal(host)
+        kinds = {_kind(literal) if literal else _kind_of_name(host)}
+        if not literal:
+            with suppress(OSError, UnicodeError, TimeoutError):
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    kinds |= {_kind(address) for address in await _resolve(host, 443)}
         await self._check(host, kinds)
 
     async def _check(self, host: str, kinds: set[str]) -> None:
