@@ -75,7 +75,7 @@ class GuardedHttp:
 
     async def _check_for_proxy(self, host: str) -> None:
         """A proxy looks a name up itself, so what it reaches cannot be pinned. What is known here is checked: an
-        address as such, a name that is private by its form, and what the name means here. One unknown here is the proxy's."""
+        address as such, a name that is private by its form, and where a name leads when it is looked up here."""
         literal = _literal(host)
         kinds = {_kind(literal) if literal else _kind_of_name(host)}
         if not literal:
