@@ -107,6 +107,16 @@ class ToolError(TreadleError):
     """Raise it in a tool: its text is always shown to the model."""
 
 
+class GuardrailError(TreadleError):
+    """A guardrail has stopped the run. `guard` names it, `reason` is what it says; `told` is the answer of the run."""
+
+    def __init__(self, guard: str, reason: str, told: str = "") -> None:
+        super().__init__(f"the guardrail {guard} has stopped the run: {reason}")
+        self.guard = guard
+        self.reason = reason
+        self.told = told or "I cannot help with that."
+
+
 class StructuredCallError(TreadleError):
     """No level of a structured call gave a value of the requested shape."""
 
