@@ -14,6 +14,7 @@ TreadleError
 |  |- BadReplyError           an answer that is not what the protocol says
 |  `- ContentFilteredError    the provider withheld the reply
 |- ToolError                  raise it in a tool to tell the model something
+|- GuardrailError             a guardrail has stopped the run
 |- StructuredCallError        no level of a structured call gave a readable value
 |- RunEndedError              a message was sent to a run that reads no more
 |- LimitError
