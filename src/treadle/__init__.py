@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from treadle._evals.report import evaluation_report as evaluation_report
     from treadle._evals.runner import Variant as Variant
     from treadle._evals.runner import run_tasks as run_tasks
+    from treadle._evals.why.changes import Change as Change
+    from treadle._evals.why.findings import Causes as Causes
+    from treadle._evals.why.search import find_causes as find_causes
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
     from treadle._flows.batching.batch import BatchAnswer as BatchAnswer
@@ -214,6 +217,9 @@ _LAZY_IMPORTS = {
     "VertexModel": "_models.vertex.model",
     "blame": "_flows.replay",
     "compare": "_flows.compare",
+    "Causes": "_evals.why.findings",
+    "Change": "_evals.why.changes",
+    "find_causes": "_evals.why.search",
     "prefixes": "_flows.prefixes",
     "prove_answer": "_flows.proofs.proof",
     "verify_proof": "_flows.proofs.proof",

@@ -36,6 +36,8 @@ class Plugin:
     """The names of prompts it reads with `run.prompts.get` beside the engine's own."""
     brings_tools = False
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
+    harmless = False
+    """Its hooks have no effects outside the run: it takes part in experiments on recorded runs (`find_causes`)."""
     loop_only = False
     """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
 

@@ -32,6 +32,7 @@ def register(commands: Any) -> None:
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION")
     _register_reading(actions)
     _register_resuming(actions)
+    _register_experiments(actions)
     _register_deciding(actions)
     _register_noting(actions)
     _register_storing(actions)
@@ -135,6 +136,26 @@ def _register_resuming(actions: Any) -> None:
     action.set_defaults(approve=None, deny=None)
     add_agent_options(action)
     add_output_options(action)
+
+
+def _register_experiments(actions: Any) -> None:
+    action = _action(
+        actions, "why", "why.command:why_run", "find the smallest change with which a run would have gone right"
+    )
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument("--expect", default="", metavar="TEXT", help="what the answer should have had in it")
+    action.add_argument("--expect-call", default="", metavar="TOOL", help="the tool that should have been called")
+    action.add_argument("--expect-args", default="", metavar="JSON", help="with --expect-call: its arguments")
+    action.add_argument("--judge", default="", metavar="MODEL", help="as a last resort: a model that judges")
+    action.add_argument("--try-model", action="append", default=[], metavar="MODEL", help="also try this model")
+    action.add_argument("--try-dialect", action="append", default=[], metavar="NAME", help="also try this dialect")
+    action.add_argument("--source", action="append", default=[], metavar="FILE", help="a file to look for the cause in")
+    action.add_argument("--requests", type=count, default=120, metavar="N", help="at most so many model requests (120)")
+    action.add_argument("--trials", type=count, default=1, metavar="N", help="repetitions of each experiment (1)")
+    action.add_argument("--parallel", type=count, default=4, metavar="N", help="experiments at the same time (4)")
+    add_agent_options(action)
+    action.add_argument("--json", action="store_true", help="as JSON")
+    action.add_argument("--quiet", action="store_true", help="without the progress")
 
 
 def _register_deciding(actions: Any) -> None:
@@ -255,7 +276,8 @@ async def _act(args: argparse.Namespace) -> int:
     from treadle._cli.setup.launch import existing_journal
 
     module, _, function = args.handler.partition(":")
-    handler = getattr(import_module(f"treadle._cli.runs.{module}"), function)
+    place = module if "." in module else f"runs.{module}"
+    handler = getattr(import_module(f"treadle._cli.{place}"), function)
     journal = existing_journal(args)
     notice.clear()
     try:

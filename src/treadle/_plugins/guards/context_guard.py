@@ -31,6 +31,7 @@ class ContextGuard(Plugin):
     """Keeps the question, pinned messages, whole call/result groups, and the latest `keep` messages."""
 
     name = "context"
+    harmless = True
 
     @bounded
     def __init__(self, *, keep: Amount = 4, goal: Share = 0.5, summarise: bool = True) -> None:

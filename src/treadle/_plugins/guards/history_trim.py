@@ -14,6 +14,7 @@ class HistoryTrim(Plugin):
     Pinned messages stay."""
 
     name = "trim"
+    harmless = True
 
     async def before_round(self, run: RunContext) -> None:
         limit = run.settings.max_history_messages

@@ -50,6 +50,7 @@ class LoopGuard(Plugin):
     """
 
     name = "loop_guard"
+    harmless = True
     advisory = True
 
     @bounded

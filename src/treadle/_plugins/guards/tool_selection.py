@@ -51,6 +51,7 @@ class ToolSelection(Plugin):
     """When the selection fails, every tool is offered. Pinned tools stay; those not selected cannot be executed."""
 
     name = "selection"
+    harmless = True
     loop_only = True
     tools: tuple[Tool, ...] = (MORE_TOOLS,)
 

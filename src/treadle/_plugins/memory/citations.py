@@ -72,6 +72,7 @@ class Citations(Plugin):
     """`inline`: the rules are added to the conversation with the first passages. `second_pass`: a call adds the ids."""
 
     name = "citations"
+    harmless = True
 
     @bounded
     def __init__(self, mode: Literal["inline", "second_pass"] = "inline", *, most: Count = 4) -> None:

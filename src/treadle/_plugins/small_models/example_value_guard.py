@@ -27,6 +27,7 @@ class ExampleValueGuard(Plugin):
     call goes through when it is made again, as the example may be what is meant."""
 
     name = "example_value_guard"
+    harmless = True
     advisory = True
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:

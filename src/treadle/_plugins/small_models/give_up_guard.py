@@ -21,6 +21,7 @@ class GiveUpGuard(Plugin):
     """
 
     name = "give_up_guard"
+    harmless = True
 
     async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state

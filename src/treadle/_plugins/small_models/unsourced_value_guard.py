@@ -35,6 +35,7 @@ class UnsourcedValueGuard(Plugin):
     """
 
     name = "unsourced_value_guard"
+    harmless = True
     advisory = True
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:

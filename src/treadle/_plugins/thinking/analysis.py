@@ -19,6 +19,7 @@ class TaskAnalysis(Plugin):
     """Before the loop, a model call analyses the task; its text is added to the conversation."""
 
     name = "analysis"
+    harmless = True
     loop_only = True
 
     async def on_start(self, run: RunContext) -> None:

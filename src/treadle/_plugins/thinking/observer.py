@@ -46,6 +46,7 @@ class Observer(Plugin):
     """Judges from iteration 2 on, when at least `threshold` iterations have passed since its last correction."""
 
     name = "observer"
+    harmless = True
 
     @bounded
     def __init__(self, threshold: Count = 3, *, observation_chars: Count = 600) -> None:

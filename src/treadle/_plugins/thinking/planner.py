@@ -44,6 +44,7 @@ class Planner(Plugin):
     """The plan is updated after each iteration, and once more after the final answer."""
 
     name = "planner"
+    harmless = True
     loop_only = True
 
     @bounded

@@ -23,6 +23,7 @@ class Reflection(Plugin):
     """After each round, a model call judges the results; its text is added to the conversation."""
 
     name = "reflection"
+    harmless = True
 
     @bounded
     def __init__(self, *, observation_chars: Count = 2_000) -> None:

@@ -30,6 +30,7 @@ class QuestionRewrite(Plugin):
     """Only with more than `above` messages of history. If it fails, the question stays as it was asked."""
 
     name = "rewrite"
+    harmless = True
 
     @bounded
     def __init__(self, above: Amount = 3) -> None:

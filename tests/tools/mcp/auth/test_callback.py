@@ -29,6 +29,8 @@ def test_only_the_request_with_the_state_counts():
             f"{base}?code=evil&state=other",
             f"{base}?code=evil",
             f"{base}?state={STATE}&state=x&code=evil",
+            f"{base}?state=%C3%A9&code=evil",
+            f"{base}?state=%ED%A0%80%FF%00&code=evil",
             right.replace("/callback", "/other"),
         )
         assert [await visited(address) for address in wrong] == [404] * len(wrong)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from kit import go
@@ -15,6 +21,7 @@ from treadle._tools.mcp.auth.guarded_http import GuardedHttp, RefusedAddressErro
 REMOTE = "https://mcp.invalid/mcp"
 LOCAL = "http://127.0.0.1:1/mcp"
 INSIDE = "https://10.1.1.1/mcp"
+REAL_LOOKUP = socket.getaddrinfo
 
 
 @pytest.mark.parametrize(
@@ -54,3 +61,83 @@ def test_a_server_on_this_machine_may_lead_to_this_machine_and_its_host_is_told(
                 await http.send(httpx2.Request("GET", f"{site.url}/big"))
 
     go(main())
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What a proxy was asked for; it refuses everything."""
+    asked: list[str] = []
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _proxy(asked)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{server.server_address[1]}")
+        for name in ("https_proxy", "NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        yield asked
+        server.shutdown()
+
+
+def _proxy(asked: list[str]) -> type[socketserver.StreamRequestHandler]:
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            asked.append(self.rfile.readline().decode().split(" ")[1])
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+
+    return Handler
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        (REMOTE, "169.254.169.254"),
+        (REMOTE, "10.0.0.1"),
+        (REMOTE, "10.0.0.1."),
+        (REMOTE, "2852039166"),
+        (REMOTE, "0xa9fea9fe"),
+        (REMOTE, "012.1"),
+        (REMOTE, "[fd00::1]"),
+        (REMOTE, "[::ffff:10.0.0.1]"),
+        (REMOTE, "127.0.0.1"),
+        (REMOTE, "localhost"),
+        (REMOTE, "a.localhost"),
+        (REMOTE, "metadata.google.internal"),
+        (REMOTE, "Printer.Local."),
+        (REMOTE, "intranet"),
+        (REMOTE, "looks-public.example"),
+        (INSIDE, "169.254.169.254"),
+        ("https://mcp.corp.internal/mcp", "metadata.google.internal"),
+    ],
+)
+def test_behind_a_proxy_what_is_known_to_be_private_is_refused(
+    proxy: list[str], monkeypatch: pytest.MonkeyPatch, server: str, host: str
+):
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    with pytest.raises(RefusedAddressError, match="not a public address"):
+        go(GuardedHttp(server).send(httpx2.Request("GET", f"https://{host}/token")))
+    assert proxy == []
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        (REMOTE, "login.invalid"),
+        (REMOTE, "1.1.1.1"),
+        (REMOTE, "mcp.invalid"),
+        (INSIDE, "10.2.2.2"),
+        ("https://mcp.corp.internal/mcp", "sso.corp.internal"),
+    ],
+)
+def test_behind_a_proxy_a_name_that_is_unknown_here_is_left_to_the_proxy(
+    proxy: list[str], monkeypatch: pytest.MonkeyPatch, server: str, host: str
+):
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    with pytest.raises(httpx2.ProxyError):
+        go(GuardedHttp(server).send(httpx2.Request("GET", f"https://{host}/token")))
+    assert proxy == [f"{host}:443"]
+
+
+def looked_up(host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:
+    """The names of a closed network: addresses, and one name, which leads inside."""
+    host = "192.168.7.7" if host == "looks-public.example" else "127.0.0.1" if host == "localhost" else host
+    return REAL_LOOKUP(host, port, family, type, proto, flags | socket.AI_NUMERICHOST)

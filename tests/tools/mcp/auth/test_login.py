@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import shlex
 import stat
 import time
 from collections.abc import Iterator
@@ -172,11 +173,23 @@ def test_tokens_that_another_process_refreshed_are_taken(remote: Remote, tmp_pat
 def test_more_rights_are_asked_for_only_where_a_person_is(remote: Remote):
     log_in(remote)
     remote.needed = "write"
-    with pytest.raises(ToolError, match=r"more rights.*treadle mcp login .* --scope write"):
+    with pytest.raises(ToolError, match=r"more rights.*treadle mcp login .* --scope 'read write'"):
         use(remote)
     use(remote, login=browser)
     assert remote.asked["/authorize"] == 2
     assert set(list(remote.valid.values())[-1].split()) == {"read", "write"}
+
+
+def test_the_command_of_the_error_keeps_the_rights_that_were_there(remote: Remote):
+    log_in(remote)
+    for needed in ("write", "admin"):
+        remote.needed = needed
+        with pytest.raises(ToolError, match="more rights") as caught:
+            use(remote)
+        command = shlex.split(str(caught.value).partition("log in with: ")[2])
+        log_in(remote, scope=command[command.index("--scope") + 1])
+        use(remote)
+    assert list(remote.valid.values())[-1] == "read write admin"
 
 
 def test_the_scope_of_the_command_is_what_is_asked_for(remote: Remote):

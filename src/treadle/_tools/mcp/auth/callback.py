@@ -46,7 +46,7 @@ class CallbackListener:
             try:
                 async with asyncio.timeout(10):
                     params = _params(await reader.readuntil(b"\r\n\r\n"))
-                found = params is not None and secrets.compare_digest(params.get("state", ""), state)
+                found = params is not None and _same(params.get("state", ""), state)
                 failed = found and params is not None and "code" not in params
                 text = "The login failed." if failed else "You are logged in." if found else ""
                 writer.write(_response(text))
@@ -75,6 +75,10 @@ class CallbackListener:
 def plain_code(text: str) -> str:
     """An OAuth error code. Nothing else that a server writes is repeated: it may be meant for the model."""
     return text if re.fullmatch(r"[a-z_]{1,40}", text) else "an error without a known code"
+
+
+def _same(given: str, state: str) -> bool:
+    return secrets.compare_digest(given.encode(), state.encode())  # as bytes: texts may be ASCII only
 
 
 def _bound(port: int) -> socket.socket:

@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -19,6 +20,9 @@ from treadle._tools.builtin.http.addresses import is_public
 MAX_BYTES = 256_000
 """Of one response: metadata, a registration or a token."""
 SECONDS = 30.0
+LOOKUP_SECONDS = 5.0
+"""For a name that a proxy will look up itself: networks with a proxy often answer no such question."""
+_PRIVATE_ENDINGS = frozenset({"internal", "intranet", "private", "local", "lan", "corp", "home"})
 
 
 class RefusedAddressError(Exception):
@@ -37,11 +41,15 @@ class GuardedHttp:
         url = request.url
         self.require_scheme(str(url))
         request.headers["Accept-Encoding"] = "identity"
-        proxied = _has_proxy(url.scheme, url.host)
-        transport = None if proxied else _Pinned((await self._allowed_addresses(url.host, url.port or 443))[0])
         limits = httpx2.Timeout(SECONDS)
+        if proxy := _proxy_for(url.scheme, url.host):
+            await self._check_for_proxy(url.host)
+            made = httpx2.AsyncClient(proxy=proxy, verify=_trust(), trust_env=False, timeout=limits)
+        else:
+            pinned = _Pinned((await self._allowed_addresses(url.host, url.port or 443))[0])
+            made = httpx2.AsyncClient(transport=pinned, timeout=limits)
         try:
-            async with asyncio.timeout(SECONDS), httpx2.AsyncClient(transport=transport, timeout=limits) as client:
+            async with asyncio.timeout(SECONDS), made as client:
                 request.extensions = {**request.extensions, "timeout": limits.as_dict()}
                 return await _whole(await client.send(request, stream=True))
         except TimeoutError:
@@ -62,20 +70,32 @@ class GuardedHttp:
             addresses = await _resolve(host, port)
         except OSError:
             raise RefusedAddressError(f"the address of {host} is unknown") from None
-        if host in (self._server, *self._trusted):
-            return addresses
-        kinds = {_kind(address) for address in addresses}
-        allowed = {"public", await self._kind_of_server()} - {"other"}
-        if not addresses or not kinds <= allowed:
-            raise RefusedAddressError(f"the server named {host}, which is not a public address; it was not called")
+        await self._check(host, {_kind(address) for address in addresses})
         return addresses
+
+    async def _check_for_proxy(self, host: str) -> None:
+        """A proxy looks a name up itself, so what it reaches cannot be pinned. What is known here is checked: an
+        address as such, a name that is private by its form, and where a name leads when it is looked up here."""
+        literal = _literal(host)
+        kinds = {_kind(literal) if literal else _kind_of_name(host)}
+        if not literal:
+            with suppress(OSError, UnicodeError, TimeoutError):
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    kinds |= {_kind(address) for address in await _resolve(host, 443)}
+        await self._check(host, kinds)
+
+    async def _check(self, host: str, kinds: set[str]) -> None:
+        if host in (self._server, *self._trusted):
+            return
+        if not kinds or not kinds <= {"public", await self._kind_of_server()} - {"other"}:
+            raise RefusedAddressError(f"the server named {host}, which is not a public address; it was not called")
 
     async def _kind_of_server(self) -> str:
         if not self._server_kind:
             try:
                 kinds = {_kind(address) for address in await _resolve(self._server, 443)}
             except OSError:
-                kinds = {"public"}
+                kinds = {_kind_of_name(self._server)}
             self._server_kind = kinds.pop() if len(kinds) == 1 else "public"
         return self._server_kind
 
@@ -150,6 +170,33 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _has_proxy(scheme: str, host: str) -> bool:
-    """A proxy looks names up itself, and decides where requests may go."""
-    return (scheme in getproxies() or "all" in getproxies()) and not is_loopback(host) and not proxy_bypass(host)
+def _literal(host: str) -> str:
+    """The address that a host is, also in a notation that only some read (octal, hex, one number); else empty."""
+    host = host.rstrip(".")
+    try:
+        return str(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        pass
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except (OSError, ValueError):
+        return ""
+
+
+def _kind_of_name(host: str) -> str:
+    """What the form of a name says: one that can only be meant inside a network, or on a machine, is not public."""
+    labels = host.lower().rstrip(".").split(".")
+    if labels[-1] in ("localhost", "localdomain") or labels[0] in ("metadata", "instance-data"):
+        return "other"
+    return (
+        "private" if len(labels) == 1 or labels[-1] in _PRIVATE_ENDINGS or labels[-2:] == ["home", "arpa"] else "public"
+    )
+
+
+def _proxy_for(scheme: str, host: str) -> str:
+    """The proxy that requests to a host go through, from the environment; empty for none."""
+    found = getproxies()
+    proxy = found.get(scheme) or found.get("all") or ""
+    if not proxy or is_loopback(host) or proxy_bypass(host):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"

@@ -159,7 +159,7 @@ class LoginProvider(OAuthClientProvider):
                         self._wants_more = response.status_code == 403
                         again = first and not refreshed and response.status_code == 401 and self._expire()
                         if not again and self._show is None:
-                            raise LoginNeededError(_wanted_scope(response))
+                            raise LoginNeededError(self._scope_to_ask(response))
                     elif outgoing is not request:
                         response = self._legacy_metadata(outgoing, response)
                     if not again:
@@ -190,6 +190,12 @@ class LoginProvider(OAuthClientProvider):
         if self._issuer and self.context.oauth_metadata is not None:
             self.context.oauth_metadata.issuer = AnyHttpUrl(self._issuer)
         return await super()._perform_authorization()
+
+    def _scope_to_ask(self, challenge: httpx2.Response) -> str:
+        """What a login must ask for so that the refused call works afterwards, and what worked before still does."""
+        wanted, tokens = _wanted_scope(challenge), self.context.current_tokens
+        held = union_scopes(self._auth.scope, tokens.scope if tokens is not None else None)
+        return (_sayable(union_scopes(held, wanted)) or wanted) if wanted else ""
 
     def _expire(self) -> bool:
         """Take the token for expired; whether it can be refreshed."""
@@ -327,8 +333,12 @@ def _is_challenge(response: httpx2.Response) -> bool:
 
 
 def _wanted_scope(response: httpx2.Response) -> str:
-    scope = extract_scope_from_www_auth(response) or ""
-    return scope if response.status_code == 403 and scope.isprintable() and len(scope) <= 200 else ""
+    return _sayable(extract_scope_from_www_auth(response)) if response.status_code == 403 else ""
+
+
+def _sayable(scope: str | None) -> str:
+    """Scopes come from servers, and are repeated in a message that a model may read."""
+    return scope if scope and scope.isprintable() and len(scope) <= 200 else ""
 
 
 def _as(kind: Any, fields: dict[str, Any]) -> Any:

@@ -1,0 +1,74 @@
+"""`runs why`: which single change would have made a run go right."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from treadle._cli.display.text import clean, plural
+from treadle._cli.driving.conductor import Conductor
+from treadle._cli.driving.lifecycle import close, load_model
+from treadle._cli.runs.lookup import find_run
+from treadle._cli.runs.resume import relaunch
+from treadle._cli.setup.launch import build_agent
+from treadle._evals.why.experiments import Experiment
+from treadle._evals.why.search import find_causes
+from treadle._journal import Journal
+from treadle._types.errors import ConfigError
+
+
+async def why_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await find_run(journal, args.run)
+    records = await journal.load(run_id)
+    wanted = _arguments(args.expect_args)
+    if wanted and not args.expect_call:
+        raise ConfigError("--expect-args are the arguments of a call: name its tool with --expect-call")
+    launch = relaunch(args, records)
+    # No launch note: it belongs to the run it was written for. Nobody is asked for approval in an experiment.
+    agent = build_agent(launch, journal=journal, approval=Conductor().approval(), note=False)
+    try:
+        await load_model(agent, quiet=args.quiet)
+        found = await find_causes(
+            agent,
+            run_id,
+            answer=args.expect,
+            call=args.expect_call,
+            args=wanted,
+            judge_model=args.judge or None,
+            models=args.try_model,
+            dialects=args.try_dialect,
+            requests=args.requests,
+            trials=args.trials,
+            parallel=args.parallel,
+            files=[*map(Path, args.source), *([Path(launch.file)] if launch.file else [])],
+            on_experiment=None if args.quiet or args.json else _show,
+        )
+    finally:
+        await close(agent, None)
+    if args.json:
+        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+    else:
+        print("\n".join(clean(line) for line in str(found).splitlines()))
+    return 0 if found.causes else 1
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        value: object = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"--expect-args is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ConfigError('--expect-args must be a JSON object, such as {"city": "Lyon"}')
+    return cast("dict[str, Any]", value)
+
+
+def _show(experiment: Experiment) -> None:
+    mark = "+" if experiment.helps else "-"
+    trials = f" ({experiment.right} of {plural(experiment.trials, 'trial')})" if experiment.trials > 1 else ""
+    print(f"{mark} step {experiment.step}: {clean(str(experiment.change))}{trials}", file=sys.stderr, flush=True)

@@ -1,0 +1,97 @@
+"""The model of an experiment: equal requests are asked once, and never more of them than the search may spend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from treadle._models.base import Model, complete
+from treadle._types.errors import BudgetExhaustedError
+from treadle._types.request import Reply, Request, StreamPart
+from treadle._types.usage import NO_USAGE, Usage
+
+
+class Purse:
+    """What a search may spend, and has spent. A request is counted before it is sent: there is no overshoot."""
+
+    def __init__(self, requests: int, cost: float | None = None) -> None:
+        self.limit, self.cost_limit = requests, cost
+        self.requests = 0
+        self.reused = 0
+        """Requests that were answered from an equal one."""
+        self.usage = NO_USAGE
+        self.out = asyncio.Event()
+        """Set when somebody wanted more than there is."""
+
+    @property
+    def empty(self) -> bool:
+        spent = self.usage.cost or 0.0
+        return self.requests >= self.limit or (self.cost_limit is not None and spent >= self.cost_limit)
+
+    def take(self) -> None:
+        if self.empty:
+            self.out.set()
+            raise BudgetExhaustedError(f"the search has spent its {self.limit} model requests", cost=self.usage)
+        self.requests += 1
+
+    def add(self, usage: Usage) -> None:
+        self.usage += usage
+
+
+class AskedOnce:
+    """A model whose replies are kept for as long as the search lasts. `trial` tells repetitions apart: there the same
+    request is meant to be asked again."""
+
+    def __init__(self, model: Model, purse: Purse, replies: dict[bytes, asyncio.Task[Reply]], trial: int = 0) -> None:
+        self._model, self._purse, self._replies, self._trial = model, purse, replies, trial
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def profile(self) -> Any:
+        return self._model.profile
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
+        key = self._key(request)
+        task = self._replies.get(key)
+        if task is None:
+            try:
+                self._purse.take()
+            except BudgetExhaustedError:
+                # Not a failure of the model: the experiment stands still here until it is let go, and a later search
+                # resumes it.
+                await asyncio.get_running_loop().create_future()
+            frozen = request.replace(messages=tuple(request.messages), stream=False, cache=None)
+            task = self._replies[key] = asyncio.create_task(complete(self._model, frozen))
+            try:
+                reply = await asyncio.shield(task)
+            except BaseException:
+                if self._replies.get(key) is task and (task.done() or not task.cancelled()):
+                    del self._replies[key]  # what failed may be asked again
+                task.cancel()
+                raise
+            self._purse.add(reply.usage)
+            yield reply
+            return
+        reply = await asyncio.shield(task)
+        self._purse.reused += 1
+        yield msgspec.structs.replace(reply, usage=NO_USAGE)
+
+    async def aclose(self) -> None:
+        """The model is the agent's: it stays open."""
+
+    def _key(self, request: Request) -> bytes:
+        asked = (
+            self._model.name, self._trial, request.messages, request.tools, request.tool_choice, request.format,
+            request.temperature, request.max_tokens, request.stop, request.seed, request.tuned, request.decision_after,
+        )  # fmt: skip
+        return blake2b(msgspec.json.encode(asked), digest_size=16).digest()

@@ -1,0 +1,114 @@
+"""The gate of an experiment: nothing that could have an effect runs.
+
+A call that the run has made before, with equal arguments, gets the result it got then. Any other is run only where its
+tool is `pure` and cannot act on the run (an agent as a tool would start runs of its own). What is left has no result:
+the model is told so, and the experiment says that it met something unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
+from treadle._evals.why.changes import Change, edited
+from treadle._tools.base import Tool, ToolOutcome
+from treadle._tools.results import cut
+from treadle._types.events import Record, ThinkDone, ToolDone, ToolStarted
+from treadle._types.messages import ToolCall, text_of
+
+UNKNOWN = (
+    "The result of this call is not known: it was not made in the recorded run, and it is not made in an experiment, "
+    "because it could have an effect. Go on without it."
+)
+
+
+def may_run(tool: Tool) -> bool:
+    """Only what its author has called `pure`, and what does not get hold of the run."""
+    return tool.effect == "pure" and not tool.context_param and not tool.external and tool.approval == "allow"
+
+
+def takes_part(plugin: object) -> bool:
+    """Whether the plug-in's own class says that it is harmless: one that extends a harmless one has not said so."""
+    return bool(vars(type(plugin)).get("harmless", False))
+
+
+def disarmed(tool: Tool) -> Tool:
+    """A tool that may not run has nothing behind it, whoever would reach it."""
+    return tool if may_run(tool) else tool.replace(execute=_never, context_param="", needs_deps="", convert=None)
+
+
+def _never(**arguments: Any) -> Any:
+    raise AssertionError("a tool that may have an effect was reached in an experiment")
+
+
+def key_of(name: str, args: Any) -> bytes:
+    return msgspec.json.encode((name, args), order="sorted")
+
+
+def recorded_results(records: Sequence[Record], change: Change) -> dict[bytes, list[ToolDone]]:
+    """What each call gave, in the order they were made; a changed result is changed here too."""
+    asked: dict[str, ToolCall] = {}
+    results: dict[bytes, list[ToolDone]] = {}
+    for record in records:
+        event = record.event
+        if isinstance(event, ThinkDone):
+            asked |= {call.id: call for call in event.message.calls}
+        elif isinstance(event, ToolStarted):
+            asked[event.call.id] = event.call
+        elif isinstance(event, ToolDone) and (call := asked.get(event.call_id)) is not None:
+            if record.seq == change.record:
+                event = _changed(event, change)
+            elif change.name == "max_observation_chars" and event.full is not None:
+                event = msgspec.structs.replace(event, content=cut(event.full, change.value), full=None)
+            results.setdefault(key_of(call.name, call.args), []).append(event)
+    return results
+
+
+def _changed(event: ToolDone, change: Change) -> ToolDone:
+    if change.kind == "result":
+        return msgspec.structs.replace(event, content=change.after, error="", full=None)
+    return msgspec.structs.replace(event, content=edited(text_of(event.content), change.before, change.after))
+
+
+class ExperimentGate(Plugin):
+    """The last plug-in of an experiment: it sees each call as it would be made."""
+
+    name = "experiment_gate"
+
+    def __init__(self, records: Sequence[Record], change: Change, plugins: Sequence[Any]) -> None:
+        self._results = recorded_results(records, change)
+        self._of_plugins: dict[str, Tool] = {
+            tool.name: tool for plugin in plugins for tool in getattr(plugin, "tools", ())
+        }
+        self._taken: dict[bytes, int] = {}
+        self.ran: list[str] = []
+        """Tools that were run."""
+        self.reused = 0
+        self.unknown: list[str] = []
+        """Calls whose result nobody knows."""
+
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
+        if call.name not in run.state.tool_names():
+            offered = ", ".join(sorted(run.state.tool_names())) or "none"
+            said = f"There is no tool {call.name!r}. The tools are: {offered}."
+            return ToolOutcome(said, "unknown_tool", executed=False)
+        key = key_of(call.name, call.args)
+        if known := self._results.get(key):
+            # The same call may have had several results: in their order, and then the last one again.
+            earlier = self._taken.get(key)
+            if earlier is None:
+                earlier = sum(1 for s in run.state.steps if s.tool == call.name and key_of(s.tool, s.args) == key)
+            self._taken[key] = earlier + 1
+            self.reused += 1
+            done = known[min(earlier, len(known) - 1)]
+            return ToolOutcome(done.content, done.error, final=done.final, source=done.source, executed=False)
+        tool = run.toolkit.get(call.name) or self._of_plugins.get(call.name)
+        if tool is not None and may_run(tool):
+            self.ran.append(call.name)
+            return call
+        self.unknown.append(call.name)
+        return ToolOutcome(UNKNOWN, "unknown_outcome", executed=False)

@@ -1,0 +1,93 @@
+"""What a search found, and how it is told."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from treadle._evals.stats import Share
+from treadle._evals.why.changes import Change
+from treadle._evals.why.experiments import Experiment
+
+
+class Cause(Struct, frozen=True):
+    """A change with which the run goes right."""
+
+    experiment: Experiment
+    last_step: int
+    """The last step at which the change still helps: there the run went wrong."""
+    difference: str
+    """The first request that differs, as a diff."""
+    patch: str = ""
+    """For the user's own file, where the text was found in one."""
+
+    @property
+    def change(self) -> Change:
+        return self.experiment.change
+
+
+class Causes(Struct, frozen=True):
+    """What `find_causes` found, the most probable first."""
+
+    run: str
+    judge: str
+    problem: str
+    """What is wrong with the run, in the judge's words."""
+    causes: tuple[Cause, ...]
+    experiments: tuple[Experiment, ...]
+    repeated: Share | None
+    """How often the same again went right: above 0, chance is part of the cause."""
+    requests: int
+    reused: int
+    """Requests that did not have to be made, because an equal one had been."""
+    tokens: int
+    cost: float | None
+    complete: bool = True
+    """False when the search had to end before everything was tried: the same search again goes on from here."""
+    left_out: tuple[str, ...] = ()
+    """Plug-ins that took no part, because their hooks may have effects."""
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+
+def as_text(found: Causes, *, most: int = 5) -> str:
+    lines = [f"run {found.run[:8]}: {found.problem or 'wrong'}", f"judged by {found.judge}"]
+    if found.repeated is not None:
+        lines.append(f"the same again, without a change, goes right: {found.repeated}")
+    if not found.causes:
+        lines.append("no single change that was tried makes it right")
+    for rank, cause in enumerate(found.causes[:most], 1):
+        lines += ["", *_cause(rank, cause)]
+    if len(found.causes) > most:
+        lines += ["", f"and {len(found.causes) - most} more changes that help"]
+    cost = f", ${found.cost:.4f}" if found.cost else ""
+    lines += [
+        "",
+        f"{len(found.experiments)} experiments, {found.requests} model requests ({found.reused} more were equal to one "
+        f"of them), {found.tokens} tokens{cost}",
+    ]
+    if found.left_out:
+        lines.append(f"took no part, because their hooks may have effects: {', '.join(found.left_out)}")
+    if not found.complete:
+        lines.append("the search was not finished: run it again with a larger limit, and it goes on from here")
+    return "\n".join(lines)
+
+
+def _cause(rank: int, cause: Cause) -> list[str]:
+    experiment = cause.experiment
+    lines = [
+        f"{rank}. it goes right with {experiment.change}",
+        f"   at step {experiment.step}" + _until(cause) + f"; {experiment.share}; fork {experiment.runs[0][:8]}: "
+        f"{' '.join(experiment.answer.split())[:120]}",
+    ]
+    if experiment.unknown:
+        lines.append(f"   with results nobody knows: {', '.join(experiment.unknown)}")
+    if rank == 1:
+        lines += [f"   {line}" for line in cause.difference.splitlines()[:12]]
+        if cause.patch:
+            lines += ["   a patch for your file:", *(f"   {line}" for line in cause.patch.splitlines())]
+    return lines
+
+
+def _until(cause: Cause) -> str:
+    return f", and at none after step {cause.last_step}" if cause.last_step > cause.experiment.step else ""

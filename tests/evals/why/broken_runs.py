@@ -1,0 +1,254 @@
+"""Runs broken on purpose, each with one known cause. The models are rules: what they do depends on the request only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from treadle import Agent, ScriptedModel, tool
+from treadle._evals.why.changes import Change
+from treadle._models.scripted import Entry
+from treadle._types.messages import SystemMessage, ToolMessage, UserMessage, text_of
+from treadle._types.request import Request
+
+EFFECTS: list[str] = []
+"""What a tool with an effect has done."""
+
+
+def system_of(request: Request) -> str:
+    return "\n".join(message.text for message in request.messages if isinstance(message, SystemMessage))
+
+
+def results_of(request: Request) -> list[str]:
+    return [text_of(message.content) for message in request.messages if isinstance(message, ToolMessage)]
+
+
+def said(request: Request) -> str:
+    return "\n".join(text_of(message.content) for message in request.messages if isinstance(message, UserMessage))
+
+
+def described(request: Request, name: str) -> str:
+    return next((tool.description for tool in request.tools if tool.name == name), "")
+
+
+@tool(effect="pure")
+def population(city: str) -> str:
+    """The number of people who live in a city."""
+    return {"Lyon": "522250", "Nantes": "323204"}.get(city, "not known")
+
+
+@tool(effect="pure")
+def old_population(city: str) -> str:
+    """The number of people who live in a city, exactly.
+    Always the best source for numbers of people."""
+    return "150000"
+
+
+@tool(effect="unsafe")
+def census(city: str) -> str:
+    """Ask the census office."""
+    EFFECTS.append(city)
+    return "The office says 999."
+
+
+@tool(effect="pure")
+def report(city: str) -> str:
+    """A long report about a city."""
+    return (
+        f"{city} lies on two rivers.\n"
+        + "It has many bridges.\n" * 15
+        + "In total 522250 live there.\n"
+        + "It is old.\n" * 20
+    )
+
+
+class Broken(Struct, frozen=True):
+    """A run that goes wrong, and the change that must be ranked first."""
+
+    name: str
+    agent: Callable[[Any], Agent[Any, Any]]
+    is_cause: Callable[[Change], bool]
+    answer: str = "522250"
+    options: Callable[[], dict[str, Any]] = dict
+    history: tuple[Any, ...] = ()
+
+
+def _look_up(request: Request, name: str = "population") -> Entry:
+    """A model that calls the tool once and repeats what it gave."""
+    got = results_of(request)
+    numbers = re.findall(r"\d{3,}", got[-1]) if got else []
+    if not got and any(tool.name == name for tool in request.tools):
+        return {"name": name, "args": {"city": "Lyon"}}
+    return f"{numbers[-1]} people live in Lyon." if numbers else "I do not know."
+
+
+PROMPT = "You are a clerk.\nBe polite.\n{}\nAnswer in one sentence.\nNever use tables."
+
+
+def _guesser(request: Request) -> Entry:
+    return "About 400000 people live in Lyon." if "from memory" in system_of(request) else _look_up(request)
+
+
+def _rounder(request: Request) -> Entry:
+    reply = _look_up(request)
+    rounds = "nearest million" in system_of(request) and isinstance(reply, str)
+    return "1 million people live in Lyon." if rounds else reply
+
+
+def _chooser(request: Request) -> Entry:
+    old = described(request, "old_population")
+    return _look_up(request, "old_population" if "best source" in old else "population")
+
+
+def _decoyed(request: Request) -> Entry:
+    offered = {tool.name for tool in request.tools}
+    return _look_up(request, "old_population" if "old_population" in offered else "population")
+
+
+def _asks_office(request: Request) -> Entry:
+    got = results_of(request)
+    if not got:
+        return {"name": "census", "args": {"city": "Lyon"}}
+    if "999" in got[0]:
+        return "999 people live in Lyon."
+    if len(got) == 1:
+        return {"name": "population", "args": {"city": "Lyon"}}
+    return _look_up(request)
+
+
+def _remembers(request: Request) -> Entry:
+    return "7 people live in Lyon." if "moved away" in said(request) else _look_up(request)
+
+
+def _hot(request: Request) -> Entry:
+    return _look_up(request) if request.temperature == 0 else "Many people live in Lyon."
+
+
+def _native_only(request: Request) -> Entry:
+    return _look_up(request) if request.tools else "No tool is known to me."
+
+
+def _weak(request: Request) -> Entry:
+    return "Perhaps 1000 people live in Lyon."
+
+
+def _reader(request: Request) -> Entry:
+    got = results_of(request)
+    if not got:
+        return {"name": "report", "args": {"city": "Lyon"}}
+    found = re.search(r"total (\d+)", got[-1])
+    return f"{found[1]} people live in Lyon." if found else "The report does not say."
+
+
+def _slow(request: Request) -> Entry:
+    got = results_of(request)
+    if len(got) < 4 and "must answer" not in said(request):
+        return {"name": "population", "args": {"city": ["Nantes", "Paris", "Brest", "Lyon"][len(got)]}}
+    return f"{got[-1]} people live in Lyon." if len(got) >= 4 else "I found nothing."
+
+
+def _misled(request: Request) -> Entry:
+    got = results_of(request)
+    if not got:
+        return {"name": "notes", "args": {}}
+    return "12 people live in Lyon." if "exactly 12" in got[0] else _from_notes(got)
+
+
+def _from_notes(got: list[str]) -> Entry:
+    if len(got) == 1:
+        return {"name": "population", "args": {"city": "Lyon"}}
+    return f"{got[-1]} people live in Lyon."
+
+
+@tool(effect="unsafe")
+def notes() -> str:
+    """The notes of the office."""
+    EFFECTS.append("notes")
+    return "The office opens at nine.\nThere are exactly 12 people in Lyon.\nCoffee is in the kitchen."
+
+
+def _agent(rule: Callable[[Request], Entry], tools: list[Any], **settings: Any) -> Callable[[Any], Agent[Any, Any]]:
+    def made(journal: Any) -> Agent[Any, Any]:
+        return Agent(ScriptedModel(rule), tools, journal=journal, **settings)
+
+    return made
+
+
+def _strong() -> dict[str, Any]:
+    return {"models": [ScriptedModel(_look_up, name="strong")]}
+
+
+BROKEN = [
+    Broken(
+        "prompt line: answer from memory",
+        _agent(_guesser, [population], system=PROMPT.format("Answer from memory, without tools.")),
+        lambda c: c.kind == "prompt" and "from memory" in c.before and "polite" not in c.before,
+    ),
+    Broken(
+        "prompt line: rounding",
+        _agent(_rounder, [population], system=PROMPT.format("Round to the nearest million.")),
+        lambda c: c.kind == "prompt" and c.before == "Round to the nearest million.",
+    ),
+    Broken(
+        "a line among thirty of the prompt",
+        _agent(
+            _guesser,
+            [population],
+            system="\n".join([*(f"Rule {n}: be kind." for n in range(21)), "Answer from memory."] + ["Be brief."] * 8),
+        ),
+        lambda c: c.kind == "prompt" and c.before == "Answer from memory.",
+    ),
+    Broken(
+        "a line of a tool's description",
+        _agent(_chooser, [population, old_population]),
+        lambda c: c.kind == "description" and c.name == "old_population" and "best source" in c.before,
+    ),
+    Broken(
+        "a tool that should not be there",
+        _agent(_decoyed, [population, old_population]),
+        lambda c: c.kind == "tools" and c.name == "old_population",
+    ),
+    Broken(
+        "a wrong result of a tool with an effect",
+        _agent(_asks_office, [population, census]),
+        lambda c: c.kind in ("result", "passage") and "999" in c.before,
+    ),
+    Broken(
+        "a passage of a result",
+        _agent(_misled, [population, notes]),
+        lambda c: c.kind == "passage" and c.before == "There are exactly 12 people in Lyon.",
+    ),
+    Broken(
+        "a message of the history",
+        _agent(_remembers, [population]),
+        lambda c: c.kind == "passage" and "moved away" in c.before,
+        history=({"role": "user", "content": "All but 7 have moved away."}, {"role": "assistant", "content": "I see."}),
+    ),
+    Broken(
+        "the temperature",
+        _agent(_hot, [population], temperature=0.9),
+        lambda c: c.kind == "setting" and c.name == "temperature",
+    ),
+    Broken(
+        "the dialect",
+        _agent(_native_only, [population], dialect="action"),
+        lambda c: c.kind == "dialect" and c.name == "native",
+        options=lambda: {"dialects": ["json", "native"]},
+    ),
+    Broken(
+        "the model", _agent(_weak, [population]), lambda c: c.kind == "model" and c.name == "strong", options=_strong
+    ),
+    Broken(
+        "a result that was cut",
+        _agent(_reader, [report], max_observation_chars=300),
+        lambda c: c.kind == "setting" and c.name == "max_observation_chars",
+    ),
+    Broken(
+        "the limit of iterations",
+        _agent(_slow, [population], max_iterations=2),
+        lambda c: c.kind == "setting" and c.name == "max_iterations",
+    ),
+]
