@@ -11,6 +11,8 @@ from treadle._types.messages import AssistantMessage, Content, Message, ToolMess
 
 MAX_SOURCES = 8
 """How many sources are remembered by name; one is enough to be careful."""
+SENT_ALONG = "the messages sent along"
+"""The source of what a caller says a model or a tool has said: nobody here has seen it being said."""
 _SAID_BY_A_PERSON = ("question", "history", "interrupt")
 
 

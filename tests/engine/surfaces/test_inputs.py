@@ -23,6 +23,7 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
+from treadle._types.provenance import SENT_ALONG
 
 GIF = ImagePart(data="aGk=", mime="image/gif")
 SOUND = AudioPart(data="aGk=", mime="audio/mpeg")
@@ -97,9 +98,9 @@ def test_dictionaries_of_every_role():
         SystemMessage("be brief"),
         SystemMessage(""),
         UserMessage("add", kind="history"),
-        AssistantMessage("", (ToolCall("c1", "add", {"a": 1}),)),
-        ToolMessage("c1", "add", "3"),
-        AssistantMessage("It is 3."),
+        AssistantMessage("", (ToolCall("c1", "add", {"a": 1}),), source=SENT_ALONG),
+        ToolMessage("c1", "add", "3", source=SENT_ALONG),
+        AssistantMessage("It is 3.", source=SENT_ALONG),
     ]
 
 
@@ -107,12 +108,12 @@ def test_dictionaries_of_every_role():
 def test_arguments_that_are_no_object_are_empty(arguments: Any):
     call = {"id": "c1", "function": {"name": "f", "arguments": arguments}}
     (message, _) = to_messages([{"role": "assistant", "content": "", "tool_calls": [call]}])
-    assert message == AssistantMessage("", (ToolCall("c1", "f", {}),))
+    assert message == AssistantMessage("", (ToolCall("c1", "f", {}),), source=SENT_ALONG)
 
 
 def test_a_call_may_come_without_its_function_wrapping():
     (message, _) = to_messages([{"role": "assistant", "tool_calls": [{"id": "c", "name": "f", "arguments": {"a": 1}}]}])
-    assert message == AssistantMessage("", (ToolCall("c", "f", {"a": 1}),))
+    assert message == AssistantMessage("", (ToolCall("c", "f", {"a": 1}),), source=SENT_ALONG)
 
 
 @pytest.mark.parametrize("wrong", [42, "text in a list", ("user", "hi"), None])
@@ -190,9 +191,9 @@ def test_text_in_parts_is_text_for_every_role():
     said = {"role": "assistant", "content": TEXT, "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
     result = {"role": "tool", "tool_call_id": "c", "content": [*TEXT, {"type": "image", "data": "aGk="}]}
     first, told, last = to_messages([said, result, {"role": "assistant", "content": refused}])
-    assert first == AssistantMessage("Be\nbrief.", (ToolCall("c", "f"),))
-    assert told == ToolMessage("c", "f", 'Be\nbrief.\n{"type":"image","data":"aGk="}')
-    assert last == AssistantMessage("No.")
+    assert first == AssistantMessage("Be\nbrief.", (ToolCall("c", "f"),), source=SENT_ALONG)
+    assert told == ToolMessage("c", "f", 'Be\nbrief.\n{"type":"image","data":"aGk="}', source=SENT_ALONG)
+    assert last == AssistantMessage("No.", source=SENT_ALONG)
 
 
 @pytest.mark.parametrize("role", ["system", "assistant"])

@@ -167,6 +167,19 @@ def test_call_ids_of_mistral():
     assert [sent[2]["tool_call_id"], sent[3]["tool_call_id"]] == [first, second]
 
 
+def test_call_ids_are_as_long_as_openai_allows():
+    """Those of this server's own clients are longer when they come back as history."""
+    fits, long, other = "x" * 40, f"call_{'0' * 32}_12_0", f"call_{'0' * 32}_12_1"
+    ids = (fits, long, other)
+    messages = [UserMessage("q"), AssistantMessage("", tuple(ToolCall(one, "f") for one in ids))]
+    messages += [ToolMessage(one, "f", "1") for one in ids]
+    sent = body(Request(messages))["messages"]
+    asked = [call["id"] for call in sent[1]["tool_calls"]]
+    assert (asked[0], [len(one) for one in asked], len(set(asked))) == (fits, [40, 40, 40], 3)
+    assert [message["tool_call_id"] for message in sent[2:]] == asked
+    assert body(Request(messages))["messages"] == sent
+
+
 def test_reasoning_goes_back_in_the_field_it_came_in():
     result, _ = read(
         whole(content="4", reasoning_content="hm"), end=False, provider="deepseek", name="deepseek-v4-flash"

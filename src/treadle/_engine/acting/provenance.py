@@ -17,7 +17,7 @@ from treadle._engine.acting.user_words import UserWords
 from treadle._engine.core.execution import Execution
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.messages import ToolCall, ToolMessage
-from treadle._types.provenance import sources_of
+from treadle._types.provenance import SENT_ALONG, sources_of
 
 _MAX_SOURCE = 80
 
@@ -44,7 +44,8 @@ def source_of(tool: Tool | None, call: ToolCall, outcome: ToolOutcome) -> str:
 
 
 def sources_before(run: Execution) -> tuple[str, ...]:
-    """What was read from outside before a run starts: in its history, and by the runs around it."""
+    """What was read from outside before a run starts: in its history, and by the runs around it. What a caller says
+    that a model or a tool has said may have been read anywhere; a tool that is known to read there is named first."""
     history = run.origin.history
     from_tools = [
         tool.name
@@ -52,7 +53,9 @@ def sources_before(run: Execution) -> tuple[str, ...]:
         if isinstance(message, ToolMessage) and (tool := run.tools.get(message.name)) is not None and tool.untrusted
     ]
     outer = [source for one in run.around() for source in one.state.provenance.sources]
-    return tuple(dict.fromkeys([*outer, *(sources_of(history) or from_tools)]))
+    said = sources_of(history)
+    named = [source for source in said if source != SENT_ALONG] or from_tools
+    return tuple(dict.fromkeys([*outer, *named, *said]))
 
 
 def _filled(template: str, args: Mapping[str, Any]) -> str:

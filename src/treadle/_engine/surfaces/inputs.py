@@ -23,6 +23,7 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
+from treadle._types.provenance import SENT_ALONG
 
 _PROMPT_HELP = (
     'give text, or content parts such as [TextPart("..."), attach("scan.pdf")] or [{"type": "text", "text": "..."}]'
@@ -119,9 +120,10 @@ def _message(item: Any) -> Message:
         case "system" | "developer":
             return SystemMessage(_words(content, role))
         case "assistant":
-            return AssistantMessage(_words(content, role), _calls(data.get("tool_calls")))
+            return AssistantMessage(_words(content, role), _calls(data.get("tool_calls")), source=SENT_ALONG)
         case "tool":
-            return ToolMessage(str(data.get("tool_call_id", "")), str(data.get("name", "")), _words(content, role))
+            call_id, name = str(data.get("tool_call_id", "")), str(data.get("name", ""))
+            return ToolMessage(call_id, name, _words(content, role), source=SENT_ALONG)
         case _:
             raise ConfigError(f"a message has the role {role!r}; expected one of: user, assistant, system, tool")
 

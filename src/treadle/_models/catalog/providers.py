@@ -46,7 +46,8 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     """It runs the runtime that models in process have: a small model gets the same settings."""
     required_choice: str = "required"
     call_id_length: int = 0
-    """Call ids must be this many letters and digits; 0 when any id is accepted."""
+    """Call ids must be this many letters and digits; 0 when any id of up to 40
+    characters is accepted."""
     reasoning_field: str = ""
     """The field in which a reasoning model expects its thoughts back with every call it made, also empty ones."""
     headers: Mapping[str, str] = {}

@@ -27,6 +27,8 @@ from treadle._types.messages import (
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
 
+MAX_CALL_ID = 40
+"""The longest id of a call that OpenAI accepts; what asks less of ids takes such a one, too."""
 _SOUND_NAMES = {"audio/mpeg": "mp3", "audio/mp3": "mp3"}
 """What the format calls a MIME type; the others are sent as "wav", the only other one it has."""
 
@@ -156,9 +158,16 @@ class ChatWriter:
 
     def _call_id(self, call_id: str) -> str:
         length = self._provider.call_id_length
-        if not length or (len(call_id) == length and call_id.isalnum()):
+        if not length:
+            # A longer one (from the client of a server) as a digest, the same for a call and its result.
+            return call_id if len(call_id) <= MAX_CALL_ID else f"call_{_digest(call_id)}"[:MAX_CALL_ID]
+        if len(call_id) == length and call_id.isalnum():
             return call_id
-        return hashlib.sha256(call_id.encode()).hexdigest()[:length]
+        return _digest(call_id)[:length]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
