@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from logging import Filter, Formatter, Logger, LogRecord
@@ -20,7 +20,7 @@ _run: ContextVar[str] = ContextVar("treadle_run", default="")
 
 
 @contextmanager
-def logs_of(run_id: str) -> Iterator[None]:
+def logs_of(run_id: str) -> Generator[None]:
     """What is logged meanwhile, here and in what is called from here, says that it is about this run."""
     outer = _run.set(run_id)
     try:
