@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ModelError, Plugin, RunContext, ScriptedModel, tool
 from treadle._evals.why.changes import Change
 from treadle._models.scripted import Entry
+from treadle._types.events import MessageAdded
 from treadle._types.messages import SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.request import Request
 
@@ -181,6 +182,71 @@ def _strong() -> dict[str, Any]:
     return {"models": [ScriptedModel(_look_up, name="strong")]}
 
 
+class Nagging(Plugin):
+    """A guard that does more harm than good."""
+
+    name = "nagging"
+    harmless = True
+
+    async def on_start(self, run: RunContext) -> None:
+        await run.emit(MessageAdded(UserMessage("Do not use any tools.", kind="note"), self.name))
+
+
+def _obedient(request: Request) -> Entry:
+    return "I cannot say." if "Do not use any tools" in said(request) else _look_up(request)
+
+
+class Remembered(Plugin):
+    """What a memory adds before the first step."""
+
+    name = "remembered"
+
+    async def on_start(self, run: RunContext) -> None:
+        note = "Ann likes tea.\nAll but 7 have moved away.\nThe office is closed on Monday."
+        await run.emit(MessageAdded(UserMessage(note, kind="note"), self.name))
+
+
+class FirstTools(Plugin):
+    """A selection of tools that leaves out the one that is needed."""
+
+    name = "first_tools"
+    harmless = True
+
+    async def on_start(self, run: RunContext) -> None:
+        await run.offer_tools(["old_population"], "the first")
+
+
+def _needs(request: Request) -> Entry:
+    offered = {tool.name for tool in request.tools}
+    return _look_up(request) if "population" in offered else "There is no tool for that."
+
+
+def _one_sentence(request: Request) -> Entry:
+    return "I refuse." if "never give numbers" in system_of(request) else _look_up(request)
+
+
+def _crashes(request: Request) -> Entry:
+    if "in XML" in system_of(request):
+        return ModelError("the provider cannot do that", status=400)
+    return _look_up(request)
+
+
+def _late(request: Request) -> Entry:
+    """Goes wrong at its third step: what it is told by the second result is what it says."""
+    got = results_of(request)
+    if len(got) < 2:
+        return {"name": ["population", "census"][len(got)], "args": {"city": "Lyon"}}
+    return "999 people live in Lyon." if "999" in got[1] else f"{got[0]} people live in Lyon."
+
+
+def _city_from_unit(request: Request) -> Entry:
+    wrong = "name of the country" in described(request, "population")
+    got = results_of(request)
+    if not got:
+        return {"name": "population", "args": {"city": "France" if wrong else "Lyon"}}
+    return f"{got[-1]} people live in Lyon."
+
+
 BROKEN = [
     Broken(
         "prompt line: answer from memory",
@@ -245,6 +311,44 @@ BROKEN = [
         "a result that was cut",
         _agent(_reader, [report], max_observation_chars=300),
         lambda c: c.kind == "setting" and c.name == "max_observation_chars",
+    ),
+    Broken(
+        "a guard that forbids the tools",
+        _agent(_obedient, [population], plugins=[Nagging()]),
+        lambda c: c.name == "nagging" and c.kind in ("guard", "passage"),
+    ),
+    Broken(
+        "a line of what is remembered",
+        _agent(_remembers, [population], plugins=[Remembered()]),
+        lambda c: c.kind == "passage" and c.before == "All but 7 have moved away.",
+    ),
+    Broken(
+        "a tool that was not offered",
+        _agent(_needs, [old_population, population], plugins=[FirstTools()]),
+        lambda c: c.kind == "tools" and c.name == "population" and c.after == "offered",
+    ),
+    Broken(
+        "a sentence of a prompt of one line",
+        _agent(_one_sentence, [population], system="You are a clerk. You never give numbers. You are polite."),
+        lambda c: c.kind == "prompt" and c.before == "You never give numbers.",
+    ),
+    Broken(
+        "a prompt with which the provider refuses",
+        _agent(_crashes, [population], system="Be brief.\nAnswer in XML."),
+        lambda c: c.kind == "prompt" and c.before == "Answer in XML.",
+    ),
+    Broken(
+        "a wrong result at the second step",
+        _agent(_late, [population, census]),
+        lambda c: c.kind in ("result", "passage") and "999" in c.before,
+    ),
+    Broken(
+        "a description that asks for the wrong thing",
+        _agent(
+            _city_from_unit,
+            [population.replace(description="The number of people.\nGive the name of the country.\nIt is quick.")],
+        ),
+        lambda c: c.kind == "description" and c.before == "Give the name of the country.",
     ),
     Broken(
         "the limit of iterations",

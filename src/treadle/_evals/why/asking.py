@@ -75,8 +75,7 @@ class AskedOnce:
             try:
                 reply = await asyncio.shield(task)
             except BaseException:
-                if self._replies.get(key) is task and (task.done() or not task.cancelled()):
-                    del self._replies[key]  # what failed may be asked again
+                self._replies.pop(key, None)  # what failed may be asked again
                 task.cancel()
                 raise
             self._purse.add(reply.usage)

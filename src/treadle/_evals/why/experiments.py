@@ -107,7 +107,7 @@ class Lab:
         self.trials = 1
         self.done: list[Experiment] = []
         self._slots = asyncio.Semaphore(parallel)
-        self._known: dict[tuple[bytes, int], asyncio.Task[Experiment]] = {}
+        self._known: dict[tuple[bytes, int, int], asyncio.Task[Experiment]] = {}
         self._replies: dict[bytes, asyncio.Task[Reply]] = {}
         self._on_experiment = on_experiment
         self.cuts = {0: 1} | {
@@ -138,7 +138,7 @@ class Lab:
 
     async def try_one(self, change: Change, step: int) -> Experiment:
         """Raises `BudgetExhaustedError` when the search has nothing left to spend; what was begun stays resumable."""
-        key = (msgspec.json.encode(change), step)
+        key = (msgspec.json.encode(change), step, self.trials)
         task = self._known.get(key)
         if task is None:
             task = self._known[key] = asyncio.create_task(self._experiment(change, step))

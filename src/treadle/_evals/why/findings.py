@@ -45,6 +45,8 @@ class Causes(Struct, frozen=True):
     """False when the search had to end before everything was tried: the same search again goes on from here."""
     left_out: tuple[str, ...] = ()
     """Plug-ins that took no part, because their hooks may have effects."""
+    repeated_until: int = 0
+    """Where chance decides: the last step from which the same again may go right; 0 when it never did."""
 
     def __str__(self) -> str:
         return as_text(self)
@@ -53,9 +55,14 @@ class Causes(Struct, frozen=True):
 def as_text(found: Causes, *, most: int = 5) -> str:
     lines = [f"run {found.run[:8]}: {found.problem or 'wrong'}", f"judged by {found.judge}"]
     if found.repeated is not None:
-        lines.append(f"the same again, without a change, goes right: {found.repeated}")
+        until = f"; from step {found.repeated_until} at the latest, so there chance decides" * bool(
+            found.repeated_until
+        )
+        lines.append(f"the same again, without a change, goes right: {found.repeated}{until}")
     if not found.causes:
-        lines.append("no single change that was tried makes it right")
+        chance = "chance, as far as can be seen: " if found.repeated_until else ""
+        better = " more often" if chance else ""
+        lines.append(f"{chance}no single change that was tried makes it right{better}")
     for rank, cause in enumerate(found.causes[:most], 1):
         lines += ["", *_cause(rank, cause)]
     if len(found.causes) > most:

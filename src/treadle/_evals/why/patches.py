@@ -9,7 +9,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from treadle._evals.why.changes import Change, edited
+from treadle._evals.why.changes import Change
 from treadle._flows.agent import Agent
 
 _LARGEST = 1_000_000
@@ -59,7 +59,11 @@ def _edit(text: str, change: Change) -> str | None:
     matches = list(re.finditer(pattern, text))
     if len(matches) != 1:
         return None
-    return edited(text, matches[0].group(), change.after)
+    if change.after:
+        return text[: matches[0].start()] + change.after + text[matches[0].end() :]
+    whole = re.search(rf"^[ \t]*{pattern}[ \t]*(?:\n|\Z)", text, re.MULTILINE)
+    found = whole or re.search(rf" ?{pattern}", text)
+    return text if found is None else text[: found.start()] + text[found.end() :]
 
 
 def _setting(text: str, change: Change) -> str | None:

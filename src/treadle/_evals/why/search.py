@@ -87,12 +87,15 @@ async def find_causes(
     if not lab.steps:
         raise ConfigError("this run made no model request in its loop: there is no step to fork it at")
     lab.trials = trials
-    complete, repeated = True, None
+    complete, repeated, until = True, None, 0
     try:
         again = await lab.try_one(Change("nothing"), lab.steps[0])
-        repeated = again.share
         if again.helps and trials == 1:
             lab.trials = AGAIN_WHEN_RANDOM
+            again = await lab.try_one(Change("nothing"), lab.steps[0])
+        repeated = again.share
+        if again.helps:
+            until = await _last_step(lab, again)
         await _try_kinds(lab, [*dialects], [*also])
     except BudgetExhaustedError:
         complete = False
@@ -100,6 +103,7 @@ async def find_causes(
     return Causes(
         records[0].run, judge.name, problem.why, tuple(found), tuple(lab.done), repeated, purse.requests, purse.reused,
         purse.usage.total_tokens, purse.usage.cost, complete and whole and not purse.out.is_set(), lab.left_out,
+        until,
     )  # fmt: skip
 
 
@@ -176,7 +180,7 @@ async def _narrow(lab: Lab, helped: Experiment) -> None:
 def _ranked(lab: Lab, repeated: Share | None) -> list[Experiment]:
     """What helps more than the same again does, the best first."""
     chance = repeated.value if repeated else 0.0
-    helping = [e for e in lab.done if e.change.kind != "nothing" and e.helps and (e.share.value > chance or not chance)]
+    helping = [e for e in lab.done if e.change.kind != "nothing" and e.helps and e.share.value > chance]
     texts = [e for e in helping if e.change.before]
 
     def has_smaller(whole: Experiment) -> bool:
