@@ -158,8 +158,8 @@ PUBLIC = set(
     """Agent AnswerDelta AnthropicModel Approval Artifact BadReplyError BaseTool BatchAnswer BatchState
     BedrockModel Budget
     BudgetExhaustedError ConfigError ContentFilteredError ContextOverflowError Conversation CorruptLogError
-    DagAgent DuplicateToolError Event GeminiModel Journal JournalError KnowledgeBase LimitError LocalModel
-    LoopResult MaxIterationsError McpAuth McpConnection McpPeer McpPrompt McpResource McpServer McpTools
+    DagAgent DuplicateToolError Event GeminiModel GuardrailError Journal JournalError KnowledgeBase LimitError
+    LocalModel LoopResult MaxIterationsError McpAuth McpConnection McpPeer McpPrompt McpResource McpServer McpTools
     MissingExtraError MissingKeyError Model
     ModelError ModelRegistry OpenAIModel PendingCall Plugin Prices Profile RepairPolicy Reply
     RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo

@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from treadle._types.errors import ContextOverflowError as ContextOverflowError
     from treadle._types.errors import CorruptLogError as CorruptLogError
     from treadle._types.errors import DuplicateToolError as DuplicateToolError
+    from treadle._types.errors import GuardrailError as GuardrailError
     from treadle._types.errors import JournalError as JournalError
     from treadle._types.errors import LimitError as LimitError
     from treadle._types.errors import MaxIterationsError as MaxIterationsError
@@ -153,6 +154,7 @@ _LAZY_IMPORTS = {
     "Event": "_types.events",
     "GeminiModel": "_models.gemini.model",
     "Journal": "_journal.base",
+    "GuardrailError": "_types.errors",
     "JournalError": "_types.errors",
     "KnowledgeBase": "_tools.builtin.knowledge.base",
     "LimitError": "_types.errors",

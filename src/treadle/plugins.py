@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from treadle._plugins.code import CodeMode as CodeMode
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.guards.context_guard import ContextGuard as ContextGuard
+    from treadle._plugins.guards.guardrail import Guardrail as Guardrail
+    from treadle._plugins.guards.guardrail import judged as judged
+    from treadle._plugins.guards.guardrail import matches as matches
+    from treadle._plugins.guards.guardrail import on_topic as on_topic
+    from treadle._plugins.guards.guardrail import without as without
     from treadle._plugins.guards.history_trim import HistoryTrim as HistoryTrim
     from treadle._plugins.guards.loop_guard import LoopGuard as LoopGuard
     from treadle._plugins.guards.paging import Paging as Paging
@@ -53,6 +58,11 @@ _LAZY_IMPORTS = {
     "add_dialect": "_dialects.registry",
     "ExampleValueGuard": "_plugins.small_models.example_value_guard",
     "GiveUpGuard": "_plugins.small_models.give_up_guard",
+    "Guardrail": "_plugins.guards.guardrail",
+    "judged": "_plugins.guards.guardrail",
+    "matches": "_plugins.guards.guardrail",
+    "on_topic": "_plugins.guards.guardrail",
+    "without": "_plugins.guards.guardrail",
     "HistoryTrim": "_plugins.guards.history_trim",
     "LoopGuard": "_plugins.guards.loop_guard",
     "McpTools": "_plugins.mcp",

@@ -41,8 +41,8 @@ def test_hooks_are_called_where_their_names_say():
     result = go(Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add], plugins=[diary]).run("q"))
     assert result.answer == "3"
     assert diary.entries == [
-        "on_start", "before_round", "after_decision", "before_tool", "after_tool", "after_round",
-        "before_round", "after_decision", "before_finish", "on_answer", "on_end",
+        "on_start", "before_round", "beside_first_request", "after_decision", "before_tool", "after_tool",
+        "after_round", "before_round", "after_decision", "before_finish", "on_answer", "on_end",
     ]  # fmt: skip
 
 

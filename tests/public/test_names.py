@@ -19,11 +19,10 @@ MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "
 READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
 
 PLUGINS = set(
-    """Approval BackgroundAgents Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard HistoryTrim
-    LoopGuard McpTools Memory MemoryStore Observer Paging Pause Planner Plugin QuestionRewrite Reflection RunContext
-    TaskAnalysis Telemetry Skills ToolSearch
-    ToolOutcome ToolSelection UnsourcedValueGuard
-    Dialect Encoding TextDialect add_dialect""".split()
+    """Approval BackgroundAgents Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard Guardrail
+    HistoryTrim judged matches on_topic without LoopGuard McpTools Memory MemoryStore Observer Paging Pause
+    Planner Plugin QuestionRewrite Reflection RunContext TaskAnalysis Telemetry Skills ToolSearch ToolOutcome
+    ToolSelection UnsourcedValueGuard Dialect Encoding TextDialect add_dialect""".split()
 )
 MESSAGES = set(
     """AssistantMessage AudioPart CallDelta Content Delta FilePart Finish ImagePart MediaPart Message attach

@@ -19,8 +19,8 @@ from treadle._types.messages import ToolCall, UserMessage
 
 
 class Plugin:
-    """Override what you need. A hook that fails is logged and ignored, unless it raises `Pause` or a `LimitError`; one
-    that fails before a tool call has refused the call."""
+    """Override what you need. A hook that fails is logged and ignored, unless it raises `Pause`, a `LimitError` or a
+    `GuardrailError`; one that fails before a tool call has refused the call."""
 
     __treadle_default_hooks__ = True
 
@@ -49,6 +49,10 @@ class Plugin:
 
     async def before_round(self, run: RunContext) -> None:
         """Before each model call of the loop."""
+
+    async def beside_first_request(self, run: RunContext) -> None:
+        """While the first request of the loop is under way. Nothing comes of its reply before this has returned; a
+        `GuardrailError` stops the request and the run."""
 
     async def after_decision(self, run: RunContext, decision: Decision) -> None:
         """After a reply was read and recorded, before its calls run."""

@@ -31,8 +31,9 @@ def not_found(what: str, hint: str = "") -> ApiError:
     return ApiError(404, "not_found", f"there is no {what}" + (f"; {hint}" if hint else ""))
 
 
-def conflict(message: str) -> ApiError:
-    return ApiError(409, "conflict", message)
+def conflict(message: str, *, again: bool | None = False) -> ApiError:
+    """The same request would meet the same conflict again, unless `again` leaves it open."""
+    return ApiError(409, "conflict", message, again=again)
 
 
 def unprocessable(message: str) -> ApiError:
@@ -49,7 +50,7 @@ def from_engine(error: TreadleError) -> ApiError:
         case RunNotFoundError():
             return ApiError(404, "not_found", str(error))
         case RunBusyError():
-            return conflict(f"{error}; wait until it has finished, or send it a message")
+            return conflict(f"{error}; wait until it has finished, or send it a message", again=None)
         case JournalError():
             return ApiError(503, "journal_unavailable", "the journal is not available: try again", retry_after=5.0)
         case ConfigError():

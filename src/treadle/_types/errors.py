@@ -14,6 +14,7 @@ TreadleError
 |  |- BadReplyError           an answer that is not what the protocol says
 |  `- ContentFilteredError    the provider withheld the reply
 |- ToolError                  raise it in a tool to tell the model something
+|- GuardrailError             a guardrail has stopped the run
 |- StructuredCallError        no level of a structured call gave a readable value
 |- RunEndedError              a message was sent to a run that reads no more
 |- LimitError
@@ -105,6 +106,16 @@ class ContentFilteredError(ModelError):
 
 class ToolError(TreadleError):
     """Raise it in a tool: its text is always shown to the model."""
+
+
+class GuardrailError(TreadleError):
+    """A guardrail has stopped the run. `guard` names it, `reason` is what it says; `told` is the answer of the run."""
+
+    def __init__(self, guard: str, reason: str, told: str = "") -> None:
+        super().__init__(f"the guardrail {guard} has stopped the run: {reason}")
+        self.guard = guard
+        self.reason = reason
+        self.told = told or "I cannot help with that."
 
 
 class StructuredCallError(TreadleError):

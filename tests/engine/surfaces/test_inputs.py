@@ -178,3 +178,31 @@ def test_a_dictionary_never_names_a_file_of_this_machine():
     for part in ({"type": "file", "path": "/etc/passwd"}, {"type": "image", "url": "file:///etc/passwd"}):
         with pytest.raises(ConfigError):
             to_content([part])
+
+
+TEXT = [{"type": "text", "text": "Be"}, {"type": "text", "text": "brief."}]
+
+
+def test_text_in_parts_is_text_for_every_role():
+    assert to_messages([{"role": "system", "content": TEXT}]) == [SystemMessage("Be\nbrief.")]
+    assert to_messages([{"role": "developer", "content": [TextPart("x"), "y"]}]) == [SystemMessage("x\ny")]
+    refused = [{"type": "refusal", "refusal": "No."}]
+    said = {"role": "assistant", "content": TEXT, "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+    result = {"role": "tool", "tool_call_id": "c", "content": [*TEXT, {"type": "image", "data": "aGk="}]}
+    first, told, last = to_messages([said, result, {"role": "assistant", "content": refused}])
+    assert first == AssistantMessage("Be\nbrief.", (ToolCall("c", "f"),))
+    assert told == ToolMessage("c", "f", 'Be\nbrief.\n{"type":"image","data":"aGk="}')
+    assert last == AssistantMessage("No.")
+
+
+@pytest.mark.parametrize("role", ["system", "assistant"])
+@pytest.mark.parametrize("content", [[{"type": "image", "data": "aGk="}], {"a": 1}, [5], [{"type": "text"}]])
+def test_what_is_no_text_is_refused_where_only_text_can_be(role: str, content: Any):
+    with pytest.raises(ConfigError, match="a part that is no text"):
+        to_messages([{"role": role, "content": content}])
+
+
+@pytest.mark.parametrize("calls", [5, "x", {"id": "c"}, [5], [{"id": "c", "function": 5}], [None]])
+def test_what_is_no_call_is_refused(calls: Any):
+    with pytest.raises(ConfigError, match="a call of the history cannot be"):
+        to_messages([{"role": "assistant", "content": "x", "tool_calls": calls}])

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from kit import call
 from server.protocols.scenario import PARAMETERS, looker, streamed
 from server.serving import send_mail, serving
 from treadle import Agent, ScriptedModel
-from treadle._types.messages import ImagePart, UserMessage
+from treadle._types.messages import ImagePart, ToolMessage, UserMessage
+from treadle._types.request import Request
 
 ASK: Any = {
     "threadId": "t1",
@@ -62,6 +64,20 @@ def test_tools_of_the_client(client: Any):
     for _ in range(2):  # repeated after a lost response: the same run, the same answer
         events = streamed(client, "/ag-ui/looker", body)
         assert "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT") == "I see a cat."
+
+
+def test_a_tool_of_the_client_that_failed():
+    def reply(request: Request) -> Any:
+        results = [message for message in request.messages if isinstance(message, ToolMessage)]
+        return f"{results[-1].error}: {results[-1].content}" if results else call("look", where="left")
+
+    with serving({"a": Agent(ScriptedModel(reply), None)}) as server:
+        events = streamed(server, "/ag-ui/a", {**ASK, "tools": TOOLS})
+        [wanted] = [event["toolCallId"] for event in events if event["type"] == "TOOL_CALL_START"]
+        result = {"id": "3", "role": "tool", "toolCallId": wanted, "content": "", "error": "not allowed"}
+        events = streamed(server, "/ag-ui/a", {**ASK, "tools": TOOLS, "messages": [*ASK["messages"], result]})
+    shown = "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT")
+    assert shown == "True: not allowed"
 
 
 def test_context_and_an_image():

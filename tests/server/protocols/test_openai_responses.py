@@ -11,7 +11,7 @@ from server.protocols.scenario import PARAMETERS, looker
 from server.serving import Client, serving
 from treadle import Agent, ScriptedModel
 from treadle._types.errors import RequestRefusedError
-from treadle._types.messages import ImagePart, UserMessage
+from treadle._types.messages import AssistantMessage, ImagePart, UserMessage
 from waiting import GUARD_SECONDS
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
@@ -28,6 +28,8 @@ def test_an_answer_whole_and_streamed():
         answer = api.responses.create(model="looker", input="2+3?", instructions="Be brief.", temperature=0.1)
         assert (answer.status, answer.output_text) == ("completed", "It is 5.")
         assert answer.usage.total_tokens > 0
+        shown = next(item for item in answer.output if item.type == "mcp_call")
+        assert (shown.name, shown.arguments, shown.output, shown.status) == ("add", '{"a":2,"b":3}', "5", "completed")
         with api.responses.stream(model="looker", input="2+3?") as stream:
             kinds = [event.type for event in stream]
             final = stream.get_final_response()
@@ -85,13 +87,15 @@ def test_an_image_and_messages_of_before():
             {"type": "input_text", "text": "What is it?"},
             {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"},
         ]
-        past = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+        refused = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+        past = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}, refused]
         api.responses.create(model="a", input=[*past, {"role": "user", "content": parts}])
         [asked] = [
             m for m in model.requests[0].messages if isinstance(m, UserMessage) and not isinstance(m.content, str)
         ]
         assert any(isinstance(part, ImagePart) for part in asked.content)
         assert "Hello" in user_texts(model.requests[0].messages)
+        assert AssistantMessage("No.") in model.requests[0].messages
 
 
 def test_errors():

@@ -16,6 +16,7 @@ from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
+    GuardrailError,
     JournalError,
     LimitError,
     MaxIterationsError,
@@ -184,6 +185,9 @@ async def fail(run: Execution, error: TreadleError) -> None:
     """The run cannot go on: say why, with what was found so far."""
     if run.settings.raise_errors:
         run.ending.raises = error
+    if isinstance(error, GuardrailError):
+        await finish(run, error.told, "error", success=False, error=error)
+        return
     what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
     await finish(
         run,

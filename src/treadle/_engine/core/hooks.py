@@ -11,14 +11,14 @@ from functools import cache
 from typing import Any
 
 from treadle._safety.logs import get_logger, log_handled
-from treadle._types.errors import JournalError, LimitError
+from treadle._types.errors import GuardrailError, JournalError, LimitError
 from treadle._types.messages import ToolCall
 
 logger = get_logger()
 
 HOOKS = (
-    "on_start", "on_resume", "before_round", "after_decision", "before_tool", "on_approval", "after_tool",
-    "after_round", "before_finish", "on_answer", "on_overflow", "on_end",
+    "on_start", "on_resume", "before_round", "beside_first_request", "after_decision", "before_tool",
+    "on_approval", "after_tool", "after_round", "before_finish", "on_answer", "on_overflow", "on_end",
 )  # fmt: skip
 IS_DEFAULT = "__treadle_default_hooks__"
 """Marks the class whose hooks do nothing."""
@@ -45,7 +45,7 @@ def raise_together(pauses: Sequence[Pause]) -> None:
         raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls], why)
 
 
-PASSED_ON = (Pause, LimitError, JournalError)
+PASSED_ON = (Pause, LimitError, JournalError, GuardrailError)
 """What a plug-in may raise on purpose."""
 
 
@@ -60,6 +60,7 @@ class Hooks:
     on_start: list[Callable[..., Awaitable[Any]]]
     on_resume: list[Callable[..., Awaitable[Any]]]
     before_round: list[Callable[..., Awaitable[Any]]]
+    beside_first_request: list[Callable[..., Awaitable[Any]]]
     after_decision: list[Callable[..., Awaitable[Any]]]
     before_tool: list[Callable[..., Awaitable[Any]]]
     on_approval: list[Callable[..., Awaitable[Any]]]

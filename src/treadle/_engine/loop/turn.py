@@ -18,7 +18,7 @@ from treadle._engine.answering.ends import conclude, fail, finish, limit_reached
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.loop.deciding import other_choice
-from treadle._engine.requests.model_calls import call_model
+from treadle._engine.requests.model_calls import call_model, checked_call
 from treadle._models.base import refused_tools
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
@@ -76,7 +76,10 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
     run.recovered.clear()
     try:
-        reply, elapsed = await call_model(run, request, iteration)
+        if run.hooks.beside_first_request and not state.iteration and component == "loop":
+            reply, elapsed = await checked_call(run, request, iteration)
+        else:
+            reply, elapsed = await call_model(run, request, iteration)
     except BudgetExhaustedError as error:
         await out_of_budget(run, error)
         return

@@ -11,7 +11,7 @@ import msgspec
 
 from treadle._dialects.watching.base import Everything, Piece, Watcher
 from treadle._engine.core.execution import Execution
-from treadle._engine.core.hooks import Pause
+from treadle._engine.core.hooks import Pause, run_hooks
 from treadle._engine.requests.media import shown
 from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
@@ -79,6 +79,27 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
         if reply.used or reply.citations:  # before the reply itself: what it asks for was written with this in mind
             await run.emit(ProviderToolsUsed(request.component, iteration, reply.used, reply.citations))
         return reply, time.perf_counter() - began
+
+
+async def checked_call(run: Execution, request: Request, iteration: int) -> tuple[Reply, float]:
+    """A model call with the plug-ins' checks beside it. The reply counts once all of them have passed; whatever fails
+    first stops the rest."""
+    calling = asyncio.ensure_future(call_model(run, request, iteration))
+    checks = [asyncio.ensure_future(run_hooks([hook], run.context)) for hook in run.hooks.beside_first_request]
+    try:
+        await asyncio.wait([calling, *checks], return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        if left := [task for task in (calling, *checks) if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left)
+    failed = None if calling.cancelled() else calling.exception()
+    for check in checks:
+        if not check.cancelled() and (objection := check.exception()) is not None:
+            run.early.discard()
+            run.answer.retract()
+            raise objection from failed
+    return calling.result()
 
 
 async def ask(

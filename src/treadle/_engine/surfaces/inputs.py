@@ -117,17 +117,61 @@ def _message(item: Any) -> Message:
         case "user":
             return UserMessage(to_content(content), kind="history")
         case "system" | "developer":
-            return SystemMessage(str(content or ""))
+            return SystemMessage(_words(content, role))
         case "assistant":
-            return AssistantMessage(str(content or ""), tuple(_call(call) for call in data.get("tool_calls") or ()))
+            return AssistantMessage(_words(content, role), _calls(data.get("tool_calls")))
         case "tool":
-            return ToolMessage(str(data.get("tool_call_id", "")), str(data.get("name", "")), str(content or ""))
+            return ToolMessage(str(data.get("tool_call_id", "")), str(data.get("name", "")), _words(content, role))
         case _:
             raise ConfigError(f"a message has the role {role!r}; expected one of: user, assistant, system, tool")
 
 
-def _call(data: Any) -> ToolCall:
-    function: Mapping[str, Any] = data.get("function", data)
+def _words(content: Any, role: str) -> str:
+    """The text of a message that is only text: as it is, or in parts."""
+    if content is None or isinstance(content, str):
+        return clean(content or "")
+    parts = cast(Sequence[Any], content) if isinstance(content, list | tuple) else (content,)
+    return "\n".join(_text_part(part, role) for part in parts)
+
+
+def _text_part(part: Any, role: str) -> str:
+    if isinstance(part, str):
+        return clean(part)
+    if isinstance(part, TextPart):
+        return part.text
+    fields: Mapping[str, Any] = cast(Mapping[str, Any], part) if isinstance(part, Mapping) else {}
+    text = fields.get("refusal" if fields.get("type") == "refusal" else "text")
+    if isinstance(text, str):
+        return clean(text)
+    if role == "tool":  # what a program made: anything it could write as JSON
+        return msgspec.json.encode(part, enc_hook=str).decode()
+    raise ConfigError(
+        f"a message of the role {role!r} has a part that is no text: give text, or parts like "
+        '{"type": "text", "text": "..."}'
+    )
+
+
+def _calls(data: Any) -> tuple[ToolCall, ...]:
+    if data is None:
+        return ()
+    if not isinstance(data, list | tuple):
+        raise _no_call(data)
+    return tuple(_call(one) for one in cast(Sequence[Any], data))
+
+
+def _no_call(data: Any) -> ConfigError:
+    return ConfigError(
+        f"a call of the history cannot be {type(data).__name__}: give tool_calls as a list of "
+        '{"id": "...", "function": {"name": "...", "arguments": "{}"}}'
+    )
+
+
+def _call(given: Any) -> ToolCall:
+    data = cast(Mapping[str, Any], given)
+    inner: Any = data.get("function", data) if isinstance(given, Mapping) else given
+    if not isinstance(inner, Mapping):
+        raise _no_call(inner)
+    function = cast(Mapping[str, Any], inner)
     arguments: Any = function.get("arguments") or {}
     if isinstance(arguments, str):
         try:

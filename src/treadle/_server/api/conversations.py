@@ -40,7 +40,9 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
     if last not in runs:
         raise bad_request(f"`follows` is {last!r}, which is no run of this conversation")
     if runs[last].status != "finished":
-        raise conflict(f"run {last} of this conversation has not finished: send it a message, or cancel it first")
+        raise conflict(
+            f"run {last} of this conversation has not finished: send it a message, or cancel it first", again=None
+        )
     before = await parents(list(runs.values())[::-1], call.hub.facts)
     at = last
     while at and runs[at].stop_reason not in _ANSWERED:

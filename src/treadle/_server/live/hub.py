@@ -247,7 +247,7 @@ class Hub:
 
     async def delete(self, run_id: str) -> None:
         if run_id in self.runs:
-            raise conflict(f"run {run_id} is in progress: cancel it first")
+            raise conflict(f"run {run_id} is in progress: cancel it first", again=None)
         await self.journal.delete(run_id)
         self._facts.pop(run_id, None)
         if (channel := self._channels.pop(run_id, None)) is not None:

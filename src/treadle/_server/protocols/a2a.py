@@ -20,6 +20,7 @@ from treadle._flows.agent import Agent
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.sse import HEARTBEAT
+from treadle._server.protocols.endings import without_addresses
 from treadle._server.protocols.exchange import Asked, Exchange, Silence, Words, begin, data
 from treadle._server.protocols.foreign import content_of_parts, media
 from treadle._types.state import RunState, fold
@@ -253,7 +254,7 @@ def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
     if state.finished is not None:
         name = "COMPLETED" if state.finished.success else "FAILED"
         name = "CANCELED" if state.finished.stop_reason == "cancelled" else name
-        told = state.finished.error
+        told = without_addresses(state.finished.error)
     elif state.paused is not None:
         name, told = "INPUT_REQUIRED", _wanted(state)
     else:

@@ -17,6 +17,7 @@ from treadle._server.protocols.exchange import Asked, CallStarted, Exchange, Sil
 from treadle._server.protocols.foreign import as_text, content_of_parts, fields_of, media, objects_of
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
+from treadle._types.errors import ToolError
 
 
 class AgUiTool(Struct, frozen=True, kw_only=True):
@@ -77,7 +78,7 @@ def _asked(agent: str, given: AgUiInput) -> Asked:
 def _message(message: AgUiMessage) -> dict[str, Any]:
     fields = {
         "role": message.role,
-        "content": _content(message.content),
+        "content": _content(message.content) or message.error or "",
         "tool_calls": message.tool_calls,
         "tool_call_id": message.tool_call_id,
     }
@@ -105,7 +106,8 @@ def _results(messages: Sequence[AgUiMessage]) -> dict[str, Any]:
     for message in reversed(messages):
         if message.role != "tool":
             break
-        results[message.tool_call_id or ""] = as_text(message.content)
+        told = as_text(message.content)
+        results[message.tool_call_id or ""] = ToolError(told or message.error) if message.error else told
     return results
 
 

@@ -190,8 +190,9 @@ def _body(exchange: Exchange, model: str, content: list[dict[str, Any]], outcome
         f"msg_{exchange.run_id}",
         model,
         content,
-        _STOP[outcome.reason] if outcome is not None else None,
+        _stop_reason(outcome) if outcome is not None else None,
         _usage(outcome.usage) if outcome is not None else AnthropicUsage(0, 0),
+        (outcome.stop_sequence or None) if outcome is not None else None,
     )
 
 
@@ -220,13 +221,17 @@ async def _chunks(exchange: Exchange, model: str) -> AsyncGenerator[bytes, None]
             delta = {"type": "input_json_delta", "partial_json": one.arguments}
             yield event("content_block_delta", index=index, delta=delta)
             yield event("content_block_stop", index=index)
-        ended = {"stop_reason": _STOP[outcome.reason], "stop_sequence": None}
+        ended = {"stop_reason": _stop_reason(outcome), "stop_sequence": outcome.stop_sequence or None}
         yield event("message_delta", delta=ended, usage=_usage(outcome.usage))
         yield event("message_stop")
     except ApiError as error:
         yield named_data("error", error_body(error))
     finally:
         exchange.leave()
+
+
+def _stop_reason(outcome: Outcome) -> str:
+    return "stop_sequence" if outcome.stop_sequence else _STOP[outcome.reason]
 
 
 def _usage(usage: Usage) -> AnthropicUsage:

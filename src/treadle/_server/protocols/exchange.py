@@ -25,6 +25,7 @@ from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.sse import EventStream
+from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
 from treadle._server.protocols.foreign import fields_of
 from treadle._server.protocols.stop_sequences import Cut
 from treadle._tools.base import Tool
@@ -32,10 +33,9 @@ from treadle._types.errors import ConfigError, RunBusyError
 from treadle._types.events import Paused, Record
 from treadle._types.ids import fresh_id
 from treadle._types.state import RunState, fold
-from treadle._types.usage import Usage
+from treadle._types.usage import NO_USAGE, Usage
 
 _CALL_ID = re.compile(r"call_([0-9a-f]{32})_(\d{1,9})_(\d{1,3})")
-_TRANSIENT = ("TransientModelError", "JournalError")
 _END = 1 << 40
 
 
@@ -104,7 +104,10 @@ class Outcome(Struct, frozen=True):
     text: str
     reason: Literal["stop", "length", "calls"]
     usage: Usage
+    """What this request took: what earlier ones of the same run were told is not told again."""
     calls: tuple[ClientCall, ...] = ()
+    stop_sequence: str = ""
+    """The one of the request's stop sequences that ended the text."""
 
 
 async def begin(call: Call, asked: Asked) -> Exchange:
@@ -160,7 +163,16 @@ async def _continued(call: Call, asked: Asked) -> Exchange:
             run = await hub.resume(run_id, call.principal.key)
         except RunBusyError:
             run = None  # another process drives it, and reads the results when it pauses: its log is followed
-    return Exchange(call, run_id, run, after=Position(at, _END), typed=typed, stop=asked.stop)
+    return Exchange(
+        call,
+        run_id,
+        run,
+        after=Position(at, _END),
+        typed=typed,
+        stop=asked.stop,
+        cancels=False,  # the client may lose this response: it comes back for it with the same request
+        before=fold(records[: at + 1]).usage,
+    )
 
 
 async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int, dict[str, Any]]:
@@ -200,11 +212,14 @@ class Exchange:
         typed: bool = False,
         stop: Sequence[str] = (),
         cancels: bool = True,
+        before: Usage = NO_USAGE,
     ) -> None:
         self.call, self.run_id, self.run = call, run_id, run
         self.cancels = cancels
         """Whether the run ends with the connection: the client could not come back for it."""
         self._after, self._typed, self._stop = after, typed, tuple(stop)
+        self._before = before
+        """What the run had taken before this request."""
 
     async def state(self) -> RunState:
         return self.run.state if self.run is not None else fold(await self.call.hub.records(self.run_id))
@@ -212,7 +227,8 @@ class Exchange:
     # ---- the whole answer
 
     async def outcome(self) -> Outcome:
-        """Waits for the end, or for calls that the client has to execute. A client that goes away stops the run."""
+        """Waits for the end, or for calls that the client has to execute. A client that goes away stops its run, unless
+        it could come back for it."""
         end = self.run.task if self.run is not None else asyncio.ensure_future(self._followed_to_its_end())
         disconnected = asyncio.ensure_future(_disconnected(self.call))
         try:
@@ -237,16 +253,21 @@ class Exchange:
     async def outcome_now(self) -> Outcome:
         """What the run amounts to; `ApiError` when it has no answer."""
         state = await self.state()
-        calls = client_calls(self.run_id, await self._records())
+        records = await self._records()
+        usage = state.usage - self._before
+        calls = client_calls(self.run_id, records)
         if state.paused is not None and calls:
-            return Outcome(self.run_id, _said(state), "calls", state.usage, calls)
+            return Outcome(self.run_id, _said(state), "calls", usage, calls)
         refuse_unless_answered(self.run_id, state)
         assert state.finished is not None
         text = state.finished.answer
         if self._typed and state.finished.output is not None:
             text = msgspec.json.encode(state.finished.output).decode()
-        reason = "length" if state.finished.stop_reason in ("limit", "budget") else "stop"
-        return Outcome(self.run_id, Cut(self._stop).feed(text, last=True), reason, state.usage)
+        cut = Cut(self._stop)
+        text = cut.feed(text, last=True)
+        short = state.finished.stop_reason in ("limit", "budget") or is_cut_off(records)
+        reason = "length" if short and not cut.found else "stop"
+        return Outcome(self.run_id, text, reason, usage, stop_sequence=cut.found)
 
     async def _records(self) -> Sequence[Record]:
         return self.run.records if self.run is not None else await self.call.hub.records(self.run_id)
@@ -344,25 +365,6 @@ def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:
     if data["status"] == "start":
         return CallStarted(data["call_id"], data["tool_name"], dict(data["tool_args"]))
     return CallDone(data["call_id"], data["tool_name"], data["observation"], bool(data["error"]))
-
-
-def refuse_unless_answered(run_id: str, state: RunState) -> None:
-    """Statuses that no client repeats where a repetition would be in vain, or would do the work twice."""
-    if (paused := state.paused) is not None:
-        path = f"/api/runs/{run_id}/approvals"
-        text = f"run {run_id} waits for approval ({paused.reason}): decide at {path}"
-        raise ApiError(422, "approval_required", text, again=False)
-    finished = state.finished
-    if finished is not None and finished.stop_reason == "empty":  # it was asked again already, in the run
-        raise ApiError(424, "empty_answer", finished.error or "the model gave no answer", again=False)
-    if finished is None or finished.stop_reason == "cancelled":
-        raise ApiError(503, "run_failed", "the run was cancelled before it had an answer")
-    if finished.stop_reason == "error" or (finished.error and not finished.answer):
-        if finished.error_type in _TRANSIENT:
-            raise ApiError(503, "run_failed", finished.error)
-        if finished.error_type == "ContextOverflowError":
-            raise ApiError(400, "context_length_exceeded", finished.error, again=False)
-        raise ApiError(424, "run_failed", finished.error or "the run failed", again=False)
 
 
 async def _disconnected(call: Call) -> None:

@@ -172,6 +172,8 @@ def _content(content: Any) -> Any:
         kind = part.get("type")
         if kind in ("input_text", "output_text", "text"):
             parts.append({"type": "text", "text": part.get("text", "")})
+        elif kind == "refusal":
+            parts.append({"type": "text", "text": part.get("refusal", "")})
         elif kind == "input_image":
             parts.append({"type": "image_url", "image_url": part.get("image_url")})
         elif kind == "input_file":
@@ -223,8 +225,11 @@ class _Projection:
 
     async def whole(self) -> ResponseBody:
         outcome = await self._exchange.outcome()
+        async for event in self._exchange.events():  # its log again: the calls that the agent has made
+            if isinstance(event, CallStarted | CallDone):
+                self._shown(event)
         if outcome.text:
-            self._items.append(_message_item("msg_0", outcome.text, "completed"))
+            self._items.append(_message_item(f"msg_{len(self._items)}", outcome.text, "completed"))
         self._items += [_call_item(one) for one in outcome.calls]
         return self.body(outcome)
 

@@ -11,18 +11,19 @@ class Cut:
     def __init__(self, stop: Sequence[str]) -> None:
         self._stop = [text for text in stop if text]
         self._held: str = ""
-        self.stopped = False
+        self.found = ""
+        """The stop sequence at which the text ended."""
 
     def feed(self, text: str, *, last: bool = False) -> str:
         if not self._stop:
             return text
-        if self.stopped:
+        if self.found:
             return ""
         text = self._held + text
         self._held = ""
-        if found := [at for one in self._stop if (at := text.find(one)) >= 0]:
-            self.stopped = True
-            return text[: min(found)]
+        if places := [(at, one) for one in self._stop if (at := text.find(one)) >= 0]:
+            at, self.found = min(places)
+            return text[:at]
         if last:
             return text
         # As much as may be the beginning of a stop sequence is held back.

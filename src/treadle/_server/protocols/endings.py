@@ -1,0 +1,58 @@
+"""How a run ended, for a client of another protocol: why there is no answer, and whether the answer is whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from treadle._server.errors import ApiError
+from treadle._types.events import Record, ThinkDone
+from treadle._types.state import ANSWERING, CONVERSATION, RunState
+
+_TRANSIENT = ("TransientModelError", "JournalError")
+_ADDRESSES = re.compile(
+    r"""\b[a-z][a-z0-9+.-]*://[^\s'"<>()]*[^\s'"<>().,:;]  # an address of the web
+    |\(\s*'[^']*',\s*\d+(?:,\s*\d+)*\s*\)  # a host and its port, as the system names them
+    |\[[0-9a-f:]{2,}\](?::\d+)?|(?<![\w:])(?:::|(?:[0-9a-f]{1,4}:){1,7}:)(?:[0-9a-f]{1,4}:?)+(?!\w)  # IPv6
+    |(?<![\w:])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?!\w)  # the same at full length
+    |\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b  # IPv4
+    |\b[a-z0-9-]+(?:\.[a-z0-9-]+)+:\d{2,5}\b|\b[a-z][a-z0-9-]*:\d{4,5}\b  # a host and its port""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def refuse_unless_answered(run_id: str, state: RunState) -> None:
+    """Statuses that no client repeats where a repetition would be in vain, or would do the work twice."""
+    if (paused := state.paused) is not None:
+        path = f"/api/runs/{run_id}/approvals"
+        text = f"run {run_id} waits for approval ({paused.reason}): decide at {path}"
+        raise ApiError(422, "approval_required", text, again=False)
+    finished = state.finished
+    if finished is None:
+        raise ApiError(503, "run_failed", "the run was interrupted before it had an answer: send the request again")
+    error = without_addresses(finished.error)
+    if finished.stop_reason == "empty":  # it was asked again already, in the run
+        raise ApiError(424, "empty_answer", error or "the model gave no answer", again=False)
+    if finished.stop_reason == "cancelled":
+        raise ApiError(424, "cancelled", f"run {run_id} was cancelled before it had an answer", again=False)
+    if finished.stop_reason == "error" or (finished.error and not finished.answer):
+        if finished.error_type in _TRANSIENT:
+            raise ApiError(503, "run_failed", error)
+        if finished.error_type == "ContextOverflowError":
+            raise ApiError(400, "context_length_exceeded", error, again=False)
+        raise ApiError(424, "run_failed", error or "the run failed", again=False)
+
+
+def without_addresses(text: str) -> str:
+    """An error as a client may read it: which machines stand behind this server is not its business. The journal has
+    the whole text."""
+    return _ADDRESSES.sub("(address)", text)
+
+
+def is_cut_off(records: Sequence[Record]) -> bool:
+    """Whether the reply that was the answer ended at its limit of tokens."""
+    for record in reversed(records):
+        event = record.event
+        if isinstance(event, ThinkDone) and event.component in (*CONVERSATION, *ANSWERING):
+            return event.finish == "length"
+    return False
