@@ -15,6 +15,7 @@ from treadle._config import load_agent
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp import McpTools
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
+from treadle._tools.external import client_tool
 from treadle._tools.mcp.client import McpConnection
 from treadle._types.errors import ConfigError
 from treadle._types.events import Noted, PhaseChanged, ToolDone, ToolsChanged
@@ -74,6 +75,25 @@ def test_only_some_and_with_approval():
     result = go(agent.run("q"))
     assert [tool.name for tool in model.requests[0].tools] == ["custom_tool"]
     assert result.steps[0].error == "unknown_tool"
+
+
+def test_one_under_another_name_is_asked_about_by_its_own():
+    """`pid` of the server is shown as `test_pid` here: whoever wants to be asked about `pid` is asked about both."""
+    agent = Agent(ScriptedModel([call("test_pid"), "done"]), [pid], plugins=[McpTools(connection())], ask=("pid",))
+    assert [one.tool for one in go(agent.run("q")).pending] == ["test_pid"]
+
+
+def test_a_tool_of_the_caller_does_not_take_the_name_of_the_servers():
+    """The server lists its tools when the run has begun: the run is refused, and no tool was renamed for it."""
+    model = ScriptedModel([call("pid"), call("test_pid"), "done"])
+    agent = Agent(model, [add], plugins=[McpTools(connection())], ask=("pid",))
+
+    async def main() -> None:
+        result = await agent.launch(agent.prepare("q", client_tools=[client_tool("pid")]))
+        assert (result.stop_reason, model.requests) == ("error", [])
+        assert "the tool 'pid' was brought for this run, but the agent has one of that name" in str(result.error)
+
+    go(main())
 
 
 def test_a_server_that_is_not_there_costs_its_tools_only():

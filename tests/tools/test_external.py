@@ -177,7 +177,7 @@ def test_tools_that_the_caller_brings_are_in_the_log():
         other = Agent(ScriptedModel(["It is Ann."]), [add], journal=journal)
         result = await other.resume(paused.run_id, results={paused.pending[0].call_id: "Ann"})
         assert result.answer == "It is Ann."
-        with pytest.raises(ConfigError, match="two tools are named 'add'"):
+        with pytest.raises(ConfigError, match="the tool 'add' was brought"):
             first.prepare("?", client_tools=[client_tool("add", "x", PARAMETERS)])
 
     go(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -103,7 +104,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
     ask: tuple[str, ...] = ()
     """Tools that need a person's approval besides those that say so themselves, wherever they come from (a swap, a
-    plug-in, MCP, an agent inside this one): their names, or `all`."""
+    plug-in, MCP, an agent inside this one): their names, or `all`. A
+    tool that is shown under another name (a prefix) is found by its own, too."""
     provenance: Literal["off", "ask", "deny"] = "off"
     """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
@@ -159,9 +161,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         """`max_parallel` as a number."""
         return _ALL if self.max_parallel is None else self.max_parallel
 
-    def asks_about(self, tool: str) -> bool:
-        """Whether `ask` names this tool."""
-        return tool in self.ask or "all" in self.ask
+    def asks_about(self, names: Iterable[str]) -> bool:
+        """Whether `ask` has one of these names of a tool (`Tool.all_names`)."""
+        return "all" in self.ask or any(name in self.ask for name in names)
 
     def with_recorded(self, recorded: dict[str, Any], changes: dict[str, Any]) -> Settings:
         """These settings with those of a recorded run and `changes` to them. A number that older versions allowed and

@@ -233,7 +233,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         brought = [
             client_tool(schema.name, schema.description, schema.parameters)
             for schema in started.tools
-            if schema.name in started.client_tools
+            if schema.name in started.client_tools and not over
         ]
         blueprint = self._blueprint(settings, [], brought, started.output_schema)
         resumed = new_run(blueprint, origin, journal=journal, records=records, parent=parent, deps=given)
@@ -241,7 +241,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         if approve is not None:
             resumed.decide(*decisions_about(waiting, approve))
         if results is not None:
-            resumed.decide(*results_for(waiting, results, blueprint.toolkit.get))
+            resumed.decide(*results_for(waiting, results, resumed.context.tool))
         if isinstance(run, Run):
             resumed.decide(*run.decisions)
             for text in run.unread:
@@ -330,7 +330,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             settings = settings.with_changes({"max_tokens": self.model.profile.max_output or 4096})
         return Blueprint(
             models=self.models,
-            toolkit=self.toolkit + brought if brought else self.toolkit,
+            toolkit=self.toolkit,
+            brought=tuple(brought),
             settings=settings,
             preset=self.preset.name,
             plugins=tuple(plugins),

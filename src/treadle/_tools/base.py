@@ -137,6 +137,8 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
     returns: Mapping[str, Any] | None = None
     """Of an external tool: the JSON Schema of its results; one that does not fit is refused."""
+    earlier_names: tuple[str, ...] = ()
+    """What it was called before it got its name: `ask` finds it by these too, whatever it is shown as."""
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool {self.name!r}: ")
@@ -164,7 +166,13 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
         """The function's own, for `help()` and editors."""
         return signature(self.execute)
 
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        return (self.name, *self.earlier_names)
+
     def replace(self, **changes: Any) -> Tool[P, R_co]:
+        if changes.get("name", self.name) != self.name:
+            changes.setdefault("earlier_names", self.all_names)
         return msgspec.structs.replace(self, **changes)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.executions import execution, recorded, started
@@ -228,6 +229,18 @@ def test_what_a_run_asks_about_is_asked_about_in_the_runs_inside_it_too():
         inner = await started(tools=[pay], parent=outer.context, run_id="inner")
         with pytest.raises(Pause):
             await execute_call(inner, PAY)
+        assert RAN == []
+
+    go(main())
+
+
+def test_a_tool_that_is_shown_under_another_name_is_asked_about_by_its_own():
+    shown = next(iter(Toolkit([pay]).prefixed("shop_"))).replace(name="a_shop_pay")
+
+    async def main() -> None:
+        run = await started(tools=[shown], ask=("pay",))
+        with pytest.raises(Pause):
+            await execute_call(run, msgspec.structs.replace(PAY, name="a_shop_pay"))
         assert RAN == []
 
     go(main())

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kit import add, echo, fail
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.plugin import Plugin
+from treadle._tools.external import client_tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types import events as ev
+from treadle._types.errors import DuplicateToolError
 from treadle._types.state import RunState, fold
 
 MORE = echo.replace(name="more_tools")
@@ -62,3 +66,25 @@ def test_the_last_of_several_swaps_counts():
     offer.swap_later(Toolkit([echo]))
     offer.swap_later(Toolkit([fail]))
     assert offer.apply_swap(state(add)) == ["fail"]
+
+
+@pytest.mark.parametrize("name", ["add", "more_tools", "Add", "more-tools", "_add"])
+def test_the_caller_cannot_bring_a_tool_that_the_agent_has(name: str):
+    """Also one that only reads alike: where code calls them, they would be the same function."""
+    with pytest.raises(DuplicateToolError, match=f"the tool '{name}' was brought.*another name"):
+        ToolOffer(Toolkit([add]), [Bringer()], [client_tool(name)])
+
+
+def test_a_tool_that_the_agent_gets_later_wins_and_the_run_is_refused():
+    offer = ToolOffer(Toolkit([add]), [Bringer()], [brought := client_tool("echo")])
+    assert offer.get("echo") is brought
+    offer.toolkit = Toolkit([add, echo])
+    assert offer.get("echo") is echo
+    with pytest.raises(DuplicateToolError, match="'echo'"):
+        offer.refuse_taken_names()
+
+
+def test_a_swap_leaves_what_the_caller_brought():
+    offer = ToolOffer(Toolkit([add]), [], [brought := client_tool("crm")])
+    offer.swap_later(Toolkit([echo]))
+    assert offer.apply_swap(state(add, brought)) == ["echo", "crm"]

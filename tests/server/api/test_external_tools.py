@@ -77,7 +77,7 @@ def test_what_is_not_a_result():
 def test_tools_that_cannot_be():
     with serving(looker()) as client:
         for tool, words in (
-            ({**LOOK, "name": "add"}, "two tools are named 'add'"),
+            ({**LOOK, "name": "add"}, "the tool 'add' was brought"),
             ({**LOOK, "name": "a b"}, "name"),
             ({**LOOK, "parameters": {"type": "array"}}, '"type": "object"'),
         ):

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit import add
 from server.serving import Gate, PacedModel, serving
-from treadle import Agent
+from treadle import Agent, ScriptedModel
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
+from treadle._plugins.code import CodeMode
 from treadle._server.protocols.stop_sequences import Cut
 
 QUESTION = {"role": "user", "content": "?"}
@@ -53,6 +57,29 @@ def test_words_are_sent_as_they_are_written(protocol: str):
         after = response.read()
         connection.close()
         assert b"last words" in before + after
+
+
+class LateTools(Plugin):
+    """Brings its tool when the run has begun, as an MCP server does."""
+
+    brings_tools = True
+
+    async def on_start(self, run: RunContext[Any]) -> None:
+        run.replace_toolkit(run.toolkit + [add])
+        await run.offer_tools([*(tool.name for tool in run.state.tools), "add"], "late")
+
+
+@pytest.mark.parametrize("plugin", [LateTools(), CodeMode()])
+def test_a_client_cannot_bring_a_tool_that_the_agent_gets(plugin: Plugin):
+    name = "python" if isinstance(plugin, CodeMode) else "add"
+    tools = [{"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}]
+    model = ScriptedModel(["done"])
+    with serving({"a": Agent(model, tools=None, plugins=[plugin])}) as client:
+        body = {"model": "a", "messages": [QUESTION], "tools": tools}
+        refused = client.ask("POST", "/v1/chat/completions", body)
+        assert (refused.status, model.requests) == (400, [])
+        assert f"the tool '{name}' was brought for this run" in refused.json["error"]["message"]
+        assert client.ask("POST", "/v1/chat/completions", {**body, "tools": []}).status == 200
 
 
 @pytest.mark.parametrize("protocol", REQUESTS)

@@ -53,7 +53,7 @@ async def _tools(chat: Chat, rest: str) -> None:
 def _asks(chat: Chat, tool: Tool) -> bool:
     if chat.yes or chat.conductor.allowed & {tool.name, "all"}:
         return False
-    return tool.approval == "ask" or chat.agent.settings.asks_about(tool.name)
+    return tool.approval == "ask" or chat.agent.settings.asks_about(tool.all_names)
 
 
 async def _approve(chat: Chat, rest: str) -> None:

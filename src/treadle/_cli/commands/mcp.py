@@ -128,7 +128,7 @@ def _agent(file: str, model: str | None) -> Agent:
 
     agent = load_agent(file, model=model_named(model) if model else None)
     for tool in agent.toolkit:
-        if tool.approval == "ask" or agent.settings.asks_about(tool.name):
+        if tool.approval == "ask" or agent.settings.asks_about(tool.all_names):
             print(
                 f"treadle: {agent.name} has the tool {tool.name}, which needs approval; an MCP client cannot give it",
                 file=sys.stderr,

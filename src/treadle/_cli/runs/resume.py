@@ -73,10 +73,12 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
 
 def _stubs(records: Sequence[Record], known: Iterable[str]) -> list[Tool]:
     """The tools of the run that are not here: their results are given by whoever can."""
-    names = set(known)
+    state = fold(records)
+    brought = state.started.client_tools if state.started is not None else ()  # those come with the run
+    names = {*known, *brought}
     return [
         external_tool(schema.name, schema.description, schema.parameters)
-        for schema in fold(records).tools
+        for schema in state.tools
         if schema.name not in names
     ]
 

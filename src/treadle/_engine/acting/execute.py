@@ -103,7 +103,7 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
     """What the tool says itself, unless this run or one around it asks about it. A name without a tool does nothing."""
     if tool is None:
         return "allow"
-    if tool.approval == "allow" and run.asks and not run.asks.isdisjoint((tool.name, "all")):
+    if tool.approval == "allow" and run.asks and not run.asks.isdisjoint((*tool.all_names, "all")):
         return "ask"
     return tool.approval
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from treadle._engine.core.redaction import EventRedactor
 from treadle._engine.settings import Settings
 from treadle._models.base import Model
+from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.messages import Content, Message
 
@@ -20,6 +21,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     models: tuple[Model, ...]
     """The bound model, then those that take over if it fails for good."""
     toolkit: Toolkit
+    brought: tuple[Tool, ...] = ()
+    """Tools that the caller brings for this run."""
     settings: Settings
     preset: str = ""
     """The name of the preset the settings began with."""

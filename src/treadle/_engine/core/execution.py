@@ -119,7 +119,7 @@ class Execution:
         """Tools that need approval whatever they say themselves, in this run and in those inside it."""
         self.asked: dict[str, str] = {}
         """Why a person is asked about a call, by its id, where its tool does not always ask."""
-        self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins)
+        self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins, blueprint.brought)
         self.limits = self.settings.limits
         self.prompts = Prompts(dict(blueprint.prompts))
         self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
@@ -184,7 +184,7 @@ class Execution:
     async def _meet(self) -> None:
         await meet(self.model)
         # What a trial costs is in no budget; and without tools there is nothing to try.
-        if self.settings.probe and not self.budget.bounded and self.tools.toolkit:
+        if self.settings.probe and not self.budget.bounded and self.tools.at_start:
             from treadle._models.contact.trial import try_once  # for those who ask for it only
 
             await try_once(self.model)

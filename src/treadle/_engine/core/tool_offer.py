@@ -1,40 +1,68 @@
-"""The tools of a run: the agent's, those plug-ins bring, and a swap that waits for the next round."""
+"""The tools of a run: the agent's, those plug-ins bring, those the caller brings, and a swap that waits for the next
+round.
+
+What the caller brings never stands in for what the agent has: behind a name, the agent's side is found first, and a run
+in which both have a name is refused, whenever the agent's tool arrives (an MCP server lists its tools late)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import DuplicateToolError
+from treadle._types.request import ToolSchema
 from treadle._types.state import RunState
 
 
 class ToolOffer:
     """What may be called is what the state offers (`RunState.tools`); what stands behind a name is found here."""
 
-    def __init__(self, toolkit: Toolkit, plugins: Iterable[Any]) -> None:
+    def __init__(self, toolkit: Toolkit, plugins: Iterable[Any], brought: Iterable[Tool] = ()) -> None:
         self.toolkit = toolkit
         self.of_plugins: dict[str, Tool] = {
             tool.name: tool for plugin in plugins for tool in getattr(plugin, "tools", ())
         }
         """Tools of plug-ins: not the agent's, but they may be offered too."""
+        self.brought = Toolkit(brought)
+        """Tools of the caller, for this run only."""
         self.swap: Toolkit | None = None
         """Tools that replace the toolkit at the next round."""
+        self.refuse_taken_names()
 
     def get(self, name: str) -> Tool | None:
-        return self.toolkit.get(name) or self.of_plugins.get(name)
+        return self.toolkit.get(name) or self.of_plugins.get(name) or self.brought.get(name)
+
+    @property
+    def at_start(self) -> tuple[ToolSchema, ...]:
+        """What a run offers before its plug-ins have said anything."""
+        return (*self.toolkit.schemas, *self.brought.schemas)
+
+    def refuse_taken_names(self) -> None:
+        """`DuplicateToolError` when the caller has brought a tool whose name the agent has, or has got meanwhile."""
+        if not self.brought:
+            return
+        taken = {_plain(name): name for name in (*self.of_plugins, *self.toolkit.names)}
+        for name in self.brought.names:
+            if (own := taken.get(_plain(name))) is not None:
+                alike = "" if own == name else f" ({own!r}, which reads alike)"
+                raise DuplicateToolError(
+                    f"the tool {name!r} was brought for this run, but the agent has one of that name{alike}: "
+                    "give yours another name"
+                )
 
     def swap_later(self, toolkit: Toolkit) -> None:
         """Take these tools from the next round on. Safe from any thread."""
         self.swap = toolkit
 
     def apply_swap(self, state: RunState) -> list[str]:
-        """The names to offer after the swap: all new tools, and the plug-ins' that were on offer."""
+        """The names to offer after the swap: all new tools, the caller's, and the plug-ins' that were on offer."""
         assert self.swap is not None
         self.toolkit, self.swap = self.swap, None
         kept = [t.name for t in state.tools if t.name in self.of_plugins and t.name not in self.toolkit]
-        return [*self.toolkit.names, *kept]
+        return [*self.toolkit.names, *self.brought.names, *kept]
 
     def callable_tool(self, state: RunState, name: str) -> Tool | None:
         """Only what is offered at this moment may run: a deselected or withdrawn tool is unknown."""
@@ -43,3 +71,8 @@ class ToolOffer:
     def offered(self, state: RunState) -> Toolkit:
         """What the model can choose from: names near a wrong one must not be those of withdrawn tools."""
         return Toolkit(tool for schema in state.tools if (tool := self.get(schema.name)) is not None)
+
+
+def _plain(name: str) -> str:
+    """Names that become one where code calls them ("throw-away", "throw_away"), or that a reader takes for one."""
+    return re.sub(r"\W", "_", name).strip("_").casefold()

@@ -183,7 +183,7 @@ async def _start(run: Execution) -> None:
         await run.emit(
             RunStarted(
                 question, blueprint.name, run.model.name, run.dialect.name, system,
-                tuple(run.tools.toolkit.schemas), origin.history, run.settings.asdict(), dict(blueprint.prompts),
+                run.tools.at_start, origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
                 follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
                 client_tools=origin.client_tools,
@@ -224,6 +224,7 @@ async def _call_start_hooks(run: Execution, *, whole: bool) -> None:
             await run.emit(LoopStarted())
     elif resumed and hooks.on_resume:
         await run_hooks(hooks.on_resume, run.context)
+    run.tools.refuse_taken_names()  # now the plug-ins have given theirs
 
 
 async def _wind_down(run: Execution) -> None:

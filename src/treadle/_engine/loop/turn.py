@@ -68,6 +68,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await run.apply_swap()
     if component == "loop" and not state.thinking and run.hooks.before_round:
         await run_hooks(run.hooks.before_round, run.context)
+    run.tools.refuse_taken_names()
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
     # Its words may be the answer: whoever watches sees them as they are written.
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)

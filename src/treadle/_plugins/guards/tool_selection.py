@@ -64,9 +64,11 @@ class ToolSelection(Plugin):
         chosen = await self.choose(run, tools)
         if not chosen:
             return
-        # What another plug-in has put on offer is in the state, and not in the toolkit.
-        brought = (tool for schema in run.state.tools if (tool := run.plugin_tools.get(schema.name)) is not None)
-        pinned = [tool.name for tool in (*tools, *brought) if tool.pinned and tool.name not in chosen]
+        # What another plug-in or the caller has put on offer is in the state, and not in the toolkit.
+        others = (
+            tool for schema in run.state.tools if (tool := run.tool(schema.name)) and tool.name not in run.toolkit
+        )
+        pinned = [tool.name for tool in (*tools, *others) if tool.pinned and tool.name not in chosen]
         await run.offer_tools([*chosen, *pinned, *(tool.name for tool in self.tools)], "selection")
 
     async def choose(self, run: RunContext, tools: list[Tool]) -> list[str]:

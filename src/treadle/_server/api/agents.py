@@ -95,7 +95,7 @@ def _agent_body(name: str, agent: Agent, variants: Variants) -> AgentBody:
 
 
 def _approval(agent: Agent, tool: Tool) -> str:
-    return "ask" if tool.approval == "allow" and agent.settings.asks_about(tool.name) else tool.approval
+    return "ask" if tool.approval == "allow" and agent.settings.asks_about(tool.all_names) else tool.approval
 
 
 def _servers(agent: Agent) -> list[McpTools]:

@@ -40,6 +40,8 @@ def refuse_unless_answered(run_id: str, state: RunState) -> None:
             raise ApiError(503, "run_failed", error)
         if finished.error_type == "ContextOverflowError":
             raise ApiError(400, "context_length_exceeded", error, again=False)
+        if finished.error_type == "DuplicateToolError":  # the client's tool has the name of one the agent got later
+            raise ApiError(400, "bad_request", error, again=False)
         raise ApiError(424, "run_failed", error or "the run failed", again=False)
 
 

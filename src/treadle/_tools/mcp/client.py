@@ -178,6 +178,7 @@ class McpServer:
             takes_extras=frozenset(),
             context_param=_CONTEXT_PARAM,
             untrusted=f"the MCP server {self.name}",
+            earlier_names=tuple(dict.fromkeys(one for one in (original, safe_name(original)) if one != name)),
         )
 
     async def call(
