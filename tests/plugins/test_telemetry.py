@@ -15,7 +15,7 @@ import pytest
 
 from kit import go
 from plugins.scenes import restarted
-from treadle import Agent, DagAgent, ScriptedModel, tool
+from treadle import Agent, DagAgent, McpServer, McpTools, ScriptedModel, tool
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.telemetry import Telemetry
 from treadle._types.errors import JournalError, ModelError, TransientModelError
@@ -405,3 +405,30 @@ def test_every_log_record_of_a_run_says_which(caplog: Any):
     records = [record for record in caplog.records if record.name.startswith("treadle")]
     assert len(records) >= 3
     assert {getattr(record, "run", None) for record in records} == {result.run_id}
+
+
+def test_the_warnings_of_a_run_say_which(caplog: Any):
+    pytest.importorskip("mcp")
+
+    @tool
+    def broken() -> str:
+        """Fails."""
+        raise RuntimeError("boom")
+
+    @tool
+    def inner() -> str:
+        """Another run, which fails in the same way."""
+        inside.append(Agent(ScriptedModel([{"name": "broken", "args": {}}, "no"]), [broken]).run_sync("?").run_id)
+        return "done"
+
+    inside: list[str] = []
+    caplog.set_level(logging.INFO, "treadle")
+    shop = McpTools(McpServer("shop", url="http://127.0.0.1:9/mcp"))
+    calls = [{"name": "inner", "args": {}}, {"name": "broken", "args": {}}, "Done."]
+    result = Agent(ScriptedModel(calls), [broken, inner], plugins=[shop]).run_sync("Look.")
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    for said, run in (("'shop' cannot be reached", [result.run_id]), ("failed in run", [*inside, result.run_id])):
+        assert [getattr(record, "run", None) for record in warnings if said in record.getMessage()] == run
+    assert all(getattr(record, "run", None) for record in caplog.records if record.name.startswith("treadle"))
+    logging.getLogger("treadle").info("outside")
+    assert not hasattr(caplog.records[-1], "run")

@@ -71,6 +71,17 @@ def test_the_prefix_is_left_on_the_path_or_taken_off_by_the_proxy(path: str):
     assert (scope["root_path"], scope["path"]) == ("/agents", "/agents/api")
 
 
+@pytest.mark.parametrize("prefix", ["/v1", "/api", "/a2a", "/agents"])
+def test_a_prefix_may_be_a_path_of_the_server_itself(prefix: str):
+    with serving({"demo": talker()}, settings=relaxed(path_prefix=prefix)) as client:
+        for path in ("/v1/models", "/api/agents", "/a2a/demo/.well-known/agent-card.json", "/health", "/openapi.json"):
+            for asked in (path, prefix + path):
+                assert client.ask("GET", asked).status == 200, asked
+        card = client.ask("GET", f"{prefix}/a2a/demo/.well-known/agent-card.json").json
+        assert card["supportedInterfaces"][0]["url"].endswith(f"{prefix}/a2a/demo")
+        assert client.ask("GET", f"{prefix}/").status == client.ask("GET", "/").status
+
+
 def test_what_cannot_be_meant_is_refused_at_the_start():
     assert checked_prefix("/") == checked_prefix("") == ""
     for wrong in ("/a b", "/a?b", "/a//b", "/../a"):

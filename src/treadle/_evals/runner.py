@@ -99,7 +99,7 @@ async def run_task(
     journal: Journal | None = None,
     task_seconds: float = TASK_SECONDS,
 ) -> Trial:
-    agent = _agent(tasks, variant, task, journal)
+    agent = agent_for(tasks, variant, task, journal)
     begun = time.monotonic()
     run = agent.start(task.question)
     assert run.task is not None
@@ -122,7 +122,8 @@ async def run_task(
     return _checked(variant, task, repeat, result, time.monotonic() - begun, stopped)
 
 
-def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None) -> Agent[Any, Any]:
+def agent_for(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None) -> Agent[Any, Any]:
+    """The agent that runs a task with a variant."""
     return Agent(
         variant.model,
         tasks.make_tools(task) or None,
@@ -137,7 +138,7 @@ def _agent(tasks: TaskSet, variant: Variant, task: Task, journal: Journal | None
 def _check_settings(tasks: TaskSet, variant: Variant) -> None:
     """Invalid settings are refused before anything runs."""
     try:
-        agent = _agent(tasks, variant, tasks.tasks[0], None)
+        agent = agent_for(tasks, variant, tasks.tasks[0], None)
     except TypeError as error:
         raise ConfigError(str(error)) from None
     choose_dialect(agent.settings.dialect, agent.model.profile)

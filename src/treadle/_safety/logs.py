@@ -1,4 +1,5 @@
-"""Logs without secrets: every logger of ours, and those of the server below it, go through one filter."""
+"""Logs without secrets, and with the run they are about: every logger of ours, and those of the server below it, go
+through one filter."""
 
 from __future__ import annotations
 
@@ -6,12 +7,26 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from logging import Filter, Formatter, Logger, LogRecord
 
 from treadle._safety.redact import Redactor
 from treadle._safety.secrets import environment_secrets, known_secrets
 
 _formatter = Formatter()
+_run: ContextVar[str] = ContextVar("treadle_run", default="")
+
+
+@contextmanager
+def logs_of(run_id: str) -> Generator[None]:
+    """What is logged meanwhile, here and in what is called from here, says that it is about this run."""
+    outer = _run.set(run_id)
+    try:
+        yield
+    finally:
+        _run.reset(outer)
 
 
 class ProcessRedactor:
@@ -36,9 +51,11 @@ process_redactor = ProcessRedactor()
 
 
 class SecretFilter(Filter):
-    """Takes secrets out of a record's message and its traceback. It never drops a record."""
+    """Takes secrets out of a record's message and its traceback, and adds the run. It never drops a record."""
 
     def filter(self, record: LogRecord) -> bool:
+        if (run := _run.get()) and not hasattr(record, "run"):
+            record.run = run
         try:
             self._clean(record)
         except Exception:  # a message that cannot be written is the handler's to report

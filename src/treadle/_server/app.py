@@ -92,9 +92,10 @@ def create_app(
         if store is not journal:
             await store.aclose()
 
+    routes = _routes(context, needs_token=bool(tokens))
     app = Starlette(
-        routes=_routes(context, needs_token=bool(tokens)),
-        middleware=_middleware(settings),
+        routes=routes,
+        middleware=_middleware(settings, roots=frozenset(route.path.split("/")[1] for route in routes)),
         exception_handlers={HTTPException: _http_error, 404: _http_error, 405: _http_error},
         lifespan=lifespan,
     )
@@ -126,10 +127,10 @@ def _endpoint(operations: Mapping[str, Operation], context: Context) -> Callable
     return endpoint
 
 
-def _middleware(settings: ServerSettings) -> Sequence[Middleware]:
+def _middleware(settings: ServerSettings, roots: frozenset[str]) -> Sequence[Middleware]:
     middleware = [Middleware(SafeHeaders)]
     if settings.trusted_proxies or settings.path_prefix:
-        middleware.insert(0, Middleware(BehindProxy, settings.trusted_proxies, settings.path_prefix))
+        middleware.insert(0, Middleware(BehindProxy, settings.trusted_proxies, settings.path_prefix, roots))
     if settings.cors_origins:
         middleware.insert(
             0,

@@ -7,7 +7,7 @@ those of the client's own request. From anybody else the headers are as if they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -38,8 +38,13 @@ def checked_prefix(prefix: str) -> str:
 class BehindProxy:
     """ASGI middleware. It works whether the proxy leaves the prefix on the path or takes it off."""
 
-    def __init__(self, app: ASGIApp, trusted: Iterable[str] = (), prefix: str = "") -> None:
+    def __init__(
+        self, app: ASGIApp, trusted: Iterable[str] = (), prefix: str = "", roots: Collection[str] = ()
+    ) -> None:
+        """`roots` are the first parts of the server's own paths. By them a prefix is understood that is one of them:
+        with `/v1`, `/v1/v1/models` has it and `/v1/models` does not."""
         self._app = app
+        self._roots = roots
         self._trusted = networks(trusted)
         self._prefix = checked_prefix(prefix)
 
@@ -69,9 +74,15 @@ class BehindProxy:
         if not self._prefix:
             return scope
         path = scope["path"]
-        if path != self._prefix and not path.startswith(f"{self._prefix}/"):
+        if not self._has_prefix(path):
             path = self._prefix + path
         return {**scope, "root_path": self._prefix, "path": path}
+
+    def _has_prefix(self, path: str) -> bool:
+        if path == self._prefix:
+            return True
+        rest = path.removeprefix(f"{self._prefix}/")
+        return rest != path and (not self._roots or rest.partition("/")[0] in self._roots)
 
     def _is_proxy(self, address: str) -> bool:
         try:

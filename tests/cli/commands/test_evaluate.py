@@ -195,3 +195,15 @@ def test_a_tool_that_is_not_given(work: Path, capsys: pytest.CaptureFixture[str]
 def test_bad_input(work: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str):
     assert main(["eval", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_why_tasks_failed_and_what_would_fix_them(work: Path, capsys: pytest.CaptureFixture[str]):
+    (work / "again.json").write_text(json.dumps(["no", "no", *["It is 2, hello."] * 60]))
+    command = ["eval", "tasks.jsonl", "-t", "calculator", "-m", "scripted:again.json", "--set", "temperature=0.9"]
+    main(command)
+    assert "which change fixes most of them: --why" in capsys.readouterr().err
+    main([*command, "--why", "40", "-q"])
+    out = capsys.readouterr().out
+    assert "single changes that help" in out
+    assert "sum: " in out
+    assert "model requests" in out

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from treadle._evals.report import Report
     from treadle._evals.runner import Trial, Variant
     from treadle._evals.tasks import TaskSet
+    from treadle._journal import Journal
 
 EXAMPLES = """examples:
   treadle eval mytasks.jsonl --tools mymodule:tools --model openai:gpt-5-mini
@@ -74,6 +75,15 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--min", type=float, default=0.0, metavar="PERCENT", help="exit with 1 if a variant solves less"
     )
+    parser.add_argument(
+        "--why",
+        type=count,
+        nargs="?",
+        const=400,
+        metavar="REQUESTS",
+        help="look for the single change that fixes most failed tasks and breaks none, with at most so many model "
+        "requests for each variant (400)",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     add_journal_option(parser)
 
@@ -121,12 +131,36 @@ async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) 
             task_seconds=args.timeout,
             on_trial=progress.report,
         )
+        await _explain(args, tasks, variants, trials, journal)
     finally:
         for variant in variants:
             await variant.model.aclose()
         if journal is not None:
             await journal.aclose()
     return make_report(f"{tasks.name}: tasks solved", trials, _describe(args, tasks))
+
+
+async def _explain(
+    args: argparse.Namespace, tasks: TaskSet, variants: list[Variant], trials: list[Trial], journal: Journal | None
+) -> None:
+    """With --why, why tasks failed; without, that this can be asked for."""
+    if all(trial.passed for trial in trials):
+        return
+    if not args.why:
+        if not args.quiet:
+            print("why tasks failed, and which change fixes most of them: --why", file=sys.stderr)
+        return
+    from treadle._cli.display.text import clean
+    from treadle._evals.why.over_tasks import find_fixes
+    from treadle._types.errors import ConfigError
+
+    if journal is None:
+        raise ConfigError("--why forks the runs that failed: it needs a journal")
+    for variant in variants:
+        if any(trial.variant == variant.label and not trial.passed for trial in trials):
+            found = await find_fixes(tasks, variant, trials, journal=journal, requests=args.why, parallel=args.parallel)
+            print(f"\n{variant.label}: single changes that help")
+            print("\n".join(clean(line) for line in str(found).splitlines()))
 
 
 def _variants(args: argparse.Namespace) -> list[Variant]:

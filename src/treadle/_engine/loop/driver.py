@@ -24,7 +24,7 @@ from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
 from treadle._engine.requests.media import prepared
 from treadle._engine.result import RunResult, result_of
-from treadle._safety.logs import get_logger
+from treadle._safety.logs import get_logger, logs_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.events import Forked, LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
@@ -77,6 +77,11 @@ class Loop:
 async def drive(run: Execution, flow: Flow) -> RunResult[Any]:
     """The whole life of a run. The only exceptions that leave it: bad input at the start, `raise` settings, a failing
     journal, and the cancellation of whoever waits for it."""
+    with logs_of(run.id):
+        return await _drive(run, flow)
+
+
+async def _drive(run: Execution, flow: Flow) -> RunResult[Any]:
     run.partial_answer, run.findings = flow.partial_answer, flow.findings
     journal = run.log.journal
     seconds = run.budget.seconds_left()

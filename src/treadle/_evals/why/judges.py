@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from treadle._evals.checks import Check, ExpectedCall, RecordedCall, evaluate_check
+from treadle._evals.runner import FAILED_STOPS
 from treadle._evals.why.asking import Purse
 from treadle._models.base import Model, complete
 from treadle._types.messages import SystemMessage, UserMessage
@@ -38,10 +39,9 @@ class ByCheck:
         self.check, self.name = check, name
 
     async def judge(self, state: RunState) -> Judged:
-        ended = _ended(state)
-        if not ended.right:
-            return ended
-        answer = state.finished.answer if state.finished else ""
+        if state.finished is None or state.finished.stop_reason in FAILED_STOPS:  # as in an evaluation
+            return _ended(state)
+        answer = state.finished.answer
         verdict = evaluate_check(self.check, answer, [RecordedCall(step.tool, step.args) for step in state.steps])
         return Judged(verdict.passed, "; ".join(verdict.problems))
 

@@ -81,29 +81,39 @@ async def find_causes(
         parallel=parallel,
         on_experiment=on_experiment,
     )
+    lab.trials = trials
+    return await search(lab, dialects=[*dialects], also=[*also], files=[*map(Path, files)])
+
+
+async def search(
+    lab: Lab, *, dialects: Sequence[str] = (), also: Sequence[tuple[Change, int]] = (), files: Sequence[Path] = ()
+) -> Causes:
+    """The search itself, on a run that its lab knows."""
+    judge, purse = lab.judge, lab.purse
     problem = await judge.judge(lab.state)
     if problem.right:
         raise ConfigError(f"nothing is wrong with this run by {judge.name}: say what was expected")
     if not lab.steps:
         raise ConfigError("this run made no model request in its loop: there is no step to fork it at")
-    lab.trials = trials
     complete, repeated, until = True, None, 0
+    spent, reused, usage = purse.requests, purse.reused, purse.usage
     try:
         again = await lab.try_one(Change("nothing"), lab.steps[0])
-        if again.helps and trials == 1:
+        if again.helps and lab.trials == 1:
             lab.trials = AGAIN_WHEN_RANDOM
             again = await lab.try_one(Change("nothing"), lab.steps[0])
         repeated = again.share
         if again.helps:
             until = await _last_step(lab, again)
-        await _try_kinds(lab, [*dialects], [*also])
+        await _try_kinds(lab, dialects, also)
     except BudgetExhaustedError:
         complete = False
-    found, whole = await _explained(lab, [*source_files(agent), *map(Path, files)], repeated)
+    found, whole = await _explained(lab, [*source_files(lab.agent), *files], repeated)
+    used = purse.usage - usage
     return Causes(
-        records[0].run, judge.name, problem.why, tuple(found), tuple(lab.done), repeated, purse.requests, purse.reused,
-        purse.usage.total_tokens, purse.usage.cost, complete and whole and not purse.out.is_set(), lab.left_out,
-        until,
+        lab.records[0].run, judge.name, problem.why, tuple(found), tuple(lab.done), repeated, purse.requests - spent,
+        purse.reused - reused, used.total_tokens, used.cost, complete and whole and not purse.out.is_set(),
+        lab.left_out, until,
     )  # fmt: skip
 
 

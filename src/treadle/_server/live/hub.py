@@ -172,7 +172,7 @@ class Hub:
         if run.state.finished is None and run.state.paused is None and not self.closing:
             channel.failure = "the run stopped because it could not be recorded: resume it"
             if isinstance(error, JournalError):
-                logger.error("run %s stopped: %s", run.id, error)
+                logger.error("run %s stopped: %s", run.id, error, extra={"run": run.id})
         channel.wake()
         self.release(channel)
 
@@ -225,7 +225,7 @@ class Hub:
         except RunBusyError:
             return  # the process that drives it reads the decision
         except (TreadleError, ApiError) as error:
-            logger.warning("run %s cannot be resumed: %s", run_id, error)
+            logger.warning("run %s cannot be resumed: %s", run_id, error, extra={"run": run_id})
 
     async def cancel(self, run_id: str) -> None:
         run = self.runs.get(run_id)
@@ -274,7 +274,7 @@ class Hub:
             try:
                 run = await self.resume(info.run_id, unattended=True)
                 if (paused := run.state.paused) is not None and paused.parked:
-                    logger.error("run %s is parked: %s", info.run_id, paused.reason)
+                    logger.error("run %s is parked: %s", info.run_id, paused.reason, extra={"run": info.run_id})
                 else:
                     resumed.append(info.run_id)
             except RunBusyError:
@@ -287,7 +287,7 @@ class Hub:
         """Whoever looks again and again does not say the same again and again."""
         if run_id not in self._warned:
             self._warned.add(run_id)
-            logger.warning(text, run_id, why)
+            logger.warning(text, run_id, why, extra={"run": run_id})
 
     async def take_over(self) -> None:
         """Look again and again for runs whose process is gone, and resume them; a journal that fails is tried again."""

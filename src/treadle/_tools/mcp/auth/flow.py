@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
@@ -10,7 +9,7 @@ from contextlib import AsyncExitStack
 import httpx2
 from mcp.client.auth import OAuthFlowError
 
-from treadle._safety.logs import get_logger, guarded
+from treadle._safety.logs import get_logger
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.callback import LoginFailedError, plain_code
 from treadle._tools.mcp.auth.guarded_http import GuardedHttp, RefusedAddressError
@@ -18,7 +17,7 @@ from treadle._tools.mcp.auth.provider import LoginNeededError, open_provider
 from treadle._types.errors import ConfigError
 
 logger = get_logger()
-guarded(logging.getLogger("mcp.client.auth.oauth2"))  # it logs what authorization servers answer
+get_logger("mcp.client.auth.oauth2")  # it logs what authorization servers answer
 
 
 class AccessFlow(httpx2.Auth):
