@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from treadle._journal import open_journal
+from treadle._journal import anchored, open_journal
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.postgres import PostgresJournal
 from treadle._journal.sqlite import SqliteJournal
+from treadle._types.errors import ConfigError
 from treadle._types.paths import state_folder
 
 
@@ -54,3 +55,23 @@ def test_the_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     assert state_folder() == tmp_path / "treadle"
     monkeypatch.delenv("XDG_STATE_HOME")
     assert state_folder() == Path.home() / ".local" / "state" / "treadle"
+
+
+@pytest.mark.parametrize("spec", ["foo://x", "mysql://u@h/d", "sqlite://runs.db", "sqlite:runs.db"])
+def test_an_unknown_kind_of_journal_makes_no_file(spec: str):
+    with pytest.raises(ConfigError, match="no such kind of journal"):
+        open_journal(spec)
+
+
+def test_a_journal_stays_the_same_in_another_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TREADLE_STATE", "state")
+    names = ("j.db", "sqlite:///j.db", "sqlite:////var/j.db", "", "memory:", "postgres://me@host/db")
+    assert [anchored(name) for name in names] == [
+        str(tmp_path / "j.db"),
+        str(tmp_path / "j.db"),
+        "/var/j.db",
+        str(tmp_path / "state" / "journal.db"),
+        "memory:",
+        "postgres://me@host/db",
+    ]

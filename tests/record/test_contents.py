@@ -23,11 +23,12 @@ def cut(data: bytes, size: int = 13) -> list[bytes]:
         (TEXT, ""),
         (TEXT, "identity"),
         (gzip.compress(TEXT), "gzip"),
+        (gzip.compress(TEXT[:500]) + gzip.compress(TEXT[500:]), "gzip"),
         (zlib.compress(TEXT), "deflate"),
         (zlib.compress(TEXT)[2:-4], "Deflate"),
         (gzip.compress(zlib.compress(TEXT)), "deflate, gzip"),
     ],
-    ids=["none", "identity", "gzip", "deflate", "raw deflate", "two"],
+    ids=["none", "identity", "gzip", "two members", "deflate", "raw deflate", "two"],
 )
 def test_encodings(data: bytes, encoding: str):
     assert whole(cut(data), encoding) == TEXT

@@ -9,11 +9,11 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
+from treadle._journal.memory import MemoryJournal
 from treadle._record.passed import MAX_KEPT, Memory, Passed
 from treadle._record.process import RecorderProcess
 from treadle._record.recorder import Recorder
+from treadle._record.runs import RunWriter
 from treadle._record.saving import TrafficFolder
 from treadle._record.worker import End, Frame, Recording, frame_of, read_frame, write_frame
 from treadle._types.errors import JournalError
@@ -35,8 +35,8 @@ def exchange(memory: Memory, *, request: bytes = b'{"q": 1}', response: bytes = 
 
 
 def test_traffic_files_have_no_keys_and_are_whole(tmp_path: Path):
-    memory = Memory()
-    recorder = Recorder([TrafficFolder(tmp_path / "fixtures")], pytest.fail)
+    memory, said = Memory(), list[str]()
+    recorder = Recorder([TrafficFolder(tmp_path / "fixtures")], said.append)
     recorder(exchange(memory, request=json.dumps({"messages": [f"my key is {KEY}"]}).encode()))
     packed = exchange(memory, response=b"")
     packed.headers["content-encoding"] = "gzip"
@@ -46,6 +46,8 @@ def test_traffic_files_have_no_keys_and_are_whole(tmp_path: Path):
     cut.ending = "cut"
     recorder(cut)
     recorder.close()
+    assert list(recorder.missed) == ["its answer is not whole, and would be played as a whole one"]
+    assert len(said) == 2
     file = tmp_path / "fixtures" / "api-example.jsonl"
     assert KEY not in file.read_text()
     assert "cookie" not in file.read_text()
@@ -56,8 +58,42 @@ def test_traffic_files_have_no_keys_and_are_whole(tmp_path: Path):
     assert file.stat().st_mode & 0o077 == 0
 
 
+def test_what_nothing_was_written_of_is_not_counted_as_recorded(tmp_path: Path):
+    memory, said = Memory(), list[str]()
+    recorder = Recorder([RunWriter(MemoryJournal(), "program")], said.append)
+    for path in ("/v1/embeddings", "/v1/completions", "/api/chat", "/api/chat"):
+        other = exchange(memory)
+        other.path = path
+        recorder(other)
+    recorder(exchange(memory, request=b'{"messages": ' + b"[" * 2000 + b"]" * 2000 + b"}"))
+    recorder(exchange(memory, request=rb'{"messages": [{"role": "user", "content": "\ud800"}]}'))
+    listed = exchange(memory)
+    listed.method, listed.path = "GET", "/v1/models"
+    recorder(listed)
+    recorder.close()
+    assert recorder.recorded == 0
+    assert sum("is no request that becomes a run" in line for line in said[:-1]) == 3
+    assert sum("no JSON that can be read" in line for line in said[:-1]) == 2
+    assert "2 because .../chat is no request" in said[-1]
+    assert recorder.missed.total() == 6
+
+
+def test_a_server_that_was_not_reached_leaves_nothing_to_play(tmp_path: Path):
+    said = list[str]()
+    recorder = Recorder([TrafficFolder(tmp_path)], said.append)
+    lost = exchange(Memory())
+    lost.status, lost.ending = 0, "unreachable"
+    recorder(lost)
+    other = exchange(Memory())
+    other.path = "/v1/embeddings"
+    recorder(other)  # a file for tests takes it all the same
+    recorder.close()
+    assert recorder.recorded == 1
+    assert "its answer is not whole" in said[0]
+
+
 class Full:
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
         raise JournalError("the disk is full")
 
     async def close(self, *, ended: bool) -> None:

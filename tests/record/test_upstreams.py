@@ -37,6 +37,26 @@ def test_the_variables_of_the_sdks_lead_to_the_proxy_and_on_to_where_they_pointe
     assert routes.find("/") is None
 
 
+@pytest.mark.parametrize(
+    ("given", "goes_to"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:7000", "http://127.0.0.1:7000"),
+        (":7000", "http://127.0.0.1:7000"),
+        ("[::]", "http://127.0.0.1:11434"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]:7000", "http://[::1]:7000"),
+        ("box/under", "http://box:11434/under"),
+        ("http://0.0.0.0:7000/", "http://127.0.0.1:7000"),
+        ("http://box", "http://box"),
+        ("https://ollama.com", "https://ollama.com"),
+    ],
+)
+def test_the_forms_of_the_variable_of_ollama(given: str, goes_to: str):
+    assert routes_from({"OLLAMA_HOST": given}, {}).by_name["ollama"].address == goes_to
+
+
 def test_every_variable_has_a_reader():
     assert all(one.read_by for one in VARIABLES)
     assert len({one.variable for one in VARIABLES}) == len(VARIABLES)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 
 from treadle._journal.base import InboxItem, Journal, RunInfo
+from treadle._types.errors import ConfigError
 
 __all__ = ["InboxItem", "Journal", "RunInfo", "open_journal"]
 
@@ -28,6 +30,29 @@ def open_journal(spec: str | os.PathLike[str] | Journal | None = None) -> Journa
         return PostgresJournal(text)
     from treadle._journal.sqlite import SqliteJournal
 
-    if text in ("sqlite:", "sqlite://", "sqlite:///"):
-        return SqliteJournal()
-    return SqliteJournal(text.removeprefix("sqlite:///"))
+    return SqliteJournal(_file(text))
+
+
+def anchored(spec: str) -> str:
+    """The same journal for a process that works in another folder."""
+    if spec in ("memory:", ":memory:") or spec.startswith(("postgres://", "postgresql://")):
+        return spec
+    from treadle._journal.sqlite import SqliteJournal
+
+    return str(SqliteJournal(_file(spec)).path.absolute())
+
+
+def _file(text: str) -> str | None:
+    """The path in what names a file; None for the user's own."""
+    if text in ("", "sqlite:", "sqlite://", "sqlite:///"):
+        return None
+    path = text.removeprefix("sqlite:///")
+    if scheme := _SCHEME.match(path):
+        raise ConfigError(
+            f"journal {scheme[0]}...: no such kind of journal; give a path, sqlite:///PATH (four slashes for an "
+            "absolute path), postgres://USER@HOST/DATABASE or memory:"
+        )
+    return path
+
+
+_SCHEME = re.compile(r"sqlite:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)

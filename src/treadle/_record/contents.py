@@ -37,7 +37,7 @@ def unpacked(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 def _unpacker(coder: str) -> _Unpacker:
     if coder in ("gzip", "x-gzip"):
-        return _bounded(zlib.decompressobj(16 + zlib.MAX_WBITS))
+        return _Gzip()
     if coder == "deflate":
         return _Deflate()
     module, maker, install = {
@@ -61,6 +61,24 @@ def _bounded(decoder: Any) -> _Unpacker:
         return out
 
     return unpack
+
+
+class _Gzip:
+    """One member after the other: a body may have several."""
+
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
+
+    def __call__(self, piece: bytes) -> bytes:
+        out = bytearray()
+        while piece:
+            if self._decoder.eof:
+                self._decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            out += self._decoder.decompress(piece, 4 * MAX_KEPT - len(out) + 1)
+            if self._decoder.unconsumed_tail or len(out) > 4 * MAX_KEPT:
+                raise UnreadableError("it is too large when unpacked")
+            piece = self._decoder.unused_data
+        return bytes(out)
 
 
 class _Deflate:

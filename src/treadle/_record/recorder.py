@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from treadle._engine.core.redaction import event_redactor
@@ -21,8 +21,8 @@ from treadle._types.errors import TreadleError
 class Sink(Protocol):
     """Somewhere to write exchanges down."""
 
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
-        """Write one down; `clean` takes the secrets out of a text."""
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
+        """Write one down; `clean` takes the secrets out of a text. Returns why it is not for this sink, if so."""
         ...
 
     async def close(self, *, ended: bool) -> None:
@@ -105,21 +105,25 @@ class Recorder:
                 return redactor.text(text) if redactor.suspects(text.encode()) else text
 
             before = self.missed.total()
-            for sink in self._sinks:
-                await self._guarded(sink.take(passed, clean), "")
-            self.recorded += self.missed.total() == before
+            refused = [await self._guarded(sink.take(passed, clean), "") for sink in self._sinks]
+            if self.missed.total() > before:
+                return
+            self.recorded += not all(refused)
+            if all(refused) and passed.method == "POST":  # lists of models and the like are no loss
+                self._miss(next(filter(None, refused), "there is neither a journal nor a folder to write it to"))
         finally:
             passed.forget()
 
-    async def _guarded(self, work: object, what: str) -> None:
+    async def _guarded(self, work: Awaitable[str | None], what: str) -> str:
         try:
-            await work  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+            return await work or ""
         except UnreadableError as error:
             self._miss(str(error))
         except (TreadleError, OSError) as error:
             self._miss(f"{what}{': ' if what else ''}{error}")
         except Exception as error:
             self._miss(f"{what or 'of an internal error'}: {type(error).__name__}: {error}")
+        return ""
 
     def _miss(self, reason: str) -> None:
         if not self.missed[reason]:

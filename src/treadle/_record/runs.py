@@ -14,7 +14,7 @@ from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
-from treadle._record.contents import whole
+from treadle._record.contents import UnreadableError, whole
 from treadle._record.conversations import Conversation, Conversations, fingerprint, question_of, text_of_question
 from treadle._record.passed import Passed
 from treadle._record.prefix import Prefix, compared
@@ -62,20 +62,22 @@ class RunWriter:
         self._renderers: dict[str, Renderer] = {}
         self._resumed = not take_up
 
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
         if passed.method != "POST" or not (protocol := protocol_of(passed.path)):
-            return
+            return f"{_kind(passed.path)} is no request that becomes a run (chat, Responses, Messages, generateContent)"
         if not self._resumed:
             self._resumed = True
             await self._take_up()
         text = clean(whole(passed.sent, passed.request_encoding).decode(errors="replace"))
         try:
             asked = read_request(passed.path, msgspec.json.decode(text))
-        except (msgspec.DecodeError, RecursionError):
-            return  # the provider has said what it thinks of it
-        if asked is not None:
-            answered = read_response(passed, protocol, asked.model)
-            await self.add(asked, answered, passed, len(text))
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UnreadableError(f"its request is no JSON that can be read: {error}") from None
+        if asked is None:
+            return "its request has no messages"
+        answered = read_response(passed, protocol, asked.model)
+        await self.add(asked, answered, passed, len(text))
+        return ""
 
     async def add(self, asked: Asked, answered: Answered, passed: Passed, size: int) -> None:
         """Record one exchange."""
@@ -332,6 +334,12 @@ class RunWriter:
             renderer.render(state)
             self._open.add(conversation)
             self._open.opened(conversation)
+
+
+def _kind(path: str) -> str:
+    """The end of a path without ids, so that one kind of request is reported once."""
+    last = path.rpartition("/")[2].rpartition(":")[2]
+    return f".../{last}" if last.replace("_", "").isalpha() else "it"
 
 
 def _renderer(profile: Profile) -> Renderer:

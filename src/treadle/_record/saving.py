@@ -19,9 +19,9 @@ class TrafficFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> None:
+    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
         if passed.ending != "complete" or not passed.status:
-            return  # half an answer would be played as a whole one
+            return "its answer is not whole, and would be played as a whole one"
         request = clean(whole(passed.sent, passed.request_encoding).decode(errors="replace"))
         body = clean(whole(passed.received, passed.headers.get("content-encoding", "")).decode(errors="replace"))
         headers = {name: clean(value) for name, value in passed.headers.items() if name in KEPT_HEADERS}
@@ -32,6 +32,7 @@ class TrafficFolder:
             os.write(file, encode_exchange(exchange))
         finally:
             os.close(file)
+        return ""
 
     async def close(self, *, ended: bool) -> None: ...
 

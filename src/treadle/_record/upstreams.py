@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
-from treadle._models.transport.http import is_local
+from treadle._models.transport.http import is_local, ollama_address
 from treadle._types.errors import ConfigError
 
 
@@ -106,6 +106,7 @@ def routes_from(environment: Mapping[str, str], extra: Mapping[str, str]) -> Rou
     for sdk in VARIABLES:
         given = environment.get(sdk.variable, "").strip().replace("//0.0.0.0", "//127.0.0.1")
         if given:  # the first variable that is set decides
+            given = ollama_address(given) if sdk.variable == "OLLAMA_HOST" else given
             found.setdefault(sdk.name, upstream_at(given, sdk.name, option=sdk.variable))
     for sdk in VARIABLES:
         if sdk.usual:

@@ -68,7 +68,8 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def test_a_program_is_recorded_and_its_exit_code_kept(provider: str, tmp_path: Path):
-    command = [sys.executable, "-P", "-m", "treadle", "record", "--save", "saved", "--", sys.executable, "-c", CHILD]
+    command = [sys.executable, "-P", "-m", "treadle", "record", "--save", "saved", "--journal", "sqlite:///j.db"]
+    command += ["--", sys.executable, "-c", CHILD]
     env = environment(tmp_path, OPENAI_BASE_URL=provider)
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 7, done.stderr
@@ -81,6 +82,7 @@ def test_a_program_is_recorded_and_its_exit_code_kept(provider: str, tmp_path: P
     (file,) = (tmp_path / "saved").iterdir()
     assert SECRET not in file.read_text()
     assert load_traffic(file)[0].request == {"model": "m"}
+    assert (tmp_path / "j.db").exists()
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
 
 
@@ -114,6 +116,7 @@ def test_listening_until_it_is_stopped(provider: str, tmp_path: Path):
         (["--listen", "0", "--to", "a=http://h", "--to", "http://h"], "write NAME=URL"),
         (["--to", "http://h", "--", "true"], "--to belongs to --listen"),
         (["--", "/does/not/exist"], "cannot be started"),
+        (["--journal", "foo://x", "--", "true"], "no such kind of journal"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -26,6 +26,12 @@ def test_keys(monkeypatch: pytest.MonkeyPatch):
     assert header(api_key="given") == "Bearer given"
     assert header(base_url="http://localhost:1/v1") is None
     assert header(base_url="http://localhost:1/v1", api_key="given") == "Bearer given"
+    with monkeypatch.context() as stated:  # both variables of one provider belong together
+        stated.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+        assert header() == "Bearer from-environment"
+        assert header(base_url="http://localhost:1/v1") is None
+        stated.delenv("OPENAI_API_KEY")
+        assert header() is None
     assert header(api_key="") is None
     assert header(provider="ollama") is None
     monkeypatch.delenv("OPENAI_API_KEY")

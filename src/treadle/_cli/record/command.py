@@ -96,11 +96,12 @@ def _named(pairs: Any, option: str) -> dict[str, str]:
 
 def _recording(args: argparse.Namespace) -> Recording:
     from treadle._cli.setup.launch import journal_location
+    from treadle._journal import anchored
     from treadle._record.worker import Recording
 
     journal = journal_location(args)
-    if journal and "://" not in journal and not journal.startswith("sqlite:") and journal != "none":
-        journal = os.path.abspath(journal)  # the recorder works in another folder
+    if journal != "none":
+        journal = anchored(journal)  # the recorder works in another folder
     save = os.path.abspath(args.save) if args.save else ""
     name = args.name or _name_of(args.program)
     return Recording(name, None if journal == "none" else journal, save, args.quiet)

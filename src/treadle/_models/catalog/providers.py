@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from treadle._models.transport.failures import Origin
-from treadle._models.transport.http import is_local
+from treadle._models.transport.http import is_local, ollama_address
 from treadle._safety.secrets import address_secrets, header_secrets, known_secrets
 from treadle._types.errors import ConfigError, MissingKeyError, UnknownModelError
 from treadle._types.profile import Prices, Profile
@@ -234,7 +234,8 @@ def connect(
     provider: Provider, base_url: str | None, api_key: str | None, headers: Mapping[str, str] | None
 ) -> Connection:
     """Determine the address and the key: an argument wins over the environment, the environment over the table."""
-    address = (base_url or _address_from_environment(provider) or provider.base_url).rstrip("/")
+    stated = "" if base_url else _address_from_environment(provider)
+    address = (base_url or stated or provider.base_url).rstrip("/")
     if not address:
         raise ConfigError(f"{provider.name} has no default address: pass base_url=... or set {provider.base_env}")
     parts = urlsplit(address)
@@ -243,7 +244,7 @@ def connect(
             f"{address!r} is not a valid base_url: it needs http:// or https:// and a host, like http://localhost:8000/v1"
         )
     local = is_local(parts.hostname)
-    key = _key(provider, api_key, local, address)
+    key = _key(provider, api_key, address, may_have_none=local, for_it=bool(stated) or not local)
     sent = {"content-type": "application/json", "user-agent": "treadle", **provider.headers}
     if key:
         sent[provider.key_header] = f"Bearer {key}" if provider.key_header == "authorization" else key
@@ -259,17 +260,18 @@ def connect(
     return Connection(address, sent | extra, origin, key, local)
 
 
-def _key(provider: Provider, api_key: str | None, local: bool, address: str) -> str:
+def _key(provider: Provider, api_key: str | None, address: str, *, may_have_none: bool, for_it: bool) -> str:
     if api_key is not None:
         return api_key.strip()
-    # A server on this machine needs none, and must not get the key of a provider.
-    if local or not provider.key_env:
+    # Some server on this machine must not get the key of a provider. Where the environment has both, they belong
+    # together: a gateway with a key of its own, or the proxy of `treadle record`.
+    if not for_it or not provider.key_env:
         return ""
     key = (
         os.environ.get(provider.key_env, "").strip()
         or os.environ.get(provider.also_key_env or provider.key_env, "").strip()
     )
-    if not key and provider.needs_key:
+    if not key and provider.needs_key and not may_have_none:
         raise MissingKeyError(
             f"{provider.name} needs a key: set {provider.key_env} or pass api_key=... "
             f"(api_key='' if {address} needs none)"
@@ -284,9 +286,6 @@ def _address_from_environment(provider: Provider) -> str:
     if provider.name == "azure" and "/openai" not in value:
         value = value.rstrip("/") + "/openai/v1"
     if provider.name == "ollama":
-        # Ollama's variable is a bare host, and 0.0.0.0 when it listens on all interfaces.
-        value = value if "://" in value else f"http://{value}"
-        value = value.replace("//0.0.0.0", "//127.0.0.1")
-        value = value if urlsplit(value).port else f"{value}:11434"
+        value = ollama_address(value)
         value = value if urlsplit(value).path.strip("/") else f"{value.rstrip('/')}/v1"
     return value
