@@ -31,14 +31,41 @@ def containers() -> list[dict[str, Any]]:
     return [container for one in deployments for container in one["spec"]["template"]["spec"]["containers"]]
 
 
-def test_systemd_starts_a_command_that_the_program_takes():
-    text = (DEPLOY / "treadle.service").read_text().replace("\\\n", " ")
+def unit(name: str) -> tuple[str, argparse.Namespace]:
+    """A unit's text, and what its command means; of a template, for the port 8461."""
+    text = (DEPLOY / name).read_text().replace("\\\n", " ")
     line = re.search(r"^ExecStart=(.*)$", text, re.MULTILINE)
     assert line
-    args = parsed(shlex.split(line[1])[1:])
+    return text, parsed(shlex.split(line[1].replace("%i", "8461"))[1:])
+
+
+@pytest.mark.parametrize("name", ["treadle.service", "treadle@.service"])
+def test_systemd_starts_a_command_that_the_program_takes_and_nginx_leads_to(name: str):
+    text, args = unit(name)
     assert (args.host, args.takeover, args.trust_proxy) == ("127.0.0.1", 30.0, ["127.0.0.1"])
+    assert args.journal.startswith("postgres://")
     for wanted in ("NoNewPrivileges=yes", "ProtectSystem=strict", "DynamicUser=yes", "Restart=always"):
         assert wanted in text
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    assert re.findall(r"location (\S+) {", nginx) == [f"{args.prefix}/"]
+    assert f"server {args.host}:{args.port};" in nginx
+
+
+def test_the_template_is_started_for_every_upstream_of_nginx():
+    text, _ = unit("treadle@.service")
+    started = re.findall(r"treadle@(\d+)", text)
+    assert started == re.findall(r"server 127\.0\.0\.1:(\d+);", (DEPLOY / "nginx.conf").read_text())
+    assert "--port %i " in text
+    said = (ROOT / "docs" / "howto" / "deploy.md").read_text()
+    assert f"systemctl enable --now {' '.join(f'treadle@{port}' for port in started)}" in said
+
+
+def test_a_single_unit_and_the_template_differ_in_the_port_only():
+    def lines(name: str) -> list[str]:
+        text = unit(name)[0].replace("--port 8460", "--port %i").replace(", port %i", "")
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    assert lines("treadle.service") == lines("treadle@.service")
 
 
 def test_kubernetes_starts_commands_that_the_program_takes():

@@ -17,6 +17,7 @@ from treadle import LocalModel, resolve_model
 from treadle._cli.main import main
 from treadle._models.local import files as local_files
 from treadle._models.local import weights
+from treadle._models.local.fetch import Weights
 from treadle._models.local.hub import HubName, parse, pick
 from treadle._models.local.worth_having import CHOICES
 from treadle._types.errors import ModelError, UnknownModelError
@@ -33,6 +34,7 @@ class FrontHub:
         self.bytes_at = bytes_at
         self.asked: list[tuple[str, str, str]] = []
         self.moved = False
+        self.files = FILES
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,12 +55,12 @@ class FrontHub:
         if "/secret/" in to.path and token != "Bearer hf_right":
             return self.send(to, 401, {"X-Error-Code": "GatedRepo"})
         if to.path.startswith("/api/models/"):
-            body = json.dumps({"siblings": [{"rfilename": name} for name in FILES]}).encode()
+            body = json.dumps({"siblings": [{"rfilename": name} for name in self.files]}).encode()
             return self.send(to, 200, {"Content-Type": "application/json"}, body)
         if self.moved and "/old/" in to.path:
             return self.send(to, 307, {"Location": to.path.replace("/old/", "/Qwen/")})
         name = to.path.rpartition("/")[2]
-        if name not in FILES:
+        if name not in (file.rpartition("/")[2] for file in self.files):
             return self.send(to, 404, {"X-Error-Code": "EntryNotFound"})
         return self.send(to, 302, {
             "Location": f"{self.bytes_at.url}/cdn/{name}", "X-Repo-Commit": COMMIT,
@@ -130,8 +132,10 @@ def test_a_download_goes_on_where_it_broke_off(front: FrontHub, hub: Hub):
 
 def test_wrong_bytes_never_get_the_name(front: FrontHub, hub: Hub, cache: Path):
     hub.data = DATA[:-1] + b"!"
-    with pytest.raises(ModelError, match="not the publisher's"):
+    with pytest.raises(ModelError, match="not the publisher's") as raised:
         weights.ensure(f"hf:{REPO}", quiet=True)
+    assert "was deleted" in str(raised.value)
+    assert "is kept" not in str(raised.value)
     assert weights.find(f"hf:{REPO}") is None
 
 
@@ -174,6 +178,32 @@ def test_the_disk_is_looked_at_before(front: FrontHub, hub: Hub, monkeypatch: py
 def test_names_that_lead_elsewhere_are_refused(name: str):
     with pytest.raises(UnknownModelError, match="names no model of the hub"):
         parse(name)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "../../../../../../evil-Q4_K_M.gguf",
+        "/evil-Q4_K_M.gguf",
+        "a/../../../../evil-Q4_K_M.gguf",
+        "..\\..\\evil-Q4_K_M.gguf",
+        "C:\\evil-Q4_K_M.gguf",
+        ".evil-Q4_K_M.gguf",
+    ],
+)
+def test_names_of_the_hub_that_lead_elsewhere_are_not_taken(front: FrontHub, tmp_path: Path, listed: str):
+    front.files = ["README.md", listed]
+    with pytest.raises(ModelError, match=r"has no \.gguf file"):
+        weights.ensure("hf:o/evil", quiet=True)
+    front.files.append("sub/good-Q8_0.gguf")
+    assert weights.ensure("hf:o/evil", quiet=True) == tmp_path / "cache/models/hf/o/evil/sub/good-Q8_0.gguf"
+    assert not any("evil-" in path.name for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("file", ["../evil.gguf", "a/../../evil.gguf", "/evil.gguf"])
+def test_nothing_is_written_outside_the_folder_of_models(cache: Path, file: str):
+    with pytest.raises(ModelError, match="leads out of the folder"):
+        weights.fetch(Weights("evil", "o/evil", file, 1, "0" * 64, folder="hf/o/evil"), quiet=True)
 
 
 def test_names_of_models(cache: Path):

@@ -48,13 +48,21 @@ def parse(name: str) -> HubName:
     """The parts of `hf:ORG/REPO[/FILE.gguf]`."""
     segments = name.removeprefix(PREFIX).split("/")
     file = "/".join(segments[2:])
-    good = len(segments) >= 2 and all(_SEGMENT.fullmatch(segment) for segment in segments)
-    if not good or (file and not file.lower().endswith(".gguf")):
+    if (
+        len(segments) < 2
+        or not _stays_below(name.removeprefix(PREFIX))
+        or (file and not file.lower().endswith(".gguf"))
+    ):
         raise UnknownModelError(
             f"{name!r} names no model of the hub: expected hf:ORG/REPO or hf:ORG/REPO/FILE.gguf, "
             "like hf:Qwen/Qwen3-0.6B-GGUF"
         )
     return HubName("/".join(segments[:2]), file)
+
+
+def _stays_below(path: str) -> bool:
+    """Whether a path of the hub leads to no other folder, on any system, and needs no quoting."""
+    return all(_SEGMENT.fullmatch(segment) for segment in path.split("/"))
 
 
 def pick(files: Iterable[str]) -> str:
@@ -136,15 +144,17 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _files(name: HubName) -> list[str]:
-    """The names of all files of the repository."""
+    """The names of the files of the repository. What a hub lists is not trusted: a name becomes a path in the cache,
+    so one that could not be given as `hf:ORG/REPO/FILE.gguf` either is left out."""
     response = _open(f"{hub_base()}/api/models/{name.repo}", "GET", name, "")
     try:
         listing: Any = msgspec.json.decode(response[1].read(8_000_000))
-        return [str(entry["rfilename"]) for entry in listing["siblings"]]
+        names = [str(entry["rfilename"]) for entry in listing["siblings"]]
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise ModelError(f"the hub's list of files of {name.repo} cannot be read", provider="local") from error
     finally:
         response[1].close()
+    return [listed for listed in names if _stays_below(listed)]
 
 
 def _head(url: str, name: HubName, file: str) -> Message:

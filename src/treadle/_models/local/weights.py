@@ -173,6 +173,7 @@ def fetch(weights: Weights, *, quiet: bool = False) -> Path:
 def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
     forced = os.environ.get("TREADLE_WEIGHTS", "")
     failures: list[str] = []
+    kept = False
     for name, source in _SOURCES.items():
         if (forced in _SOURCES and name != forced) or (weights.folder and name != "hub"):
             continue
@@ -184,6 +185,7 @@ def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
             _verify(weights, part)
         except FetchError as error:
             failures.append(str(error))
+            kept = part.exists() or kept
             continue
         finally:
             progress.close()
@@ -191,9 +193,10 @@ def _fetch(weights: Weights, target: Path, quiet: bool) -> None:
         for other in target.parent.glob(f"{target.name}.*.part"):
             other.unlink()
         return
+    again = "try again (the part that was downloaded is kept)" if kept else "try again"
     raise ModelError(
         f"cannot download {weights.file}. {'. '.join(failures)}. "
-        f"Check the network and try again (the part that was downloaded is kept), or put the file at {target} yourself",
+        f"Check the network and {again}, or put the file at {target} yourself",
         provider="local",
     )
 
@@ -218,7 +221,12 @@ def _path_from_environment(weights: Weights) -> Path | None:
 
 
 def _cache_path(weights: Weights) -> Path:
-    return models_folder() / weights.folder / weights.file
+    folder = models_folder() / weights.folder
+    path = folder / weights.file
+    # Whoever named the file: nothing is written elsewhere. Not resolved, as the user's folders may be links.
+    if ".." in path.parts[len(folder.parts) :] or not path.is_relative_to(folder):
+        raise ModelError(f"{weights.file!r} leads out of the folder of models {folder}", provider="local")
+    return path
 
 
 def models_folder() -> Path:
