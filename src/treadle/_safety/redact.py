@@ -7,7 +7,6 @@ contain their mark.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -233,6 +232,8 @@ def _escaped(value: str) -> list[str]:
     do it, everything that is not ASCII."""
     if value.isascii() and value.isalnum():
         return []
+    import json  # only for the few that need it
+
     once = {msgspec.json.encode(value).decode()[1:-1], json.dumps(value)[1:-1]}
     twice = {json.dumps(form, ensure_ascii=False)[1:-1] for form in once}
     return sorted({*once, *twice} - {value})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
@@ -78,6 +77,8 @@ def header_secrets(headers: Mapping[str, str]) -> list[str]:
 def _parts(name: str, scheme: str, value: str) -> list[str]:
     """What a header's value is made of, if that is secret by itself: a password, the values of cookies."""
     if scheme == "basic":
+        from base64 import b64decode
+
         try:
             pair = b64decode(value, validate=True).decode()
         except ValueError:

@@ -52,4 +52,4 @@ def test_a_finished_run_is_resumed_without_loading_a_model(
     (tmp_path / "chat.json").write_text(json.dumps(DUMP))
     assert main(["runs", "import", str(tmp_path / "chat.json")]) == 0
     capsys.readouterr()
-    assert main(["runs", "resume", "last", "-q"]) == 0, capsys.readouterr().err
+    assert main(["runs", "resume", "last", "-q", "-m", "local:hf:nobody/nothing"]) == 0, capsys.readouterr().err
