@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import re
 import shlex
 from pathlib import Path
@@ -23,12 +24,16 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 def manifests() -> list[dict[str, Any]]:
     yaml = pytest.importorskip("yaml")
-    return list(yaml.safe_load_all((DEPLOY / "kubernetes" / "treadle.yaml").read_text()))
+    return [one for path in sorted((DEPLOY / "kubernetes").iterdir()) for one in yaml.safe_load_all(path.read_text())]
 
 
-def containers() -> list[dict[str, Any]]:
-    deployments = [one for one in manifests() if one["kind"] == "Deployment"]
-    return [container for one in deployments for container in one["spec"]["template"]["spec"]["containers"]]
+def workloads() -> list[dict[str, Any]]:
+    return [one for one in manifests() if one["kind"] in ("Deployment", "StatefulSet")]
+
+
+def containers(app: str) -> list[dict[str, Any]]:
+    [one] = [one for one in workloads() if one["metadata"]["name"] == app]
+    return one["spec"]["template"]["spec"]["containers"]
 
 
 def unit(name: str) -> tuple[str, argparse.Namespace]:
@@ -69,7 +74,7 @@ def test_a_single_unit_and_the_template_differ_in_the_port_only():
 
 
 def test_kubernetes_starts_commands_that_the_program_takes():
-    server, worker = containers()
+    [server], [worker] = containers("treadle"), containers("treadle-worker")
     served = parsed(["serve", *server["args"]])
     assert served.takeover == 30.0
     worked = parsed([*worker["command"][1:], *worker["args"]])
@@ -83,11 +88,46 @@ def test_kubernetes_starts_commands_that_the_program_takes():
     assert server["readinessProbe"]["httpGet"]["path"] == "/health"
 
 
-def test_every_service_and_budget_finds_its_pods():
-    labels = [one["spec"]["template"]["metadata"]["labels"] for one in manifests() if one["kind"] == "Deployment"]
+def test_every_service_budget_and_policy_finds_its_pods():
+    labels = [one["spec"]["template"]["metadata"]["labels"] for one in workloads()]
     for one in manifests():
-        selector = one["spec"]["selector"]
-        assert selector.get("matchLabels", selector) in labels
+        spec = one.get("spec", {})
+        selector = spec.get("selector") or spec.get("podSelector") or {}
+        assert one["kind"] == "ConfigMap" or selector.get("matchLabels", selector) in labels
+
+
+def test_what_the_manifests_use_is_in_them_and_found_by_its_name():
+    services = {one["metadata"]["name"]: one["spec"] for one in manifests() if one["kind"] == "Service"}
+    ports = {f"{name}:{port['port']}" for name, spec in services.items() for port in spec["ports"]}
+    [worker], [temporal] = containers("treadle-worker"), containers("temporal")
+    assert parsed([*worker["command"][1:], *worker["args"]]).temporal in ports
+    told = {one["name"]: one.get("value", "") for one in temporal["env"]}
+    assert f"{told['POSTGRES_SEEDS']}:{told['DB_PORT']}" in ports
+    for name, spec in services.items():
+        [listening] = containers(spec["selector"]["app"])
+        assert {port["targetPort"] for port in spec["ports"]} <= {port["name"] for port in listening["ports"]}, name
+    documented = (ROOT / "docs" / "howto" / "deploy.md").read_text()
+    assert "@postgres/treadle" in documented
+    for one in workloads():
+        for container in one["spec"]["template"]["spec"]["containers"]:
+            for source in [entry.get("valueFrom", {}) for entry in container.get("env", [])]:
+                for kind, reference in source.items():
+                    made = "secret generic" if kind == "secretKeyRef" else "configmap"
+                    line = re.search(rf"kubectl create {made} {reference['name']} .*", documented)
+                    assert line, reference
+                    assert re.search(rf"--from-(literal|file)={reference['key']}\b", line[0]), reference
+
+
+def test_no_manifest_believes_a_whole_private_network():
+    [server] = containers("treadle")
+    trusted = parsed(["serve", *server["args"]]).trust_proxy
+    assert trusted == ["$(PROXY)"], "an address that the operator names"
+    documented = re.search(r"treadle-proxy --from-literal=address=(\S+)", (ROOT / "docs/howto/deploy.md").read_text())
+    assert documented
+    assert ipaddress.ip_network(documented[1]).num_addresses <= 256
+    policies = {one["metadata"]["name"]: one["spec"] for one in manifests() if one["kind"] == "NetworkPolicy"}
+    assert set(policies) == {"treadle", "postgres", "temporal"}
+    assert all(rule["from"] for spec in policies.values() for rule in spec["ingress"])
 
 
 def test_nginx_tells_the_server_what_it_believes():

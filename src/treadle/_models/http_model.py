@@ -217,6 +217,10 @@ class HttpModel(Closing):
     async def _find_model(self) -> None:
         await self.meet()
         if not self._name:
+            from treadle._models.contact.recognize import refusal
+
+            if (refused := await refusal(self._connection)) is not None:
+                raise refused
             text = f"no model was found at {self.address}: is the server running, and does it list its models there?"
             raise connection_lost(self._origin, f"{text} Name one: {self.address}#MODEL")
 

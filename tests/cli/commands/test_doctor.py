@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from models.catalog.servers import EVERYTHING, Server
-from models.loopback import running
+from models.loopback import Answer, Received, reply, running
 from treadle._cli.main import main
 
 KEY = "sk-very-secret-0123456789abcdef"
@@ -70,6 +70,27 @@ def test_json_and_dry_and_no_key_anywhere(
     }
     kept = "".join(path.read_text() for path in (tmp_path / "state" / "profiles").iterdir())
     assert KEY not in out + err + kept
+
+
+def test_the_line_for_the_shell_works_for_a_server_with_a_key(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    server = Server()
+
+    def locked(request: Received) -> Answer:
+        right = request.headers.get("authorization") == f"Bearer {KEY}"
+        return server(request) if right else reply({"error": {"message": "who are you"}}, 401)
+
+    monkeypatch.setenv("MY_KEY", KEY)
+    with running(locked) as url:
+        assert main(["doctor", url, "--key-env", "MY_KEY", "--dry"]) == 0
+        line = capsys.readouterr().out.splitlines()[-3]
+        assert line.startswith(f"  shell   OPENAI_BASE_URL='{url}/v1' OPENAI_API_KEY=\"$MY_KEY\" treadle run")
+        assert main(["doctor", url, "--dry"]) == 1
+        assert "--key-env" in capsys.readouterr().err
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        assert main(["run", "hi", "-m", line.rpartition(" ")[2].strip("'"), "-t", "none", "--journal", "none"]) == 0
 
 
 def test_a_server_that_answers_no_question(capsys: pytest.CaptureFixture[str], tmp_path: Path):

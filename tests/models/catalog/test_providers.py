@@ -42,6 +42,29 @@ def test_keys(monkeypatch: pytest.MonkeyPatch):
         header(provider="groq")
 
 
+def test_a_key_for_a_server_on_this_machine_goes_there_when_both_were_set_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def key(**options: Any) -> str:
+        return OpenAIModel("m", **options)._connection.api_key
+
+    for variable in ("OPENAI_API_KEY", "HF_TOKEN", "OLLAMA_API_KEY"):
+        monkeypatch.setenv(variable, "key-of-an-account")
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    assert key() == "key-of-an-account"
+    assert key(base_url="http://127.0.0.1:2/v1") == "", "the variables are about another address"
+    assert resolve_model("http://127.0.0.1:1/v1#m").connection.api_key == ""  # pyright: ignore[reportAttributeAccessIssue]
+    assert key(provider="ollama") == key(provider="tgi") == key(provider="litellm") == ""
+    for name, variable in (("litellm", "LITELLM_API_KEY"), ("vllm", "VLLM_API_KEY"), ("llamacpp", "LLAMA_API_KEY")):
+        monkeypatch.setenv(variable, f"key-of-{name}")
+        assert key(provider=name) == f"key-of-{name}"
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:3")
+    assert key(provider="ollama") == "key-of-an-account"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert key() == "", "a server on this machine may do without"
+
+
 def test_headers_are_added_and_masked():
     adapter = model(
         headers={"X-Team": "blue", "X-Team-Token": "team-token-1", "X-Trace": "a-very-long-value-of-a-header"}

@@ -23,6 +23,8 @@ class Kind:
     """What it answers to a request with tools."""
     status: int = 200
     """Of its chat; another one is a server that cannot be used."""
+    list_status: int = 200
+    """Of its list of models; another one is a server that answers nobody without a key."""
     received: list[Received] = field(default_factory=list[Received])
 
     def __call__(self, request: Received) -> Answer:
@@ -30,6 +32,8 @@ class Kind:
         path = request.path.partition("?")[0]
         if path == "/v1/models" and self.listed:
             return reply({"object": "list", "data": self.listed})
+        if self.list_status != 200:
+            return reply({"error": {"message": "invalid api key"}}, self.list_status)
         if path in self.own:
             return reply(self.own[path])
         if path != "/v1/chat/completions":

@@ -110,13 +110,27 @@ def test_the_same_choice_is_made_by_address_by_name_and_in_process(tmp_path: Pat
 def test_a_server_that_cannot_be_used_says_why_and_what_to_do():
     closed = Kind("needs a key", [], status=401)
     _, result, _ = go(asked(closed, "{url}/v1#m"))
-    assert "check that the key in OPENAI_API_KEY" in str(result.error)
+    assert "no key was sent to http://127.0.0.1" in str(result.error)
     assert not closed.received[0].headers.get("authorization")
+    for locked in (Kind("needs a key", [], list_status=401), Kind("may not", [], list_status=403)):
+        _, result, _ = go(asked(locked))
+        assert f"HTTP {locked.list_status}: invalid api key (no key was sent to" in str(result.error)
+        assert "set OPENAI_BASE_URL=http://127.0.0.1" in str(result.error)
+        assert len(locked.received) == 2, "no other attempt helps"
     _, result, _ = go(asked(Kind("no list", [])))
     assert "no model was found at http://127.0.0.1" in str(result.error)
     assert "#MODEL" in str(result.error)
     result = go(Agent(resolve_model("http://127.0.0.1:9/v1"), [add], retry={"attempts": 1}).run("q"))
     assert "is the server running" in str(result.error)
+
+
+@pytest.mark.parametrize("reason", ["tools are not implemented here", "Not Implemented"])
+def test_tools_that_are_not_implemented_are_not_asked_for_again(reason: str):
+    kind = Kind("never", [{"id": "m"}], refusal=(501, reason))
+    _, result, events = go(asked(kind))
+    assert result.answer == "The sum is 5."
+    assert any(isinstance(event, ev.DialectDemoted) for event in events)
+    assert sum("tools" in chat for chat in kind.chats) == 1
 
 
 def test_the_user_knows_better():

@@ -170,7 +170,8 @@ def usage_lines(target: Target, key_env: str | None) -> list[str]:
         shell = f"OPENAI_BASE_URL='{address}' OPENAI_API_KEY=\"${key_env}\" treadle run '...' -m 'openai:{name}'"
         code = f"Agent(OpenAIModel({name!r}, base_url={address!r}, api_key=os.environ[{key_env!r}]), tools=[...])"
         spec = f"openai:{name}"
-    return ["use it:", f"  shell   {shell}", f'  file    llm_id: "{spec}"', f"  Python  {code}"]
+    file = f'llm_id: "{spec}"' + ("  # with both variables set as above" if key_env and "://" in target.spec else "")
+    return ["use it:", f"  shell   {shell}", f"  file    {file}", f"  Python  {code}"]
 
 
 def _print_json(report: Report, path: Path | None) -> None:

@@ -232,8 +232,8 @@ async def recover(run: Execution, error: ModelError) -> None:
         if run.overflows < 1 and await _shrink(run, error):
             run.overflows += 1
             return
-    elif _refuses_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
-        if not _ABOUT_ONE_TOOL.search(str(error)):
+    elif _may_refuse_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
+        if _speaks_of_tools(error) and not _ABOUT_ONE_TOOL.search(str(error)):
             refused_tools(run.model, store=run.settings.probe)
         return
     if run.has_fallback:
@@ -256,13 +256,16 @@ _ABOUT_ONE_TOOL = re.compile(r"(?i)schema|parameter|propert|tools?[\[.]\d|functi
 """What one agent's tools are refused for says nothing about those of another."""
 
 
-def _refuses_tools(error: ModelError) -> bool:
+def _may_refuse_tools(error: ModelError) -> bool:
+    if not isinstance(error, RequestRefusedError):
+        return False
+    # Whoever has not implemented something rarely says what it is.
+    return error.status == 501 or (error.status in (400, 404, 422, 500) and _speaks_of_tools(error))
+
+
+def _speaks_of_tools(error: ModelError) -> bool:
     text = str(error).lower()
-    return (
-        isinstance(error, RequestRefusedError)
-        and error.status in (400, 404, 422, 500, 501)
-        and ("tool" in text or "function" in text)
-    )
+    return "tool" in text or "function" in text
 
 
 async def demote(run: Execution, reason: str) -> bool:

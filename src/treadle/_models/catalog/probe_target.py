@@ -12,7 +12,7 @@ from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import provider_named
 from treadle._models.catalog.registry import resolve_model
 from treadle._models.contact.address import address_of, is_address
-from treadle._models.contact.recognize import profile_of
+from treadle._models.contact.recognize import profile_of, refusal
 from treadle._models.contact.servers import Contact
 from treadle._models.http_model import ALL_ABILITIES, HttpModel
 from treadle._types.errors import ConfigError, UnknownModelError
@@ -47,6 +47,8 @@ async def target_of(spec: str, *, api_key: str | None = None, name: str = "") ->
     contact = await model.contact() if model.asks_server else None
     await meet(model)
     if is_address(spec):
+        if contact is None and (refused := await refusal(model.connection)) is not None:
+            raise refused
         contact = _found(contact, model, name)
         spec = f"{model.address}#{model.name}"
     if contact is None:

@@ -29,6 +29,8 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     also_key_env: str = ""
     """Another variable that may hold it."""
     needs_key: bool = True
+    key_of_server: bool = False
+    """The variable is that of such a server itself, not of an account elsewhere: it applies on this machine too."""
     key_header: str = "authorization"
     base_env: str = ""
     """The variable that can hold another address."""
@@ -113,6 +115,7 @@ _TABLE = (
         "http://localhost:8000/v1",
         "VLLM_API_KEY",
         needs_key=False,
+        key_of_server=True,
         serves=Profile(json_mode=True, json_schema=True, strict_schema=True, forced_tool=True, prices=FREE),
     ),
     Provider(
@@ -120,6 +123,7 @@ _TABLE = (
         "http://localhost:8080/v1",
         "LLAMA_API_KEY",
         needs_key=False,
+        key_of_server=True,
         serves=Profile(json_mode=True, json_schema=True, grammar=True, prices=FREE),
         grammar_name="grammar",
         schema_name="json_schema",
@@ -139,6 +143,7 @@ _TABLE = (
         "http://localhost:4000/v1",
         "LITELLM_API_KEY",
         needs_key=False,
+        key_of_server=True,
         serves=Profile(json_mode=True),
     ),
     Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", reasoning_field="reasoning_content"),
@@ -244,7 +249,8 @@ def connect(
             f"{address!r} is not a valid base_url: it needs http:// or https:// and a host, like http://localhost:8000/v1"
         )
     local = is_local(parts.hostname)
-    key = _key(provider, api_key, address, may_have_none=local, for_it=bool(stated) or not local)
+    for_it = not local or bool(stated) or provider.key_of_server
+    key = _key(provider, api_key, address, may_have_none=local, for_it=for_it)
     sent = {"content-type": "application/json", "user-agent": "treadle", **provider.headers}
     if key:
         sent[provider.key_header] = f"Bearer {key}" if provider.key_header == "authorization" else key
@@ -255,7 +261,9 @@ def connect(
     secret_names = ("auth", "key", "token", "secret", "cookie")
     secrets = [value for name, value in extra.items() if len(value) >= 20 or any(part in name for part in secret_names)]
     secrets += [key, parts.password or ""]
-    origin = Origin(provider.name, shown, secrets, provider.key_env)
+    with_key = bool(key) or provider.key_header in extra or not (provider.base_url or provider.needs_key)
+    missing = "" if with_key else _where_keys_go(provider, shown, for_it and api_key is None)
+    origin = Origin(provider.name, shown, secrets, provider.key_env, missing)
     known_secrets.keep(origin, f"{provider.name}-key", [key, *header_secrets(extra), *address_secrets(address)])
     return Connection(address, sent | extra, origin, key, local)
 
@@ -277,6 +285,16 @@ def _key(provider: Provider, api_key: str | None, address: str, *, may_have_none
             f"(api_key='' if {address} needs none)"
         )
     return key
+
+
+def _where_keys_go(provider: Provider, address: str, for_it: bool) -> str:
+    """What to do when a server refuses requests without a key."""
+    if for_it and provider.key_env:
+        return f"set {provider.key_env}, or pass api_key=..."
+    return (
+        f"set OPENAI_BASE_URL={address} and OPENAI_API_KEY and name the model openai:MODEL, "
+        "pass api_key=... in Python, or give treadle doctor --key-env VARIABLE"
+    )
 
 
 def _address_from_environment(provider: Provider) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from treadle._models.catalog.profiles import profile_for, sized
 from treadle._models.catalog.providers import PROVIDERS, Connection, Provider
 from treadle._models.contact.servers import Contact, Question, kind_of, question_for, read_contact
-from treadle._models.transport.side_requests import send
+from treadle._models.transport.side_requests import Answered, failure, send
 from treadle._models.transport.wire import as_dict, as_list
 from treadle._safety.logs import get_logger
 from treadle._types.errors import ModelError, TransientModelError
@@ -65,6 +65,18 @@ async def list_models(connection: Connection) -> list[dict[str, Any]] | None:
     return [as_dict(entry) for entry in as_list(listed)] if isinstance(listed, list) else None
 
 
+async def refusal(connection: Connection) -> ModelError | None:
+    """Why a server lists no models, where no other attempt would help: it wants a key, or speaks no TLS. Asked when
+    nothing can be done without the list."""
+    try:
+        answered = await _answered(connection, connection.base_url, Question("/models"))
+    except TransientModelError:
+        return None
+    except ModelError as error:
+        return error
+    return failure(connection.origin, answered) if answered.status in (401, 403) else None
+
+
 async def _ask(connection: Connection, provider: Provider, name: str) -> Contact | None:
     listed = await list_models(connection) or []
     own = provider.name if provider.serves is not None and not provider.needs_key else ""
@@ -83,8 +95,13 @@ async def _ask(connection: Connection, provider: Provider, name: str) -> Contact
 
 
 async def _document(connection: Connection, base: str, question: Question) -> dict[str, Any]:
+    answered = await _answered(connection, base, question)
+    return answered.fields() if answered.ok else {}
+
+
+async def _answered(connection: Connection, base: str, question: Question) -> Answered:
     body = None if question.body is None else msgspec.json.encode(question.body)
-    answered = await send(
+    return await send(
         connection.origin,
         "GET" if body is None else "POST",
         base + question.path,
@@ -93,7 +110,6 @@ async def _document(connection: Connection, base: str, question: Question) -> di
         seconds=SECONDS + 1.0,  # the limit for all of them comes first
         largest=MAX_DOCUMENT,
     )
-    return answered.fields() if answered.ok else {}
 
 
 def served_by(contact: Contact, otherwise: Provider) -> Provider:

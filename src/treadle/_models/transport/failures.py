@@ -87,12 +87,16 @@ def _matches(pattern: str, *texts: str) -> bool:
 class Origin:
     """The provider and its address for use in messages: without credentials, and with the secrets to mask in them."""
 
-    __slots__ = ("__weakref__", "_given", "_secrets", "address", "key_env", "provider")
+    __slots__ = ("__weakref__", "_given", "_secrets", "address", "key_env", "missing_key", "provider")
 
-    def __init__(self, provider: str, address: str, secrets: Iterable[str] = (), key_env: str = "") -> None:
+    def __init__(
+        self, provider: str, address: str, secrets: Iterable[str] = (), key_env: str = "", missing_key: str = ""
+    ) -> None:
         self.provider = provider
         self.key_env = key_env
         """The variable its key is in, if it is in one."""
+        self.missing_key = missing_key
+        """How a key could be given, where none is sent."""
         self.address = address
         self._given = tuple(secrets)
         self.mask(())
@@ -123,6 +127,8 @@ def error_for_status(origin: Origin, status: int, headers: Mapping[str, str], bo
     if 300 <= status < 400:
         target = headers.get("location", "no address")
         text = f"HTTP {status}: the server redirects to {target}; set base_url to the final address"
+    elif status in (401, 403) and origin.missing_key:
+        text += f" (no key was sent to {origin.address}: {origin.missing_key})"
     elif status in (401, 403):
         where = f"the key in {origin.key_env}, or api_key=..., is right" if origin.key_env else "the key is right"
         text += f" (check that {where} and may use this model)"
@@ -174,7 +180,8 @@ def _transient(message: str, code: str, status: int | None) -> bool:
         # An account without credit gets 429 for ever: no pause helps.
         return "insufficient_quota" not in code
     if status is not None:
-        return status in (408, 409) or (status >= 500 and not _matches(_WITHOUT_TOOLS, message))
+        # 501 is the server's word that it never will.
+        return status in (408, 409) or (status >= 500 and status != 501 and not _matches(_WITHOUT_TOOLS, message))
     # Without a status, an error that is not clearly the request's fault is taken to be the server's.
     return not (_matches(_REFUSED, code or message) or _matches(_FILTERED, code or message))
 
@@ -192,6 +199,13 @@ def bad_reply(origin: Origin, what: str, body: bytes = b"") -> BadReplyError:
     return BadReplyError(
         origin.message(f"{what}: {shown!r}" if shown else what), usage=ONE_REQUEST, provider=origin.provider
     )
+
+
+def insecure(origin: Origin, error: Exception) -> BadReplyError:
+    """The error for https that did not come about: no other attempt helps."""
+    plain = origin.address.replace("https://", "http://", 1)
+    hint = f"; the server may speak plain HTTP: {plain}" if _matches("wrong.version|record.layer", str(error)) else ""
+    return bad_reply(origin, f"no secure connection to {origin.address}: {error}{hint}")
 
 
 def _describe(body: bytes) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from treadle._models.transport.aws_frames import FrameParser
-from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status, insecure
 from treadle._models.transport.sse import SSEParser
 from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.errors import ModelError
@@ -343,7 +343,7 @@ class Exchange:
                 aiohttp.ServerFingerprintMismatch,
             ),
         ):
-            return bad_reply(origin, f"no secure connection to {origin.address}: {error}")
+            return insecure(origin, error)
         if isinstance(error, aiohttp.SocketTimeoutError):
             return connection_lost(origin, f"the server fell silent for {timeouts.stall:g} s")
         if isinstance(error, aiohttp.ConnectionTimeoutError):

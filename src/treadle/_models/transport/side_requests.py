@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status
+from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status, insecure
 from treadle._models.transport.http import MAX_BODY, proxy_for, session
 from treadle._types.errors import ModelError
 
@@ -67,6 +67,8 @@ async def send(
                 if size > largest:
                     raise bad_reply(origin, f"the answer of {target.host} is larger than {largest} bytes")
             return Answered(response.status, response.headers, b"".join(chunks))
+    except aiohttp.ClientSSLError as error:
+        raise insecure(origin, error) from None
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         # Without the cause: aiohttp's errors contain the request's headers.
         raise connection_lost(origin, f"no answer from {target.host}: {type(error).__name__}: {error}") from None
