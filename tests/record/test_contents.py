@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from treadle._record.contents import UnreadableError, unpacked, whole
+from treadle._record.contents import UnreadableError, in_slices, unpacked, whole
 from treadle._record.passed import MAX_KEPT
 
 TEXT = b"data: one\n\ndata: two\n\n" * 50
@@ -49,3 +49,15 @@ def test_a_stream_is_readable_as_far_as_it_came():
 def test_what_cannot_be_read_is_said(data: bytes, encoding: str):
     with pytest.raises(UnreadableError):
         whole([data], encoding)
+
+
+def test_a_decoder_without_a_limit_is_stopped_soon():
+    given: list[bytes] = []
+
+    def decode(piece: bytes) -> bytes:
+        given.append(piece)
+        return bytes(MAX_KEPT) if len(given) < 6 else pytest.fail("it was asked for more")
+
+    with pytest.raises(UnreadableError, match="too large"):
+        in_slices(decode)(bytes(10_000))
+    assert in_slices(bytes.lower)(b"ABC" * 100) == b"abc" * 100

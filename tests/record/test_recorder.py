@@ -6,8 +6,12 @@ import gzip
 import json
 import os
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from treadle._journal.memory import MemoryJournal
 from treadle._record.passed import MAX_KEPT, Memory, Passed
@@ -90,6 +94,21 @@ def test_a_server_that_was_not_reached_leaves_nothing_to_play(tmp_path: Path):
     recorder.close()
     assert recorder.recorded == 1
     assert "its answer is not whole" in said[0]
+
+
+@pytest.mark.parametrize("count", [1, 40], ids=["few wait in the worker", "many wait in the proxy"])
+def test_a_journal_that_another_process_holds_does_not_hold_up_the_end(
+    count: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    where, said = tmp_path / "j.db", list[str]()
+    with closing(sqlite3.connect(where, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        recorder = RecorderProcess(Recording("program", str(where), patience=0.5), said.append)
+        for _ in range(count):
+            recorder(exchange(Memory(), request=b'{"messages": [], "pad": "' + b"x" * 10_000 + b'"}'))
+        recorder.close()
+        assert other.in_transaction  # it did not wait for the other one
+    assert "Does another process hold the journal?" in capfd.readouterr().err + "".join(said)
 
 
 class Full:

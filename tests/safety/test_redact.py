@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import timeit
 
@@ -144,3 +145,14 @@ def test_a_picture_keeps_its_bytes_although_they_look_like_a_key():
     assert image.data == file.data == key
     assert image.name == file.text == redactor.text(key)
     assert [artifact.content for artifact in clean.artifacts] == [key, redactor.text(key)]
+
+
+@pytest.mark.parametrize("secret", ['abc"defghijk12', "schlüssel-abcdefgh", "two\\lines\nkey"])
+def test_a_secret_is_found_however_json_writes_it(secret: str):
+    redactor = Redactor([("key", secret)], env={})
+    call = {"arguments": json.dumps({"key": secret})}
+    texts = [json.dumps(secret), json.dumps(call), json.dumps(call, ensure_ascii=False)]
+    texts.append(json.dumps({"arguments": json.dumps({"key": secret}, ensure_ascii=False)}, ensure_ascii=False))
+    for text in texts:
+        assert redactor.suspects(text.encode())
+        assert "[redacted:key]" in redactor.text(text)

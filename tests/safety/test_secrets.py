@@ -69,7 +69,17 @@ def test_of_an_address_only_the_password_is_secret():
 
 def test_headers():
     headers = {"Authorization": "Bearer abc.def", "X-API-Key": "k1", "Cookie": "a=b", "Accept": "text/html"}
-    assert header_secrets(headers) == ["abc.def", "k1", "a=b"]
+    assert header_secrets(headers) == ["abc.def", "k1", "a=b", "b"]
+    basic = {"Authorization": "Basic bWU6aHVudGVyMi1odW50ZXIy"}
+    assert header_secrets(basic) == ["bWU6aHVudGVyMi1odW50ZXIy", "me:hunter2-hunter2", "hunter2-hunter2"]
+    assert header_secrets({"Cookie": 'lang=en; sid="session-value-1"'})[1:] == ["en", "session-value-1"]
+    assert header_secrets({"X-Api-Key": "schlüssel-1".encode().decode("latin-1")})[1:] == ["schlüssel-1"]
+
+
+def test_the_names_of_local_servers_are_no_secrets():
+    known, owner = KnownSecrets(), Owner()
+    known.keep(owner, "key", ["lm-studio", "LM-Studio", "sk-no-key-required", "lm-studio-real-key-1"])
+    assert list(known.values()) == ["lm-studio-real-key-1"]
 
 
 class Owner:

@@ -50,7 +50,7 @@ def _unpacker(coder: str) -> _Unpacker:
         raise UnreadableError(f"it is compressed with {coder}: `pip install {install}` to record it") from None
     if found is None:
         raise UnreadableError(f"its encoding {coder} is not known")
-    return found.process if coder == "br" else found.decompressobj().decompress
+    return in_slices(found.process if coder == "br" else found.decompressobj().decompress)
 
 
 def _bounded(decoder: Any) -> _Unpacker:
@@ -59,6 +59,24 @@ def _bounded(decoder: Any) -> _Unpacker:
         if decoder.unconsumed_tail:
             raise UnreadableError("it is too large when unpacked")
         return out
+
+    return unpack
+
+
+_SLICE = 64
+"""Bytes given at once to a decoder that knows no limit: the largest block of either format is made of a few bytes."""
+
+
+def in_slices(decode: _Unpacker) -> _Unpacker:
+    """Bounds a decoder that has no bound of its own: it stops soon after too much has come out."""
+
+    def unpack(piece: bytes) -> bytes:
+        out = bytearray()
+        for start in range(0, len(piece), _SLICE):
+            out += decode(piece[start : start + _SLICE])
+            if len(out) > 4 * MAX_KEPT:
+                raise UnreadableError("it is too large when unpacked")
+        return bytes(out)
 
     return unpack
 

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Literal
 
 MAX_KEPT = 16 * 1024 * 1024
 """Bytes of one exchange that are kept; a larger one passes all the same, and is not recorded."""
 MAX_WAITING = 192 * 1024 * 1024
 """Bytes of all exchanges under way or waiting to be recorded."""
+PATIENCE = 10.0
+"""Seconds without anything being written after which the end of a recording is not waited for any longer."""
 _MAX_MARKS = 4096
 
 Ending = Literal["open", "complete", "cut", "cancelled", "unreachable", "refused"]
 """complete; cut: the server's connection ended early; cancelled: the client went away."""
+
+
+def wait_while_moving(
+    join: Callable[[float], object],
+    is_alive: Callable[[], bool],
+    left: Callable[[], int],
+    seconds: float,
+    patience: float,
+) -> bool:
+    """Wait until something is over, as long as it gets on: `left` says how much is left to do. Whether it is over."""
+    deadline, before = time.monotonic() + seconds, -1
+    while is_alive() and (now := left()) != before and (rest := deadline - time.monotonic()) > 0:
+        before = now
+        join(min(patience, rest))
+    return not is_alive()
 
 
 class Memory:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from treadle._python_process import SAFE_FOLDER, module_command
-from treadle._record.passed import Passed
+from treadle._record.passed import Passed, wait_while_moving
 from treadle._record.worker import MODULE, End, Recording, frame_of, write_frame
 
 
@@ -35,13 +35,15 @@ class RecorderProcess:
     def close(self, seconds: float = 90.0) -> None:
         """Have everything written down, and stop."""
         self._queue.put(None)
-        self._thread.join(seconds)
+        patience = self._recording.patience
+        sent = wait_while_moving(self._thread.join, self._thread.is_alive, self._queue.qsize, seconds, patience)
         try:
-            self._worker.wait(seconds)
+            self._worker.wait(seconds if sent else 0.0)
         except subprocess.TimeoutExpired:
             self._worker.kill()
             self._worker.wait()
-            self._say(f"the last exchanges could not be written within {seconds:g} seconds")
+            self._thread.join(patience)  # it notices, and counts what is left
+            self._say("the last exchanges could not be written in time. Does another process hold the journal?")
         if self.lost:
             self._say(f"exchanges that were passed on but not recorded: {self.lost}, because the recorder had ended")
 

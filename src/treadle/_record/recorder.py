@@ -13,7 +13,7 @@ from typing import Protocol
 
 from treadle._engine.core.redaction import event_redactor
 from treadle._record.contents import UnreadableError
-from treadle._record.passed import Passed
+from treadle._record.passed import PATIENCE, Passed, wait_while_moving
 from treadle._safety.secrets import known_secrets
 from treadle._types.errors import TreadleError
 
@@ -61,16 +61,21 @@ class Recorder:
         with self._written:
             self._written.wait_for(lambda: self._left < most)
 
-    def close(self, seconds: float = 30.0, *, ended: bool = True) -> None:
-        """Write down what is left, and stop."""
+    def close(self, seconds: float = 30.0, *, ended: bool = True, patience: float = PATIENCE) -> bool:
+        """Write down what is left, and stop: after `seconds` at the latest, and when nothing could be written for
+        `patience` seconds. Whether all was done."""
         self._ended = ended
         self._put(None)
-        self._thread.join(seconds)
-        if self._thread.is_alive():
-            self._say(f"the last exchanges could not be written within {seconds:g} seconds")
-        elif self.missed:
+        if not wait_while_moving(self._thread.join, self._thread.is_alive, lambda: self._left, seconds, patience):
+            self._say(
+                f"the last exchanges ({self._left}) could not be written: nothing moved for {patience:g} seconds, or "
+                f"it took more than {seconds:g}. Does another process hold the journal?"
+            )
+            return False
+        if self.missed:
             reasons = "; ".join(f"{count} because {reason}" for reason, count in self.missed.most_common(5))
             self._say(f"exchanges that were passed on but not recorded: {reasons}")
+        return True
 
     def _work(self) -> None:
         asyncio.run(self._take_all())

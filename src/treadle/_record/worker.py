@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from treadle._record.passed import Ending, Memory, Passed
+from treadle._record.passed import PATIENCE, Ending, Memory, Passed
 
 MODULE = "treadle._record.worker"
 
@@ -31,6 +31,7 @@ class Recording(Struct, frozen=True, tag="recording"):
     save: str = ""
     """A folder for traffic files."""
     quiet: bool = False
+    patience: float = PATIENCE
 
 
 class Frame(Struct, frozen=True, tag="exchange"):
@@ -113,9 +114,11 @@ def main() -> None:
         while isinstance(last := read_frame(pipe), Frame):
             recorder(last.passed())
             recorder.wait_below(_WAITING)
-    recorder.close(seconds=60.0, ended=isinstance(last, End))
+    done = recorder.close(seconds=60.0, ended=isinstance(last, End), patience=recording.patience)
     if not recording.quiet:
         say(f"{recorder.recorded} exchange{'' if recorder.recorded == 1 else 's'} recorded")
+    if not done:
+        os._exit(1)  # a thread that waits for a locked journal would hold up the end of the program that was recorded
 
 
 _WAITING = 8

@@ -66,8 +66,9 @@ class Redactor:
                     "so it would be replaced inside ordinary words: give a longer one"
                 )
             named[value] = name
-        for value, name in list(named.items()):  # quotes and line ends are escaped in JSON
-            named.setdefault(msgspec.json.encode(value).decode()[1:-1], name)
+        for value, name in list(named.items()):
+            for form in _escaped(value):
+                named.setdefault(form, name)
         # Longest first: one secret may be part of another.
         self._secrets = sorted(
             ((value, f"[redacted:{name}]") for value, name in named.items()), key=lambda item: -len(item[0])
@@ -224,6 +225,18 @@ def _binary_field(value: Struct) -> str:
     if isinstance(value, MediaPart):
         return "data"
     return "content" if isinstance(value, Artifact) and value.base64 else ""
+
+
+def _escaped(value: str) -> list[str]:
+    """How JSON writes a text, and JSON within JSON (the arguments of a call): quotes, line ends, and, as many programs
+    do it, everything that is not ASCII."""
+    if value.isascii() and value.isalnum():
+        return []
+    import json  # only for the few that need it
+
+    once = {msgspec.json.encode(value).decode()[1:-1], json.dumps(value)[1:-1]}
+    twice = {json.dumps(form, ensure_ascii=False)[1:-1] for form in once}
+    return sorted({*once, *twice} - {value})
 
 
 def _without_keys(text: str) -> str:

@@ -23,7 +23,14 @@ _FOLDERS = frozenset({"PWD"})
 _ADDRESS_NAME = re.compile(r"(_|^)(URL|URI|DSN|CONNECTION_STRING)$", re.IGNORECASE)
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password|credential|session", re.IGNORECASE)
 _SCHEME = re.compile(r"(?:bearer|basic|token|digest|apikey)\s+", re.IGNORECASE)
-_PLACEHOLDERS = frozenset({"not-needed", "no-key-needed", "no-key-required", "placeholder", "anything", "dummy-key"})
+_PLACEHOLDERS = frozenset(
+    (
+        *("not-needed", "no-key-needed", "no-key-required", "sk-no-key-required", "no-api-key", "your-api-key"),
+        *("placeholder", "anything", "dummy-key", "unused-key"),
+        *("lm-studio", "lmstudio", "llama-cpp", "llama.cpp", "llamacpp", "localhost"),
+    )
+)
+"""What people give to servers that want some key and look at none; also the names of such servers."""
 
 
 def environment_secrets(env: Mapping[str, str]) -> dict[str, str]:
@@ -58,7 +65,34 @@ def address_secrets(address: str) -> list[str]:
 
 def header_secrets(headers: Mapping[str, str]) -> list[str]:
     """The secret values of HTTP headers, without the word that says what they are."""
-    return [_SCHEME.sub("", value, count=1) for name, value in headers.items() if _SECRET_HEADER.search(name)]
+    found: list[str] = []
+    for name, value in headers.items():
+        if _SECRET_HEADER.search(name):
+            scheme = _SCHEME.match(value)
+            rest = value[scheme.end() :] if scheme else value
+            found += [rest, *_parts(name.lower(), scheme[0].strip().lower() if scheme else "", rest)]
+    return list(dict.fromkeys([*found, *filter(None, map(_as_utf8, found))]))
+
+
+def _parts(name: str, scheme: str, value: str) -> list[str]:
+    """What a header's value is made of, if that is secret by itself: a password, the values of cookies."""
+    if scheme == "basic":
+        from base64 import b64decode
+
+        try:
+            pair = b64decode(value, validate=True).decode()
+        except ValueError:
+            return []
+        return [pair, pair.partition(":")[2]]
+    return [one.partition("=")[2].strip().strip('"') for one in value.split(";")] if "cookie" in name else []
+
+
+def _as_utf8(value: str) -> str:
+    """The text that bytes were meant as which a header's reader took for Latin-1."""
+    try:
+        return "" if value.isascii() else value.encode("latin-1").decode()
+    except UnicodeError:
+        return ""
 
 
 class KnownSecrets:
@@ -72,7 +106,9 @@ class KnownSecrets:
 
     def keep(self, owner: object, name: str, values: Iterable[str], *, shortest: int = SHORTEST) -> None:
         """Know these values for as long as `owner` lives. Placeholders and very short ones are no secrets."""
-        kept = [value for value in dict.fromkeys(values) if len(value) >= shortest and value not in _PLACEHOLDERS]
+        kept = [
+            value for value in dict.fromkeys(values) if len(value) >= shortest and value.lower() not in _PLACEHOLDERS
+        ]
         if not kept:
             return
         for value in kept:

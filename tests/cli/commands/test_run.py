@@ -107,3 +107,13 @@ def test_keys_stay_out_of_sight(home: Path):
     assert done.code == 1
     assert key not in done.out + done.err
     assert key.encode() not in (home / "state" / "journal.db").read_bytes()
+
+
+def test_data_that_is_no_document_is_named_with_the_option_for_it(home: Path, inside: Inside):
+    data = home / "data.json"
+    data.write_text('{"city": "Bern"}')
+    model = script(home, "Bern")
+    done = inside("run", "what city?", "--model", model, "--file", str(data))
+    assert done.code == 2
+    assert f"to send it with the question: --attach {data}" in done.err
+    assert inside("run", "what city?", "--model", model, "--attach", str(data), "-q").out == "Bern\n"

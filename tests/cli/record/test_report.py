@@ -32,3 +32,24 @@ def test_a_dump_is_imported_and_reported(
     (tmp_path / "odd.json").write_text("{}")
     assert main(["runs", "import", str(tmp_path / "odd.json")]) == 2
     assert "none of" in capsys.readouterr().err
+
+
+def test_a_journal_that_is_not_there_is_no_empty_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "state"))
+    assert main(["report", "--journal", str(tmp_path / "nofile.db")]) == 2
+    assert "there is no such file" in capsys.readouterr().err
+    assert not (tmp_path / "nofile.db").exists()
+
+
+def test_a_finished_run_is_resumed_without_loading_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "models"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nothing can be loaded from there
+    (tmp_path / "chat.json").write_text(json.dumps(DUMP))
+    assert main(["runs", "import", str(tmp_path / "chat.json")]) == 0
+    capsys.readouterr()
+    assert main(["runs", "resume", "last", "-q", "-m", "local:hf:nobody/nothing"]) == 0, capsys.readouterr().err

@@ -6,6 +6,7 @@ import pytest
 
 from kit import go
 from treadle._cli.runs.lookup import find_run
+from treadle._flows.replay import fork_at_record
 from treadle._journal import open_journal
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Record, RunStarted
@@ -40,3 +41,15 @@ def test_what_matches_none_or_several(typed: str, message: str):
         find(typed)
     with pytest.raises(RunNotFoundError, match="no recorded runs yet"):
         find("last", [])
+
+
+def test_the_last_run_may_be_a_fork_of_an_older_one():
+    async def main() -> tuple[str, str]:
+        journal = open_journal("memory:")
+        for number, run in enumerate(("old", "new")):
+            await journal.append([Record(run, 0, 100.0 + number, RunStarted("?"))])
+        forked = await fork_at_record(journal, await journal.load("old"), 1)
+        return forked, await find_run(journal, "last")
+
+    forked, last = go(main())
+    assert last == forked

@@ -17,6 +17,7 @@ from treadle._flows.batching.batch import Batch, BatchState, tasks_of
 from treadle._models.bedrock.model import BedrockModel
 from treadle._models.http_model import HttpModel
 from treadle._models.vertex.model import VertexModel
+from treadle._types.errors import JournalError
 
 QUESTIONS = ["one?", "two?", "three?"]
 
@@ -214,6 +215,40 @@ def test_a_line_that_was_cut_off_is_asked_again(tmp_path: Path):
         answers = await agent.batch(["a", "b"], path=path)
         assert [one.answer for one in answers] == ["kept", "new"]
         assert [one.answer for one in await agent.batch(["a", "b"], path=path)] == ["kept", "new"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("journaled", [False, True])
+def test_another_question_under_the_same_id_is_asked(tmp_path: Path, journaled: bool):
+    async def main() -> None:
+        journal = open_journal(str(tmp_path / "j.db")) if journaled else None
+        agent = Agent(ScriptedModel(["one", "two"]), tools=None, journal=journal)
+        for question, answer in (("a", "one"), ("a", "one"), ("b", "two"), ("b", "two")):
+            found = await agent.batch([{"id": "x", "question": question}], path=tmp_path / "answers.jsonl")
+            assert [one.answer for one in found] == [answer]
+        if journal is not None:
+            await journal.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("question", [7, None, "", " ", [], {"a": 1}])
+def test_a_question_that_is_none_is_refused_before_any_is_asked(question: Any):
+    with pytest.raises(ConfigError, match=r"the question with the id 'c': (a|the) prompt"):
+        tasks_of(["fine", {"id": "c", "question": question}])
+
+
+def test_what_would_fail_for_all_of_them_is_one_error(tmp_path: Path):
+    class Broken(Agent):
+        async def load(self, run: Any, **options: Any) -> Any:
+            raise JournalError("the journal is gone")
+
+    async def main() -> None:
+        journal = open_journal(str(tmp_path / "j.db"))
+        with pytest.raises(JournalError, match="is gone"):
+            await Broken(ScriptedModel(["one"]), tools=None, journal=journal).batch(["a", "b"])
+        await journal.aclose()
 
     asyncio.run(main())
 

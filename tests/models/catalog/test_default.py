@@ -123,3 +123,9 @@ def test_without_the_local_runtime_the_error_names_all_alternatives(monkeypatch:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "xllamacpp" else real(name, *a))
     with pytest.raises(ConfigError, match=r'OPENAI_API_KEY.*Ollama.*pip install "treadle\[local\]"'):
         choose_model()
+
+
+@pytest.mark.parametrize("flag", ["", " "])
+def test_an_empty_name_is_not_as_if_none_was_given(flag: str):
+    with pytest.raises(ConfigError, match="--model is empty"):
+        choose(flag)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from treadle._models.catalog.registry import ModelRegistry, resolve_model
@@ -97,3 +99,9 @@ def test_models_that_need_the_responses_api_get_it():
     assert not isinstance(
         resolve_model("openai:gpt-5.4", api_key="k", base_url="http://localhost:1/v1"), ResponsesModel
     )
+
+
+@pytest.mark.parametrize("spec", ["127.0.0.1:8080", "localhost:8080/v1", "box.example:8000/v1#m", "[::1]:8080"])
+def test_an_address_without_its_scheme_is_told(spec: str):
+    with pytest.raises(UnknownModelError, match=re.escape(f"write http://{spec}")):
+        resolve_model(spec)

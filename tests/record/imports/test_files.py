@@ -223,3 +223,37 @@ def test_nothing_is_exchanged_in_an_import():
         assert all(one.broke == "" and one.first_token is None for one in exchanged)
 
     go(work())
+
+
+def test_a_message_in_each_line_is_one_conversation():
+    lines = "\n".join(json.dumps(message) for message in OPENAI)
+
+    async def check() -> None:
+        journal = MemoryJournal()
+        (run,) = (await import_file(journal, lines.encode(), "chat.jsonl")).runs
+        state = fold(await journal.load(run))
+        assert state.finished is not None
+        assert state.finished.answer == "40 dollars."
+        assert [step.observation for step in state.steps] == ["40"]
+
+    go(check())
+
+
+@pytest.mark.parametrize("odd", ["x", None, [], "9" * 5000, {"a": 1}])
+def test_numbers_of_a_trace_that_are_none(odd: Any):
+    attributes = [
+        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+        {"key": "gen_ai.usage.input_tokens", "value": {"intValue": odd}},
+        {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
+        {"key": "gen_ai.prompt.0.content", "value": {"stringValue": ASK}},
+        {"key": "gen_ai.completion.0.content", "value": {"stringValue": "40."}},
+        {"key": f"gen_ai.prompt.{'9' * 5000}.content", "value": {"stringValue": "?"}},
+    ]
+    span = {"attributes": attributes, "startTimeUnixNano": odd, "endTimeUnixNano": "1" * 400}
+    trace = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+    async def check() -> None:
+        found = await import_file(MemoryJournal(), json.dumps(trace).encode(), "trace.json")
+        assert len(found.runs) == 1
+
+    go(check())

@@ -74,7 +74,22 @@ def _sort_files(args: argparse.Namespace) -> list[str]:
             "give files that go with the question with --attach"
         )
     args.file = documents[0] if documents else None
+    if args.file:
+        _check_describes_agent(args.file)
     return [*(name for name in args.files if name not in documents), *args.attach]
+
+
+def _check_describes_agent(name: str) -> None:
+    """Data under `--file` is refused with the option for it, not with what a document lacks."""
+    from treadle._config.document import read_document
+    from treadle._types.errors import ConfigError
+
+    try:
+        read_document(Path(name).expanduser())
+    except ConfigError as error:
+        raise ConfigError(
+            f"{error} (--file reads it as the description of an agent; to send it with the question: --attach {name})"
+        ) from None
 
 
 async def _answer(args: argparse.Namespace, question: Content, agent: Agent, conductor: Conductor) -> int:

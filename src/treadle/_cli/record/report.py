@@ -31,8 +31,12 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.launch import existing_journal
+    from treadle._types.errors import ConfigError
 
-    text = run_async(_report(args, existing_journal(args)))
+    journal = existing_journal(args)
+    if args.journal and not getattr(journal, "path", Path()).exists():
+        raise ConfigError(f"--journal {args.journal}: there is no such file, so nothing was recorded there")
+    text = run_async(_report(args, journal))
     if args.output == "-":
         sys.stdout.write(text)
     else:

@@ -8,14 +8,18 @@ from treadle._types.errors import RunNotFoundError
 _SHOWN = 5
 """How many runs are named when several are meant."""
 
+_LATEST = 1000
+"""Among how many runs the last one is looked for."""
+
 
 async def find_run(journal: Journal, typed: str) -> str:
     """The id that `typed` stands for: a complete id, its unique first characters, or `last`."""
     if typed == "last":
-        newest = await journal.list(limit=1, parent="")
+        # A fork begins with its original's records, and so at its time: what counts is when something happened last.
+        newest = await journal.list(limit=_LATEST, parent="")
         if not newest:
             raise RunNotFoundError('there are no recorded runs yet: start one with treadle run "question"')
-        return newest[0].run_id
+        return max(newest, key=lambda info: info.updated).run_id
     try:
         return (await journal.info(typed)).run_id
     except RunNotFoundError:

@@ -60,7 +60,9 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     if toolbox.STUBS in launch.tools:
         agent.toolkit = Toolkit([*agent.toolkit, *_stubs(records, agent.toolkit.names)])
     try:
-        await load_model(agent, quiet=args.quiet)
+        finished = fold(records).finished
+        if finished is None or finished.stop_reason == "paused":  # else nothing is asked of a model
+            await load_model(agent, quiet=args.quiet)
         approve = _answers(args, records)
         run = await agent.load(run_id, approve=approve, **settings_from(args, UserConfig()))
         display = open_display(run_id, json=args.json, quiet=args.quiet, past=records)

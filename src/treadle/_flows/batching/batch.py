@@ -7,6 +7,7 @@ questions are not asked again, batches that were handed in are waited for, and r
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from msgspec import Struct
 
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
+from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.batching.apis import BatchApi, Progress, batch_api_for, why_none
@@ -45,6 +47,8 @@ class BatchAnswer(Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     run_id: str = ""
     output: Any = None
+    question: str = ""
+    """The digest of the question: under the same id another one is asked anew."""
 
 
 class BatchState(Struct):
@@ -106,6 +110,10 @@ class Files:
     def finish(self, answer: BatchAnswer) -> None:
         _append(self._path, answer)
 
+    def run_of(self, key: str, digest: str) -> str:
+        """The run of a question; another question under the same key has another."""
+        return f"{self.name}-{digest}-{key}"[:64]
+
     def batches(self) -> dict[str, str]:
         return dict(self._keys)
 
@@ -146,8 +154,17 @@ def tasks_of(questions: Iterable[Any]) -> dict[str, Any]:
         task_id = str(number) if fields is None else str(fields.get("id") or number)
         if task_id in tasks:
             raise ConfigError(f"two questions of the batch have the id {task_id!r}")
-        tasks[task_id] = task if fields is None else fields["question"]
+        question = cast("Any", task) if fields is None else fields["question"]
+        try:
+            to_content(question)  # before anything is asked, and paid
+        except ConfigError as error:
+            raise ConfigError(f"the question with the id {task_id!r}: {error}") from None
+        tasks[task_id] = question
     return tasks
+
+
+def digest_of(question: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(to_content(question), enc_hook=repr)).hexdigest()[:16]
 
 
 class Batch:
@@ -195,7 +212,7 @@ class Batch:
 
     async def run(self) -> list[BatchAnswer]:
         """The answers, in the order of the questions."""
-        answers = {key: one for key, one in self._files.finished().items() if key in self._tasks}
+        answers = {key: one for key, one in self._files.finished().items() if self._is_answered_by(key, one)}
         for answer in answers.values():
             self._count(answer)
         left = [(key, question) for key, question in self._tasks.items() if key not in answers]
@@ -222,11 +239,17 @@ class Batch:
                 async with asyncio.TaskGroup() as group:
                     for key, question in left:
                         group.create_task(one(key, question))
+            except ExceptionGroup as errors:
+                raise next((error for error in errors.exceptions if isinstance(error, TreadleError)), errors) from None
             finally:
                 if serving is not None:
                     serving.cancel()
                     await asyncio.gather(serving, return_exceptions=True)
         return [answers[key] for key in self._tasks]
+
+    def _is_answered_by(self, key: str, answer: BatchAnswer) -> bool:
+        # Answers of earlier versions do not say what the question was.
+        return key in self._tasks and answer.question in ("", digest_of(self._tasks[key]))
 
     def _batched(self, model: Model) -> tuple[Model, asyncio.Task[None]]:
         assert self._api is not None
@@ -241,13 +264,14 @@ class Batch:
         return BatchedModel(model, batcher), asyncio.ensure_future(batcher.serve())
 
     async def _answer(self, key: str, question: Any) -> BatchAnswer:
-        run_id = f"{self._files.name}-{key}"[:64]
+        digest = digest_of(question)
+        run_id = self._files.run_of(key, digest)
         try:
             result = await self._result(run_id, question)
         except (ConfigError, JournalError):
             raise  # it would be the same for all of them
         except TreadleError as error:
-            return BatchAnswer(key, "", "error", error=str(error), run_id=run_id)
+            return BatchAnswer(key, "", "error", error=str(error), run_id=run_id, question=digest)
         usage = result.usage
         return BatchAnswer(
             key,
@@ -260,6 +284,7 @@ class Batch:
             usage.output_tokens,
             result.run_id,
             result.output,
+            digest,
         )
 
     async def _result(self, run_id: str, question: Any) -> RunResult[Any]:

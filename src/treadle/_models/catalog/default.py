@@ -46,6 +46,8 @@ class Choice(Struct, frozen=True):
 
 def choose(flag: str | None = None, config: str | None = None) -> Choice:
     """The name of the model to use. `flag` was given on the command line, `config` in a file."""
+    if flag is not None and not flag.strip():
+        raise ConfigError("--model is empty: write provider:model or the address of a server, or leave the option out")
     if flag:
         return Choice(flag, "named with --model")
     if named := os.environ.get("TREADLE_MODEL", "").strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -125,6 +126,11 @@ def _is_model(value: object) -> bool:
 
 def _split(spec: str) -> tuple[Provider, str]:
     text = spec.strip()
+    if (
+        re.match(r"(?:\[[\da-fA-F:]+\]|[\w.-]+):\d{2,5}(?:[/#]|$)", text)
+        and text.split(":", 1)[0].lower() not in PROVIDERS
+    ):
+        raise UnknownModelError(f"{spec!r} looks like the address of a server: write http://{text}")
     if ":" in text and text.split(":", 1)[0].strip().lower() in PROVIDERS:
         provider, _, name = text.partition(":")
     elif "@" in text:

@@ -46,6 +46,8 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
         await _write(writer, exchanges)
         return ImportedRuns(tuple(await writer.finish()), missing)
     conversations = [document for document in documents if is_dump(document)]
+    if not conversations and is_dump(documents):  # a message in each line
+        conversations = [documents]
     if not conversations:
         raise ConfigError(
             f"{name} is none of: an exported run, messages as OpenAI and Anthropic write them, "

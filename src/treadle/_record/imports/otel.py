@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ from treadle._types.request import Finish, ToolSchema
 from treadle._types.usage import Usage
 
 _FINISH: dict[str, Finish] = {"length": "length", "max_tokens": "length", "content_filter": "filter"}
-_NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
+_NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,9})\.(.+)")
 
 
 class Span(Struct, frozen=True):
@@ -215,15 +216,23 @@ def _value(value: dict[str, Any]) -> Any:
             return [_value(as_dict(item)) for item in as_list(as_dict(inner).get("values"))]
         if kind == "kvlistValue":
             return _attributes(as_dict(inner).get("values"))
-        return int(inner) if kind == "intValue" else inner
+        return _whole(inner) if kind == "intValue" else inner
     return None
+
+
+def _whole(value: Any) -> Any:
+    """OTLP writes whole numbers as texts."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def _time(value: Any) -> float:
     if isinstance(value, str) and not value.isdigit():
         try:
             return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
-        except ValueError:
+        except (ValueError, OverflowError, OSError):
             return 0.0
     number = _number(value)
     return number / 1e9 if number > 1e12 else number
@@ -231,9 +240,10 @@ def _time(value: Any) -> float:
 
 def _number(value: Any) -> float:
     try:
-        return float(value or 0)
-    except (TypeError, ValueError):
+        number = float(value or 0)
+    except (TypeError, ValueError, OverflowError):
         return 0.0
+    return number if isfinite(number) else 0.0
 
 
 def _json(value: Any) -> list[Any]:
