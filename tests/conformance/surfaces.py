@@ -141,7 +141,7 @@ def shown_by(surface: str, outcome: Outcome) -> Outcome:
 SILENT = ("error", "empty", "cancelled")
 """Ends without an answer: what there is instead goes to stderr, or into the error."""
 EXITS = {"limit": "3", "budget": "3", "stuck": "3", "paused": "4", "cancelled": "130", "empty": "1", "error": "1"}
-REFUSED = {"error": "run_failed", "cancelled": "run_failed", "empty": "empty_answer", "paused": "approval_required"}
+REFUSED = {"error": "run_failed", "cancelled": "cancelled", "empty": "empty_answer", "paused": "approval_required"}
 
 
 # ---- in this process

@@ -12,6 +12,7 @@ from treadle._types import errors
 from treadle._types.errors import (
     BudgetExhaustedError,
     ContextOverflowError,
+    GuardrailError,
     LimitError,
     MissingExtraError,
     ModelError,
@@ -87,8 +88,9 @@ def test_a_structured_call_says_how_often_it_tried():
 
 
 EXAMPLES = [
-    *(kind("what went wrong") for name, kind in CLASSES.items() if name != "MissingExtraError"),
+    *(kind("what went wrong") for name, kind in CLASSES.items() if name not in ("MissingExtraError", "GuardrailError")),
     MissingExtraError("the server", "server"),
+    GuardrailError("topic", "it is about something else", "No."),
     TransientModelError("busy", retry_after=2.5, status=429, usage=Usage(requests=1), provider="acme"),
     BudgetExhaustedError("used up", cost=Usage(cost=0.5), metadata={"limit": "cost"}),
     StructuredCallError("unreadable", calls=3),

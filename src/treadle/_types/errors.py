@@ -117,6 +117,10 @@ class GuardrailError(TreadleError):
         self.reason = reason
         self.told = told or "I cannot help with that."
 
+    def __reduce__(self) -> tuple[type[GuardrailError], tuple[str, str, str]]:
+        """Pickled by what it is made from: the message alone does not make one."""
+        return type(self), (self.guard, self.reason, self.told)
+
 
 class StructuredCallError(TreadleError):
     """No level of a structured call gave a value of the requested shape."""
