@@ -199,6 +199,40 @@ def test_a_judged_run_replays():
     go(main())
 
 
+def test_a_refused_answer_is_not_given_as_a_typed_value_either():
+    guard = Guardrail(without("Ulm"), on="output", name="out")
+    agent = Agent(ScriptedModel(['{"city": "Ulm"}']), None, output_type=dict[str, str], plugins=[guard])
+    result = go(agent.run("q"))
+    assert isinstance(result.error, GuardrailError)
+    assert result.output is None
+
+
+def test_words_that_were_shown_before_a_refusal_are_taken_back():
+    async def main() -> None:
+        shown: list[Any] = []
+        said = asyncio.Event()
+
+        async def check(guard: Any, run: Any, text: str) -> str:
+            await said.wait()
+            return "no"
+
+        def see(record: Any) -> None:
+            shown.append(record.event)
+            if isinstance(record.event, ev.AnswerDelta):
+                said.set()
+
+        agent = Agent(ScriptedModel(["Here is how to do it"]), None, plugins=[Guardrail(check, told="No.")])
+        run = agent.prepare("q")
+        run.subscribe(see)
+        result = await agent.launch(run)
+        assert result.answer == "No."
+        kinds = [type(event) for event in shown]
+        assert ev.Reset in kinds[kinds.index(ev.AnswerDelta) :]
+        assert ev.AnswerRetracted not in kinds
+
+    go(main())
+
+
 def test_where_it_is_must_be_said():
     with pytest.raises(ConfigError, match="input"):
         Guardrail(without("x"), on=())

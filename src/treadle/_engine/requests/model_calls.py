@@ -97,7 +97,8 @@ async def checked_call(run: Execution, request: Request, iteration: int) -> tupl
     for check in checks:
         if not check.cancelled() and (objection := check.exception()) is not None:
             run.early.discard()
-            run.answer.retract()
+            if run.answer.text:  # not a thought that was shown too early: it is not to be seen at all
+                run.answer.void(request.component)
             raise objection from failed
     return calling.result()
 
