@@ -142,6 +142,36 @@ def test_an_end_that_was_not_told_before_the_crash_is_told_after_it():
     go(main())
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(("name", "call_id"), [("my scout!", "c1"), ("scout", "functions.start_scout:0")])
+def test_whatever_agents_and_calls_are_named_an_end_is_told_once(name: str, call_id: str, together: bool):
+    async def main() -> None:
+        journal, killed = MemoryJournal(), asyncio.Event()
+
+        @tool(effect="pure", timeout=None)
+        async def hang() -> str:
+            """The process is killed here, the first time."""
+            if not killed.is_set():
+                await asyncio.Event().wait()
+            return "on"
+
+        def made(*script: Any) -> Agent:
+            work = BackgroundAgents(Agent(ScriptedModel(["Found."]), None, name=name))
+            return Agent(ScriptedModel(script), [hang], plugins=[work], journal=journal)
+
+        start = {**call(f"start_{name}".replace(" ", "_").replace("!", "_"), task="look"), "id": call_id}
+        script = [[start, call("hang")]] if together else [start, "Early.", call("hang")]
+        first = made(*script).start("q", run_id="r")
+        await until(lambda: any(one.call.name == "hang" and one.started for one in first.state.open.values()))
+        assert len(told(first.records)) == (not together)
+        await first.abandon()
+        killed.set()
+        assert (await made("Done.").resume("r")).answer == "Done."
+        assert len(told(await journal.load("r"))) == 1
+
+    go(main())
+
+
 def test_cancelling_the_run_stops_the_work():
     async def main() -> None:
         journal, gate = MemoryJournal(), Gate()

@@ -40,7 +40,7 @@ class BackgroundAgents(Plugin):
     @bounded
     def __init__(self, *agents: Delegate, most: Count = 8) -> None:
         """`most`: how many may work at the same time in one run."""
-        self._agents = {f"start_{agent.name}": agent for agent in agents}
+        self._agents = {_tool_name(agent): agent for agent in agents}
         if len(self._agents) != len(agents):
             raise ConfigError("agents in the background need names of their own: Agent(..., name=...)")
         self.most = most
@@ -58,9 +58,10 @@ class BackgroundAgents(Plugin):
 
     async def on_resume(self, run: RunContext) -> None:
         """Go on with what a process before this one has started and not told the end of."""
-        told = set(self._told(run))
+        told = list(self._told(run))
         for call_id, tool, args in _started(run.state):
-            if tool in self._agents and call_id not in told and call_id not in self._work_of(run):
+            opening = ENDED.partition("{agent}")[0].replace("{call_id}", call_id)
+            if tool in self._agents and not any(text.startswith(opening) for text in told):
                 await self._start(self._agents[tool], run, call_id, args)
 
     async def before_round(self, run: RunContext) -> None:
@@ -123,7 +124,7 @@ class BackgroundAgents(Plugin):
         for record in run.records:
             event = record.event
             if isinstance(event, MessageAdded) and event.component == self.name and event.message.role == "user":
-                yield text_of(event.message.content).partition(":")[0].removeprefix("[background ")
+                yield text_of(event.message.content)
 
     # ---- the tools
 
@@ -138,7 +139,7 @@ class BackgroundAgents(Plugin):
 
         said = f" {agent.description}" if agent.description else ""
         return Tool(
-            "".join(char if char.isalnum() or char in "_-" else "_" for char in name)[:64],
+            name,
             f"Have the agent {agent.name} work on a task in the background; a message says when it has ended.{said}",
             {
                 "type": "object",
@@ -157,6 +158,10 @@ class BackgroundAgents(Plugin):
             context_param="context",
             needs_deps=deps_needed_by(agent),
         )
+
+
+def _tool_name(agent: Delegate) -> str:
+    return "".join(char if char.isalnum() or char in "_-" else "_" for char in f"start_{agent.name}")[:64]
 
 
 def _started(state: RunState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
