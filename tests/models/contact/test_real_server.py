@@ -71,6 +71,6 @@ def test_by_its_address_it_solves_what_it_solves_by_its_name(server: str):
     contact = go(recognize(connection, named._provider, by_address.name))  # type: ignore[attr-defined]
     assert contact is not None
     assert contact.server == "llamacpp"
-    inside = LocalModel(NAME, n_ctx=4096, slots=1)
+    inside = LocalModel(NAME, n_ctx=4096, slots=1, adapter=False)  # the server has the weights alone
     for field in ("json_schema", "grammar", "tiny", "small", "tool_call", "constrained"):
         assert getattr(by_address.profile, field) == getattr(inside.profile, field), field
