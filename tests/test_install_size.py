@@ -1,4 +1,5 @@
-"""The core install stays small: at most 14 distributions and 37 MB, the library itself and compiled files included."""
+"""The core install stays small: at most 14 distributions and 40 MB, the library itself and compiled files included, and 29 MB
+of adapters for local models."""
 
 from __future__ import annotations
 
@@ -22,4 +23,4 @@ def test_core_install_is_small():
     assert "treadle" in names
     assert not {"pip", "setuptools"} & set(names)
     assert len(names) <= 14, names
-    assert found["folder"] <= 37e6
+    assert found["folder"] <= 40e6 + 29e6
