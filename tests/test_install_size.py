@@ -1,5 +1,7 @@
-"""The core install stays small: at most 14 distributions and 40 MB, the library itself and compiled files included, and 29 MB
-of adapters for local models."""
+"""The core install stays small: at most 14 distributions and 40 MB, the library itself and compiled files included.
+
+The adapters for local models come on top: 29 MB.
+"""
 
 from __future__ import annotations
 
