@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, settings
 from treadle._safety.secrets import environment_secrets, known_secrets
 
 ALLOWED_SKIPS = {
-    "test_a_fact_from_40_steps_ago_is_answered_after_compaction": "half an hour; TREADLE_LONG_TESTS=1 asks for it",
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
     "test_the_other_engine_where_it_is_installed": "four other engines; python3 tasks.py peers installs and runs them",
     "test_a_program_of_another_engine_where_it_is_installed": "four other engines; tasks.py peers installs them",
@@ -76,7 +75,13 @@ LONGEST = (
 """Files that take minutes. They come first, so that they run beside everything else and not alone at the end."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not os.environ.get("TREADLE_LONG_TESTS") and "long" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("long")]
+
     def rank(item: pytest.Item) -> int:
         path = item.nodeid.partition("::")[0].removeprefix("tests/")
         return next((rank for rank, start in enumerate(LONGEST) if path.startswith(start)), len(LONGEST))

@@ -14,6 +14,7 @@ import pytest
 from conftest import ALLOWED_SKIPS
 
 pytestmark = pytest.mark.timeout(600)
+OURS = ("CI", "TREADLE_NO_SKIPS", "TREADLE_LONG_TESTS")
 TESTS = Path(__file__).resolve().parent
 SKIPPING = """
 import pytest
@@ -32,8 +33,8 @@ def test_marked(n): ...
 def test_that_fails_as_expected():
     assert 0
 
-@pytest.mark.skip(reason="half an hour")
-def test_a_fact_from_40_steps_ago_is_answered_after_compaction(): ...
+@pytest.mark.skip(reason="file modes do not bind root")
+def test_an_unreadable_script(): ...
 
 def test_that_passes(): ...
 """
@@ -46,7 +47,7 @@ def test_never_seen(): ...
 
 def run_pytest(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(TESTS / "conftest.py", folder)
-    clean = {name: value for name, value in os.environ.items() if name not in ("CI", "TREADLE_NO_SKIPS")}
+    clean = {name: value for name, value in os.environ.items() if name not in OURS}
     clean = {name: value for name, value in clean.items() if not name.startswith("PYTEST_")}
     clean["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # importing them all takes seconds
     command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-p", "no:cacheprovider", "--rootdir", str(folder)]
@@ -77,6 +78,34 @@ def test_elsewhere_a_skip_stays_a_skip(tmp_path: Path):
     done = run_pytest(tmp_path, "-n", "0")
     assert done.returncode == 0, done.stdout
     assert "1 passed, 5 skipped, 1 xfailed" in done.stdout
+
+
+LONG = """
+import pytest
+
+@pytest.mark.long
+def test_of_minutes():
+    assert 0
+
+def test_of_seconds(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "outcome"),
+    [
+        ({}, [], "1 passed, 1 deselected"),
+        ({"TREADLE_LONG_TESTS": "1"}, [], "1 failed, 1 passed"),
+        ({}, ["-m", "long"], "1 failed, 1 deselected"),
+    ],
+)
+def test_what_takes_minutes_is_left_out_unless_it_is_asked_for(
+    tmp_path: Path, asked: dict[str, str], options: list[str], outcome: str
+):
+    (tmp_path / "test_long.py").write_text(LONG)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = long: takes minutes\n")
+    done = run_pytest(tmp_path, "-n", "0", *options, CI="true", **asked)
+    assert outcome in done.stdout, done.stdout
 
 
 def test_the_allow_list_names_tests_that_exist():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,8 @@ def benchmark() -> Any:
 
 
 @pytest.mark.model
-@pytest.mark.slow
+@pytest.mark.long  # half an hour on two cores
 @pytest.mark.timeout(3_000)
-@pytest.mark.skipif(
-    not os.environ.get("TREADLE_LONG_TESTS"), reason="half an hour on two cores: set TREADLE_LONG_TESTS=1"
-)
 def test_a_fact_from_40_steps_ago_is_answered_after_compaction():
     from treadle._models.local import weights
     from treadle._types.errors import ModelError
