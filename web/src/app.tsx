@@ -38,7 +38,7 @@ function Frame() {
       <Sidebar />
       {sidebar && <button type="button" class="scrim" aria-label="Close the list of conversations" onClick={() => store.set({ sidebar: false })} />}
       {place ? (
-        <main class="main" aria-label={{ runs: "Runs", agents: "Agents", compare: "Two runs" }[place.name]} id="desk">
+        <main class="main" aria-label={{ runs: "Runs", agents: "Agents", memory: "Memory", compare: "Two runs" }[place.name]} id="desk">
           <Aside place={place} />
         </main>
       ) : (

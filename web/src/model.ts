@@ -44,6 +44,8 @@ export interface State {
   turns: Turn[];
   unread: Unread[];
   inspected: string;
+  /** The record that the inspector is to show, with a number for each time it is asked for. */
+  record: { run: string; seq: number; asked: number } | null;
   sidebar: boolean;
   notice: string;
   loading: boolean;
@@ -70,6 +72,7 @@ export const store = createStore<State>({
   turns: [],
   unread: [],
   inspected: "",
+  record: null,
   sidebar: false,
   notice: "",
   loading: false,
@@ -218,6 +221,11 @@ export function toBranch(run: string): void {
   const leaf = newest(lines, run);
   address(conversation, leaf === newest(lines) ? "" : leaf);
   show(leaf);
+}
+
+/** Opens the inspector at a record, of this run or of one inside it. */
+export function inspect(run: string, seq: number): void {
+  store.set((now) => ({ inspected: run, record: { run, seq, asked: (now.record?.asked ?? 0) + 1 } }));
 }
 
 function leave(): void {

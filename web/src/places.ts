@@ -1,11 +1,11 @@
-// Views beside the conversations (`#/runs`, `#/agents`, `#/compare/A/B`).
+// Views beside the conversations (`#/runs`, `#/agents`, `#/memory`, `#/compare/A/B`).
 
 import { useEffect, useState } from "preact/hooks";
 
-const PLACE = /^#\/(runs|agents|compare)(?:\/(.*))?$/;
+const PLACE = /^#\/(runs|agents|memory|compare)(?:\/(.*))?$/;
 
 export interface Place {
-  name: "runs" | "agents" | "compare";
+  name: "runs" | "agents" | "memory" | "compare";
   rest: string[];
 }
 

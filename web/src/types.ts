@@ -144,6 +144,8 @@ export interface AgentLine {
   max_iterations: number;
   tools: { name: string; description: string; approval: string }[];
   preset: string;
+  /** What it finds out about its users is kept: there is a view of that. */
+  remembers: boolean;
   /** Those a question can be asked with, its own first. */
   models: string[];
   presets: string[];

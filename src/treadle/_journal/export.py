@@ -5,6 +5,9 @@ The first line is a header; every other line is one record: those of the run fir
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Struct
 
@@ -43,8 +46,12 @@ async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, no
         records.extend(await journal.load(child.run_id, salvage=salvage))
     noted = {info.run_id: annotations_of(info) for info in infos}
     kept = {run: annotations for run, annotations in noted.items() if notes and annotations != Annotations()}
-    header = msgspec.json.encode(_Header(FORMAT, SCHEMA, run_id, kept))
-    return b"\n".join([header, *(msgspec.json.encode(record) for record in records), b""])
+    # In a thread: a long run is many megabytes, and a server has other things to do.
+    return await asyncio.to_thread(_written, _Header(FORMAT, SCHEMA, run_id, kept), records)
+
+
+def _written(header: _Header, records: Sequence[Record]) -> bytes:
+    return b"\n".join([msgspec.json.encode(header), *(msgspec.json.encode(record) for record in records), b""])
 
 
 async def _descendants(journal: Journal, run_id: str) -> list[RunInfo]:

@@ -23,6 +23,7 @@ from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
 from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search
+from treadle._server.api.known import grounds, memory
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -43,8 +44,10 @@ OPERATIONS: tuple[Operation, ...] = (
     *catalog.OPERATIONS,
     *comparison.OPERATIONS,
     *inspection.OPERATIONS,
+    *grounds.OPERATIONS,
     *conversations.OPERATIONS,
     *search.OPERATIONS,
+    *memory.OPERATIONS,
     *agent_operations.OPERATIONS,
     *meta.OPERATIONS,
     *openai_chat.OPERATIONS,

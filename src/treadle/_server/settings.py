@@ -31,6 +31,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     max_streams: Count = 2000
     """Open event streams at once."""
     max_streams_per_user: Count = 200
+    max_computations: Count = 2
+    """Grounds of answers computed at once, one for each user: they take a processor."""
     flush: Pause = 0.05
     """Seconds text is collected before it is sent, so that a fast model does not cost one packet per token."""
     heartbeat: Seconds = 15.0

@@ -8,6 +8,7 @@ import pytest
 
 from flows.proofs.test_passages import log
 from treadle._flows.proofs.support import Claim, claims_of
+from treadle._flows.proofs.words import MAX_SENTENCE
 from treadle._types.events import RunStarted, ToolDone
 
 NOTES = (
@@ -85,3 +86,19 @@ def test_the_measure_over_all_of_them():
     wrongly = [judged(answer).status == "unsupported" for answer in TRUE]
     assert sum(found) >= len(PLANTED) - 1
     assert sum(wrongly) == 0
+
+
+def test_what_has_no_end_is_cut_and_a_huge_log_is_bounded(monkeypatch: pytest.MonkeyPatch):
+    logs = log(
+        RunStarted("?"), ToolDone("c", "notes", 1, "red fox " * 40_000), ToolDone("d", "notes", 1, "Blue whale.")
+    )
+    (fox, whale) = claims_of("The red fox. The blue whale.", logs)
+    assert fox.status == whale.status == "supported"
+    assert all(len(ground.quote) <= MAX_SENTENCE for ground in fox.grounds)
+    assert len(claims_of("x" * 5_000, logs)) == 3
+    monkeypatch.setattr("treadle._flows.proofs.support._MAX_VOTES", 1)
+    first, second = claims_of("The red fox. The blue whale.", logs)
+    assert first.status == "supported"
+    assert "not looked up" in second.why
+    monkeypatch.setattr("treadle._flows.proofs.passages.MAX_CHARACTERS", 100)
+    assert claims_of("The blue whale.", logs)[0].status == "unsupported"

@@ -112,6 +112,25 @@ export interface McpHealth {
   problem: string;
 }
 
+export interface MemoryStore {
+  name: string;
+  agents: string[];
+  about: Record<string, number>;
+}
+
+export interface Memo {
+  id: number;
+  user: string;
+  agent: string;
+  question: string;
+  answer: string;
+  summary: string;
+  created: number;
+  run_id: string;
+  /** Empty when the run is not in the journal any more. */
+  conversation: string;
+}
+
 export type Filter = Record<string, string>;
 
 const query = (values: Filter) => {
@@ -126,6 +145,12 @@ export const desk = {
     call<ListedRun>("POST", `/api/runs/${encodeURIComponent(run)}/annotations`, change),
   compare: (first: string, second: string) => call<Comparison>("GET", `/api/compare${query({ first, second })}`),
   prefixes: (run: string) => call<{ requests: PrefixUse[] }>("GET", `/api/runs/${encodeURIComponent(run)}/prefixes`).then((found) => found.requests),
+  stores: () => call<{ stores: MemoryStore[] }>("GET", "/api/memory").then((found) => found.stores),
+  memories: (store: string, user: string, before: number) =>
+    call<{ memories: Memo[]; more: boolean }>("GET", `/api/memory/${encodeURIComponent(store)}${query({ user, before: before ? String(before) : "" })}`),
+  editMemory: (store: string, id: number, summary: string) => call<Memo>("POST", `/api/memory/${encodeURIComponent(store)}/${id}`, { summary }),
+  forgetMemory: (store: string, id: number) => call("DELETE", `/api/memory/${encodeURIComponent(store)}/${id}`),
+  forgetUser: (store: string, user: string) => call<{ forgotten: number }>("DELETE", `/api/memory/${encodeURIComponent(store)}${query({ user })}`),
   agents: () => call<{ agents: AgentFacts[] }>("GET", "/api/agents").then((found) => found.agents),
   health: (agent: string) => call<{ servers: McpHealth[] }>("GET", `/api/agents/${encodeURIComponent(agent)}/mcp`).then((found) => found.servers),
   tryTool: (agent: string, tool: string, args: Record<string, Json>) =>

@@ -2,6 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { api, artifactUrl } from "../api";
+import { GroundsPlace } from "../grounds/asked";
 import { blocks, footnotes } from "../markdown";
 import { say } from "../model";
 import { pageOf, passagesOf, type Passage } from "../sources";
@@ -58,6 +59,7 @@ export function Answer({ text, open, run, items }: { text: string; open: boolean
       {shown.map((html, at) => (
         <div key={at} class="block" dangerouslySetInnerHTML={{ __html: html }} />
       ))}
+      {!open && <GroundsPlace run={run} place={place} shown={shown} />}
       {card && <SourceCard key={card.name} card={card} close={close} />}
     </section>
   );

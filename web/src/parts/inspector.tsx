@@ -29,7 +29,13 @@ export function Inspector({ run }: { run: string }) {
   const changed = useStore(store, (now) => now.turns.find((turn) => turn.run === run)?.view);
   const panel = useRef<HTMLElement>(null);
 
+  const wanted = useStore(store, (now) => (now.record?.run === run ? now.record : null));
   useEffect(() => panel.current?.focus(), []);
+  useEffect(() => {
+    if (!wanted) return;
+    setRequest(null);
+    jump(wanted.seq);
+  }, [wanted]);
 
   /** All of it at once: what came later would push away what somebody is about to click. */
   async function load(): Promise<{ records: LogRecord[]; body: Run }> {
@@ -83,7 +89,7 @@ export function Inspector({ run }: { run: string }) {
             ))}
           </div>
           <div class="inspector-body" role="tabpanel" aria-label={tab}>
-            {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} />}
+            {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} asked={wanted?.asked ?? 0} />}
             {tab === "Tokens and cost" && <Cost run={body} />}
             {tab === "Waterfall" && <Waterfall records={records} jump={jump} />}
             {tab === "Cache" && <Cache run={run} upTo={records.length} showRequest={show} />}

@@ -18,6 +18,7 @@ export function Sidebar() {
   const words = wanted.trim();
   const searching = useSearch(words);
   const found = searching.value;
+  const remembers = useStore(store, (now) => now.agents.some((agent) => agent.remembers));
   const unlisted = useStore(store, (now) => now.unlisted);
   const groups = useMemo(() => grouped(conversations, wanted), [conversations, wanted]);
   return (
@@ -32,6 +33,7 @@ export function Sidebar() {
       <p class="places">
         <a href="#/runs">Runs</a>
         <a href="#/agents">Agents</a>
+        {remembers && <a href="#/memory">Memory</a>}
       </p>
       <label class="search">
         <Search size={16} />

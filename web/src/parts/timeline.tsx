@@ -10,9 +10,11 @@ interface Props {
   showRequest: (seq: number) => void;
   /** The record to show first, -1 for none. */
   jumped: number;
+  /** How often a record was asked for from outside: the same one can be asked for again. */
+  asked?: number;
 }
 
-export function Timeline({ run, records, showRequest, jumped }: Props) {
+export function Timeline({ run, records, showRequest, jumped, asked = 0 }: Props) {
   const [open, setOpen] = useState(jumped);
   const [wanted, setWanted] = useState("");
   const list = useRef<HTMLOListElement>(null);
@@ -23,9 +25,13 @@ export function Timeline({ run, records, showRequest, jumped }: Props) {
   const shown = words ? records.filter((record) => `${label(record)} ${record.type} ${summary(record)}`.toLowerCase().includes(words)) : records;
   const goTo = (seq: number) => {
     setOpen(seq);
-    requestAnimationFrame(() => list.current?.querySelector(`[data-seq="${seq}"] button`)?.scrollIntoView({ block: "center" }));
+    requestAnimationFrame(() => {
+      const button = list.current?.querySelector<HTMLElement>(`[data-seq="${seq}"] button`);
+      button?.scrollIntoView({ block: "center" });
+      if (asked) button?.focus({ preventScroll: true });
+    });
   };
-  useEffect(() => void (jumped >= 0 && goTo(jumped)), [jumped]);
+  useEffect(() => void (jumped >= 0 && goTo(jumped)), [jumped, asked]);
   const origin = records.find((record) => record.type === "forked")?.event;
   return (
     <>

@@ -4,6 +4,7 @@ import { memo } from "../memo";
 import { useState } from "preact/hooks";
 import { count, money, plural, seconds } from "../format";
 import { again, store, takeUp, watchAgain, type Turn } from "../model";
+import { GroundsButton } from "../grounds/asked";
 import { Failed } from "../reading";
 import type { Compaction, Item, Note, RunView, Thought } from "../view";
 import { Answer, copy } from "./answer";
@@ -247,6 +248,7 @@ function Foot({ turn }: { turn: Turn }) {
             <Copy size={16} />
           </button>
         )}
+        {turn.view.answer && <GroundsButton run={turn.run} />}
         <button type="button" class="icon" aria-label="Inspect this run" title="Inspect (Alt+I)" aria-pressed={inspected} onClick={() => store.set({ inspected: turn.run })}>
           <Lens size={16} />
         </button>

@@ -81,12 +81,13 @@ def _show(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def _edit(args: argparse.Namespace, store: MemoryStore) -> int:
+    from treadle._plugins.memory.store import MAX_SUMMARY
     from treadle._types.errors import ConfigError
 
     _found(store, args.id)
     if not args.text.strip():
         raise ConfigError(f"a memory must say something: treadle memory forget {args.id} removes it")
-    store.edit(args.id, args.text.strip()[:1_000])
+    store.edit(args.id, args.text.strip()[:MAX_SUMMARY])
     print(f"memory {args.id} is changed")
     return 0
 

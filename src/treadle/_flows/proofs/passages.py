@@ -16,6 +16,10 @@ from treadle._types.events import Injected, MessageAdded, Record, RunStarted, To
 from treadle._types.messages import UserMessage, text_of
 
 MAX_PASSAGES = 50_000
+MAX_CHARACTERS = 10_000_000
+"""Of all texts together; what comes after these two bounds is no ground."""
+_MAX_PART = 100_000
+"""Characters of a text that are read at once: nothing else of the process runs meanwhile."""
 _MAX_DEPTH = 30
 
 
@@ -33,14 +37,31 @@ class Passage(Struct, frozen=True):
 def passages_of(logs: Mapping[str, Sequence[Record]]) -> list[Passage]:
     """The passages of a run and of the runs inside it."""
     found: list[Passage] = []
+    left = MAX_CHARACTERS
     for run, records in logs.items():
         for record in records:
             for text, said, cited in _texts(record, logs):
-                for piece in sentences(text):
-                    found.append(Passage(run, record.seq, piece.text, words_of(piece.text), said, cited))
-                    if len(found) >= MAX_PASSAGES:
-                        return found
+                for part in _parts(text[:left]):
+                    for piece in sentences(part):
+                        found.append(Passage(run, record.seq, piece.text, words_of(piece.text), said, cited))
+                        if len(found) >= MAX_PASSAGES:
+                            return found
+                left -= len(text)
+                if left <= 0:
+                    return found
     return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text as it is, or cut where a line or a word ends."""
+    begin = 0
+    while len(text) - begin > _MAX_PART:
+        end = begin + _MAX_PART
+        at = max(text.rfind("\n", begin + 1, end), text.rfind(" ", begin + 1, end))
+        end = at if at > 0 else end
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
 
 
 def _texts(record: Record, logs: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, bool, str]]:

@@ -8,13 +8,14 @@ by another way, and give it to `verify_proof`.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Raw, Struct
 
-from treadle._flows.proofs.support import METHOD, Claim, claims_of
+from treadle._flows.proofs.support import MAX_ANSWER, MAX_SENTENCES, METHOD, Claim, claims_of
 from treadle._flows.replay import replay
 from treadle._journal.base import Journal
 from treadle._journal.export import export_run, read_export
@@ -70,20 +71,45 @@ class Verdict(Struct, frozen=True):
         return tuple(claim for claim in self.claims if claim.status == "unsupported")
 
 
+class Grounds(Struct, frozen=True):
+    """The claims of an answer, without the records they came from."""
+
+    answer: str
+    claims: tuple[Claim, ...]
+    complete: bool
+    """False when the answer goes on after the last claim: it is too long to be looked at whole."""
+    method: str = METHOD
+
+
 async def prove_answer(journal: Journal, run_id: str) -> bytes:
     """The proof of a finished run: its answer, sentence by sentence, with the records each came from."""
-    header, *lines = (await export_run(journal, run_id, notes=False)).splitlines()
-    _, logs = read_export(b"\n".join((header, *lines)))
+    return await asyncio.to_thread(_proof, await export_run(journal, run_id, notes=False), run_id)
+
+
+async def grounds_of_answer(journal: Journal, run_id: str) -> Grounds:
+    """What a proof would say about the answer of a finished run."""
+    return await asyncio.to_thread(_grounds, await export_run(journal, run_id, notes=False), run_id)
+
+
+def _grounds(export: bytes, run_id: str) -> Grounds:
+    _, logs = read_export(export)
     answer = _answer_of(logs.get(run_id, ()))
     if not answer:
         raise ConfigError(f"run {run_id} has no answer to prove: it must be finished, with one")
+    claims = claims_of(answer, logs)
+    return Grounds(answer, claims, len(answer) <= MAX_ANSWER and len(claims) < MAX_SENTENCES)
+
+
+def _proof(export: bytes, run_id: str) -> bytes:
+    header, *lines = export.splitlines()
+    grounds = _grounds(export, run_id)
     first = msgspec.json.encode(_Header(FORMAT, VERSION, run_id, METHOD))
     written = [first]
     head = _hash("", first)
     for line in (header, *lines):
         head = _hash(head, line)
         written.append(msgspec.json.encode(_RecordLine(head, Raw(line))))
-    last = msgspec.json.encode(_Answer(answer, claims_of(answer, logs)))
+    last = msgspec.json.encode(_Answer(grounds.answer, grounds.claims))
     written.append(msgspec.json.encode(_LastLine(_hash(head, last), Raw(last))))
     return b"\n".join((*written, b""))
 

@@ -7,6 +7,7 @@ thing, and a sentence in other words than its source is marked although it is tr
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Literal
@@ -17,12 +18,18 @@ from treadle._flows.proofs.passages import Passage, passages_of
 from treadle._flows.proofs.words import Sentence, Words, derived_from, sentences, words_of
 from treadle._types.events import Record
 
-METHOD = "words-1"
+METHOD = "words-2"
 """The name of what is done here; a proof says by which it was made."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
 _MAX_GROUNDS = 3
-_MAX_SENTENCES = 500
+MAX_SENTENCES = 500
+MAX_ANSWER = 500_000
+"""Characters of an answer that are looked at."""
+_MAX_PLACES = 5_000
+"""A word that stands in more passages than these finds the first of them."""
+_MAX_VOTES = 4_000_000
+"""For all sentences of an answer: it bounds the time, and is the same on every machine."""
 _MAX_OPERANDS = 12
 
 
@@ -59,7 +66,7 @@ class Claim(Struct, frozen=True, omit_defaults=True):
 def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
     """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
     index = _Index(passages_of(logs))
-    return tuple(index.claim(sentence) for sentence in sentences(answer)[:_MAX_SENTENCES])
+    return tuple(index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
 
 
 class _Index:
@@ -67,8 +74,13 @@ class _Index:
         self.passages = passages
         self._by_word: dict[str, list[int]] = {}
         self._by_number: dict[Decimal, list[int]] = {}
+        self._by_citation: dict[str, set[int]] = {}
         self._names: set[str] = set()
+        self._votes = _MAX_VOTES
+        self._values_of: dict[int, frozenset[Decimal]] = {}
         for position, passage in enumerate(passages):
+            if passage.cited_as:
+                self._by_citation.setdefault(passage.cited_as, set()).add(position)
             for word in passage.words.content:
                 self._by_word.setdefault(word, []).append(position)
             for _, value in passage.words.numbers:
@@ -81,11 +93,15 @@ class _Index:
         words = words_of(sentence.text)
         if sentence.text.rstrip("\"')*_ ").endswith("?") or not (words.content or words.numbers):
             return _claim(sentence, "empty")
-        among = [i for i, passage in enumerate(self.passages) if passage.cited_as in sentence.cited]
+        if self._votes <= 0:
+            return _claim(
+                sentence, "unsupported", "it was not looked up: the answer and its log are too large together"
+            )
         if sentence.cited:
+            among = {position for name in sentence.cited for position in self._by_citation.get(name, ())}
             if not among:
                 return _claim(sentence, "unsupported", "it cites a passage that no record has")
-            claim = self._judged(sentence, words, set(among))
+            claim = self._judged(sentence, words, among)
             if claim.status == "unsupported":
                 return _claim(sentence, "unsupported", f"by the passage it cites: {claim.why}", claim)
             return claim
@@ -115,16 +131,15 @@ class _Index:
         """A few passages that together have most of the words; what tools said comes before what the user said."""
         votes: dict[int, float] = {}
         for word in words.content:
-            places = self._by_word.get(word, ())
+            places = self._places(self._by_word.get(word, ()), among)
             for position in places:
                 votes[position] = votes.get(position, 0.0) + 1 / (1 + len(places)) + 1
         for _, value in words.numbers:
-            for position in self._by_number.get(value, ()):
+            for position in self._places(self._by_number.get(value, ()), among):
                 votes[position] = votes.get(position, 0.0) + 2
-        best = sorted(
-            (position for position in votes if among is None or position in among),
-            key=lambda position: (self.passages[position].said, -votes[position], position),
-        )[:200]
+        best = heapq.nsmallest(
+            200, votes, key=lambda position: (self.passages[position].said, -votes[position], position)
+        )
         chosen: list[int] = []
         covered: frozenset[str] = self._asked & words.content
         wanted = {value for _, value in words.numbers}
@@ -136,26 +151,42 @@ class _Index:
             chosen.append(best[-rank])
             found = self.passages[best[-rank]].words
             covered |= found.content & words.content
-            wanted -= {value for _, value in found.numbers}
+            wanted -= self._values(best[-rank])
         if not chosen and covered:  # every word of it is in the question: one record that speaks of it is enough
             chosen = best[:1]
+        if wanted and chosen:  # it may be worked out from what stands beside words that the user said, too
+            for position in best:
+                own = frozenset[str]().union(*(self.passages[i].words.content for i in chosen))
+                if len(chosen) < _MAX_GROUNDS and (self.passages[position].words.content - own) & words.content:
+                    chosen.append(position)
         return chosen, covered
+
+    def _places(self, found: Sequence[int], among: set[int] | None) -> Sequence[int]:
+        """The passages that a word or a number speaks for; of very many the first."""
+        self._votes -= len(found) + 1
+        return (found if among is None else [position for position in found if position in among])[:_MAX_PLACES]
 
     def _gain(self, position: int, words: Words, covered: frozenset[str], wanted: set[Decimal]) -> tuple[int, int]:
         found = self.passages[position].words
         new = len((found.content & words.content) - covered)
-        numbers = len({value for _, value in found.numbers} & wanted)
+        numbers = len(wanted & self._values(position))
         return numbers + new, len(found.content & words.content)
+
+    def _values(self, position: int) -> frozenset[Decimal]:
+        if position not in self._values_of:
+            self._values_of[position] = frozenset(value for _, value in self.passages[position].words.numbers)
+        return self._values_of[position]
 
     def _link(self, text: str, value: Decimal, words: Words, grounds: Sequence[int]) -> NumberLink:
         """The record a number came from: in a passage that shares a word with the sentence, or has no other words."""
-        places = [*(i for i in grounds if i in self._by_number.get(value, ())), *self._by_number.get(value, ())]
-        for position in places:
+        everywhere = self._by_number.get(value, ())[:_MAX_PLACES]
+        self._votes -= len(everywhere)
+        near = [position for position in grounds if value in self._values(position)]
+        for position in (*near, *everywhere):
             passage = self.passages[position]
             if not passage.words.content or passage.words.content & words.content:
                 return NumberLink(text, passage.run, passage.seq)
-        near = [v for i in grounds for _, v in self.passages[i].words.numbers]
-        operands = list(dict.fromkeys(near))
+        operands = list(dict.fromkeys(v for i in grounds for _, v in self.passages[i].words.numbers))
         if 2 <= len(operands) <= _MAX_OPERANDS and (steps := derived_from(value, operands)) is not None:
             one, sign, other = steps
             return NumberLink(text, worked_out=f"{one} {sign} {other}")

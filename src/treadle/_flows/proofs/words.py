@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 
 from msgspec import Struct
+
+MAX_SENTENCE = 2_000
+"""Characters; what goes on longer without an end is cut where a word ends."""
 
 _TOKEN = re.compile(r"\w+(?:[-.,:/'’]\w+)*")  # noqa: RUF001 - the typographic apostrophe is meant
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -66,12 +70,25 @@ def sentences(text: str) -> list[Sentence]:
         piece = text[start:end]
         lead = _LEADING.match(piece)
         begin = start + (lead.end() if lead else 0)
-        shown = text[begin:end].rstrip()
-        if shown.strip(" *_`|-"):
-            ids = tuple(part for match in _CITATION.finditer(shown) for part in re.split(r"[,;\s]+", match[1]) if part)
-            found.append(Sentence(begin, begin + len(shown), shown, ids))
+        found += _pieces(text, begin, end)
         start = end
     return found
+
+
+def _pieces(text: str, begin: int, end: int) -> Iterator[Sentence]:
+    """One sentence, or several where it is longer than any that a person writes."""
+    while begin < end:
+        until = end if end - begin <= MAX_SENTENCE else _last_blank(text, begin, begin + MAX_SENTENCE)
+        shown = text[begin:until].rstrip()
+        if shown.strip(" *_`|-"):
+            ids = tuple(part for match in _CITATION.finditer(shown) for part in re.split(r"[,;\s]+", match[1]) if part)
+            yield Sentence(begin, begin + len(shown), shown, ids)
+        begin = until
+
+
+def _last_blank(text: str, begin: int, end: int) -> int:
+    at = text.rfind(" ", begin + 1, end)
+    return at if at > 0 else end
 
 
 def words_of(text: str) -> Words:
@@ -80,24 +97,49 @@ def words_of(text: str) -> Words:
     numbers: list[tuple[str, Decimal]] = []
     negated = False
     for index, token in enumerate(_TOKEN.findall(_CITATION.sub(" ", text))):
-        low = token.casefold()
-        plain = re.sub(r"(?<=\d)[^\W\d_]{1,3}$", "", token)
-        if _WIDE.search(token):
-            content.update(token[i : i + 2] for i in range(max(1, len(token) - 1)))
-        elif _NUMBER.fullmatch(plain) and len(plain) <= 20:
-            numbers.append((plain, Decimal(plain.replace(",", ""))))
-        elif any(char.isdigit() for char in token):
+        read = _remembered(token) if len(token) <= _MAX_REMEMBERED else _read(token)
+        content.update(read.content)
+        if read.number is not None:
+            numbers.append(read.number)
+        if read.name and (index or read.shouted):
             names.append(token)
-        elif low in _NEGATIONS or low.endswith(("n't", "n’t")):  # noqa: RUF001
-            negated = True
-        else:
-            if low in _NUMBER_WORDS and low != "one":
-                numbers.append((token, _NUMBER_WORDS[low]))
-            elif low not in _STOPWORDS and len(low) > 1:
-                content.update(stem(part) for part in re.split(r"[-/]", low) if len(part) > 1)
-            if token[0].isupper() and (index or token.isupper()) and low not in _STOPWORDS and len(token) > 1:
-                names.append(token)
+        negated = negated or read.negates
     return Words(frozenset(content), tuple(dict.fromkeys(names)), tuple(numbers), negated)
+
+
+class _Token(Struct, frozen=True):
+    """What one word adds to those of its text."""
+
+    content: tuple[str, ...] = ()
+    number: tuple[str, Decimal] | None = None
+    name: bool = False
+    shouted: bool = False
+    """It is a name where it begins a sentence, too."""
+    negates: bool = False
+
+
+def _read(token: str) -> _Token:
+    low = token.casefold()
+    plain = re.sub(r"(?<=\d)[^\W\d_]{1,3}$", "", token)
+    if not token.isascii() and _WIDE.search(token):
+        return _Token(tuple(token[i : i + 2] for i in range(max(1, len(token) - 1))))
+    if _NUMBER.fullmatch(plain) and len(plain) <= 20:
+        return _Token(number=(plain, Decimal(plain.replace(",", ""))))
+    if any(char.isdigit() for char in token):
+        return _Token(name=True, shouted=True)
+    if low in _NEGATIONS or low.endswith(("n't", "n’t")):  # noqa: RUF001
+        return _Token(negates=True)
+    name = token[0].isupper() and low not in _STOPWORDS and len(token) > 1
+    if low in _NUMBER_WORDS and low != "one":
+        return _Token(number=(token, _NUMBER_WORDS[low]), name=name, shouted=token.isupper())
+    means = low not in _STOPWORDS and len(low) > 1
+    content = tuple(stem(part) for part in re.split(r"[-/]", low) if len(part) > 1) if means else ()
+    return _Token(content, name=name, shouted=token.isupper())
+
+
+_MAX_REMEMBERED = 40
+_remembered = lru_cache(maxsize=20_000)(_read)
+"""The same words come again and again: reading one costs a hundred times what finding it does."""
 
 
 def stem(word: str) -> str:

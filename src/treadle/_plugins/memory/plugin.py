@@ -11,7 +11,7 @@ from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
 from treadle._engine.structured import structured_llm_call
 from treadle._models.embeddings import Embedder, embedder_named
-from treadle._plugins.memory.store import Memo, MemoryStore
+from treadle._plugins.memory.store import MAX_SUMMARY, Memo, MemoryStore
 from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread
@@ -95,7 +95,7 @@ class Memory(Plugin):
                 opening = f"The question was:\n{state.question}"
                 thread = Thread(run, SUMMARY, run.prompts.get(SUMMARY, SUMMARISE), opening)
                 text = await thread.say(trace([step], 2_000))
-                await run.emit(thread.note(call=step.call_id, summary=text[:1_000]))
+                await run.emit(thread.note(call=step.call_id, summary=text[:MAX_SUMMARY]))
         memos = {
             f"{run.id}/{call_id}": Memo(0, user, run.agent_name, state.question, result.answer[:2_000], summary)
             for call_id, summary in _summaries(state).items()

@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS memory_vectors(
     PRIMARY KEY (memory, model));
 """
 _FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created, m.source"
+MAX_SUMMARY = 1_000
+"""Characters that one memory may have."""
 _MAX_WORDS = 40
 _CANDIDATES = 50
 _MAX_EMBEDDED = 2_000
@@ -138,13 +140,14 @@ class MemoryStore:
             }
         return [found[id] for id, _ in ranked if id in found]
 
-    def all(self, user: str, limit: int = 100) -> list[Memo]:
-        """This user's memories, newest first."""
+    def all(self, user: str, limit: int = 100, *, before: int = 0) -> list[Memo]:
+        """This user's memories, newest first; with `before` those that are older than that one."""
         if not self.path.exists():
             return []
         with self._connected() as db:
             rows = db.execute(
-                f"SELECT {_FIELDS} FROM memories m WHERE m.user = ? ORDER BY m.id DESC LIMIT ?", (user, limit)
+                f"SELECT {_FIELDS} FROM memories m WHERE m.user = ? AND (? = 0 OR m.id < ?) ORDER BY m.id DESC LIMIT ?",
+                (user, before, before, limit),
             )
             return [Memo(*row) for row in rows]
 

@@ -13,6 +13,7 @@ from treadle._flows.direct.tool_trial import TRIAL, question_of
 from treadle._plugins.mcp import McpTools
 from treadle._safety.logs import process_redactor
 from treadle._server.api import bodies as b
+from treadle._server.api.known.memory import memory_stores
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import not_found
 from treadle._server.live.variants import Variants
@@ -54,6 +55,8 @@ class AgentBody(Struct, frozen=True):
     mcp: list[str]
     """The names of its MCP servers; `GET /api/agents/{name}/mcp` says whether they answer."""
     preset: str
+    remembers: bool
+    """It has the plug-in `Memory`; `GET /api/memory` says what is remembered."""
     models: list[str]
     """Those a run of this agent can be started with, its own first."""
     presets: list[str]
@@ -89,6 +92,7 @@ def _agent_body(name: str, agent: Agent, variants: Variants) -> AgentBody:
         [KnowledgeBody(path.stem, t.name, path.exists()) for t in agent.toolkit for path in searched_by(t)],
         [server.connection.name for server in _servers(agent)],
         agent.preset.name,
+        bool(memory_stores(agent)),
         variants.models(agent),
         variants.presets(agent),
     )

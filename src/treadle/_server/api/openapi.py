@@ -46,6 +46,7 @@ _EVENT = {
 _MEDIA: dict[str, Any] = {
     "text/event-stream": {"schema": _EVENT},
     "text/plain": {"schema": {"type": "string"}},
+    "application/x-ndjson": {"schema": {"type": "string"}},
     "*/*": {},
 }
 _PATH_SHAPES = {"seq": {"type": "integer", "minimum": 0, "maximum": 999999999}}

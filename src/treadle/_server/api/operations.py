@@ -35,6 +35,7 @@ class Context:
         self.metrics = metrics
         self.requests = RateLimit(settings.requests_per_second, settings.request_burst)
         self.logins = RateLimit(settings.logins_per_second, 10)
+        self.computations = ConcurrencyLimit("grounds to compute", settings.max_computations, 1)
         self.streams = ConcurrencyLimit("streams", settings.max_streams, settings.max_streams_per_user)
 
 

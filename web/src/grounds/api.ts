@@ -1,0 +1,27 @@
+// The part of the server's API that tells the grounds of an answer.
+
+import { call, url } from "../api";
+
+export interface Ground {
+  run: string;
+  seq: number;
+  quote: string;
+}
+
+export interface Claim {
+  text: string;
+  status: "supported" | "unsupported" | "empty";
+  why?: string;
+  grounds?: Ground[];
+  /** `seq` is missing where no record has the number. */
+  numbers?: { text: string; run?: string; seq?: number; worked_out?: string }[];
+}
+
+export interface Grounds {
+  claims: Claim[];
+  counts: Record<Claim["status"], number>;
+  complete: boolean;
+}
+
+export const groundsOf = (run: string) => call<Grounds>("GET", `/api/runs/${encodeURIComponent(run)}/grounds`);
+export const proofUrl = (run: string) => url(`/api/runs/${encodeURIComponent(run)}/proof`);
