@@ -29,16 +29,27 @@ def test_every_yes_of_ours_names_its_test(row: str):
     assert len(others) == ENGINES
 
 
-def test_every_word_about_others_has_a_source_or_was_measured():
-    sources = re.findall(r"^(\d+)\. ", TEXT, re.MULTILINE)
-    assert sources == [str(number) for number in range(1, len(sources) + 1)]
-    for row in ROWS:
-        for cell in filter(None, cells_of(row)[3:]):
-            cited = re.findall(r"\[(\d+)\]", cell)
-            assert cited or "measured" in cell, f"without a source: {cell!r}"
-            assert all(number in sources for number in cited)
+SOURCES = re.findall(r"^(\d+)\. ", TEXT, re.MULTILINE)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])
+def test_no_cell_is_empty_and_every_word_about_others_has_a_source_or_was_measured(row: str):
+    for cell in cells_of(row)[3:]:
+        if cell == "not found":
+            continue
+        assert re.match(r"(yes|no|partly)\b", cell), f"neither yes nor no nor partly: {cell!r}"
+        cited = re.findall(r"\[(\d+)\]", cell)
+        assert cited or "measured" in cell, f"without a source: {cell!r}"
+        assert all(number in SOURCES for number in cited), f"a source that is not in the list: {cell!r}"
+
+
+def test_the_sources_are_numbered_and_each_is_used():
+    assert [str(number) for number in range(1, len(SOURCES) + 1)] == SOURCES
+    cited = {number for row in ROWS for number in re.findall(r"\[(\d+)\]", row)}
+    assert cited == set(SOURCES)
 
 
 def test_there_are_thirteen_engines_beside_ours():
     head = next(line for line in TEXT.splitlines() if line.startswith("| feature"))
     assert len(cells_of(head)) == 3 + ENGINES
+    assert all(re.fullmatch(r".+ \d+(\.\d+)+", cell) for cell in cells_of(head)[3:]), "each with its version"
