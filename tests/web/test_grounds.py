@@ -1,4 +1,4 @@
-"""Where each sentence of an answer comes from, as footnotes: by mouse, by keyboard and by finger, by day and by night."""
+"""Where each sentence of an answer comes from, as footnotes: by mouse, by keyboard, by finger, by day and by night."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle._engine.preset import Preset as Preset
 from treadle._engine.preset import PresetName as PresetName
@@ -18,6 +18,9 @@ from treadle._plugins.small_models.example_value_guard import ExampleValueGuard
 from treadle._plugins.small_models.give_up_guard import GiveUpGuard
 from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard
 from treadle._types.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treadle._plugins.memory.store import MemoryStore
 
 
 def _guards(settings: Settings) -> list[Any]:
@@ -170,3 +173,10 @@ def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -
     # A plug-in that chooses among the tools must have seen them all.
     bring_tools = [plugin for plugin in others if getattr(plugin, "brings_tools", False)]
     return [*bring_tools, *plugins, *(plugin for plugin in others if plugin not in bring_tools)]
+
+
+def memory_stores(preset: Preset, settings: Settings, given: Iterable[Any]) -> list[MemoryStore]:
+    """Where an agent with this preset and these plug-ins remembers something; empty when it does not."""
+    from treadle._plugins.memory.plugin import Memory
+
+    return [plugin.store for plugin in plugins_for(preset, settings, given) if isinstance(plugin, Memory)]

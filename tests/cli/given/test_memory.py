@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cli.terminal import Terminal, script, treadle
 from treadle._plugins.memory.store import Memo, MemoryStore
 
 Inside = Callable[..., Any]
@@ -43,3 +44,40 @@ def test_seen_edited_and_forgotten(home: Path, inside: Inside):
 def test_another_file(home: Path, inside: Inside):
     MemoryStore(home / "other.db").add({"r/c": Memo(0, "eve", "a", "q", "a", "Eve hums.")})
     assert "Eve hums." in inside("memory", "--memory", "other.db", "list").out
+
+
+def remembered(home: Path) -> MemoryStore:
+    store = MemoryStore(home / "state" / "memory.db")
+    store.add({f"run{n}/c": Memo(0, "ann", "helper", "Where?", "Oslo.", f"Ann was in Oslo {n} times.") for n in (1, 2)})
+    return store
+
+
+def test_in_a_chat(home: Path):
+    store = remembered(home)
+    lines = ("/memory", "/memory show 1", "/memory edit 1 Ann was in Bergen.", "/memory forget 2", "/memory forget x")
+    done = treadle(home, "chat", "-m", script(home, "one"), stdin="\n".join(lines) + "\n")
+    assert "Ann was in Oslo 2 times." in done.out
+    assert "from run    run1, call c" in done.out
+    assert "memory 1 is changed" in done.out
+    assert "/memory forget NUMBER" in done.err
+    assert [memo.summary for memo in store.all("ann")] == ["Ann was in Bergen."]
+
+
+def test_forgetting_is_asked_about_at_a_terminal(home: Path):
+    store = remembered(home)
+    with Terminal(home, "memory", "forget", "1") as terminal:
+        terminal.wait_for("forget 1 memory for good?")
+        terminal.type("show\r")
+        terminal.wait_for("Ann was in Oslo 1 times.")
+        terminal.type("no\r")
+        terminal.wait_for("nothing is forgotten")
+    assert store.users() == {"ann": 2}
+    with Terminal(home, "memory", "forget", "--user", "ann") as terminal:
+        terminal.wait_for("forget 2 memories about ann for good?")
+        terminal.type("yes\r")
+        terminal.wait_for("forgotten: 2 memories about ann")
+    assert store.users() == {}
+    remembered(home)
+    with Terminal(home, "memory", "forget", "--yes", "--user", "ann") as terminal:
+        terminal.wait_for("forgotten: 2 memories about ann")
+    assert store.users() == {}

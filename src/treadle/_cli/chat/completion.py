@@ -17,6 +17,7 @@ USAGES = {
     "file": ("[PATH|off]", "put a file into the next question (or write @PATH in it)"),
     "save": ("[FILE]", "write the conversation to a file (.md or .json)"),
     "plan": ("[on|off]", "show the plan, or switch planning on or off"),
+    "memory": ("[show|edit|forget N]", "show what is remembered, and about whom; change or forget it"),
     "status": ("", "show the model, the cost, the instructions and the skills"),
     "cost": ("", "show what this chat has cost"),
     "new": ("", "start a new conversation"),
@@ -44,6 +45,8 @@ def _values(command: str, word: str, agent: Agent) -> list[str]:
             return paths(word)
         case "plan":
             return ["on", "off"]
+        case "memory":
+            return ["list", "show", "edit", "forget"]
         case "approve":
             return [*sorted(agent.toolkit.names), "all", "off"]
         case "model":

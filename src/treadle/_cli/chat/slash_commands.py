@@ -14,7 +14,10 @@ from treadle._cli.display.table import table
 from treadle._cli.display.text import arguments, clean, one_line, plural, spent, wrapped
 from treadle._cli.given.for_launch import shown_path
 from treadle._cli.given.instructions import found_instructions
+from treadle._cli.given.memory import act, words_of_chat
 from treadle._cli.setup.attachments import part_of_file
+from treadle._flows.presets import memory_stores
+from treadle._plugins.memory.store import MemoryStore
 from treadle._tools.base import Tool
 from treadle._types.state import fold
 
@@ -145,6 +148,13 @@ async def _status(chat: Chat, rest: str) -> None:
             print(f"  not read, because its folder is not trusted: {clean(shown_path(item.path))}")
 
 
+async def _memory(chat: Chat, rest: str) -> None:
+    """What the agent of this chat remembers; of one that does not, what agents with the plug-in Memory do."""
+    agent = chat.agent
+    stores = memory_stores(agent.preset, agent.settings, agent.plugins)
+    act(words_of_chat(rest), stores[0] if stores else MemoryStore())
+
+
 async def _cost(chat: Chat, rest: str) -> None:
     print(f"{plural(chat.turns, 'question')}, {spent(chat.usage)}")
 
@@ -159,6 +169,7 @@ COMMANDS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
     "file": _file,
     "save": _save,
     "plan": _plan,
+    "memory": _memory,
     "status": _status,
     "cost": _cost,
     "new": _new,

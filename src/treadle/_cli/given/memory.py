@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.setup.options import count
@@ -29,13 +30,41 @@ def register(commands: Any) -> None:
     forget = actions.add_parser("forget", help="remove memories for good")
     forget.add_argument("ids", nargs="*", type=count, metavar="NUMBER")
     forget.add_argument("--user", help="everything about this user")
+    forget.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 
 def run(args: argparse.Namespace) -> int:
     from treadle._plugins.memory.store import MemoryStore
 
+    return act(args, MemoryStore(args.memory))
+
+
+def act(args: argparse.Namespace, store: MemoryStore) -> int:
     actions = {"list": _list, "show": _show, "edit": _edit, "forget": _forget}
-    return actions[args.action](args, MemoryStore(args.memory))
+    return actions[args.action](args, store)
+
+
+def words_of_chat(rest: str) -> argparse.Namespace:
+    """What stands after `/memory` in a chat, as the options of the command."""
+    from treadle._types.errors import ConfigError
+
+    action, _, more = rest.partition(" ")
+    numbers = more.split()
+    match action:
+        case "" | "list":
+            return argparse.Namespace(action="list", user=more.strip() or None, n=50)
+        case "show" if len(numbers) == 1 and _number(numbers[0]):
+            return argparse.Namespace(action="show", id=int(numbers[0]))
+        case "edit" if numbers and _number(numbers[0]):
+            return argparse.Namespace(action="edit", id=int(numbers[0]), text=more.strip().partition(" ")[2])
+        case "forget" if numbers and all(map(_number, numbers)):
+            return argparse.Namespace(action="forget", ids=[int(number) for number in numbers], user=None, yes=False)
+        case _:
+            raise ConfigError("write /memory, /memory show NUMBER, /memory edit NUMBER TEXT or /memory forget NUMBER")
+
+
+def _number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 15
 
 
 def _list(args: argparse.Namespace, store: MemoryStore) -> int:
@@ -98,15 +127,32 @@ def _forget(args: argparse.Namespace, store: MemoryStore) -> int:
 
     if bool(args.ids) == bool(args.user):
         raise ConfigError("what is to be forgotten? Give the numbers of memories, or --user NAME")
+    known = store.users().get(args.user, 0) if args.user else len(args.ids)
+    what = f"{_memories(known)} about {clean(args.user)}" if args.user else _memories(known)
     if args.user:
+        if not _sure(args, what, lambda: store.all(args.user, 20)):
+            return 0
         print(f"forgotten: {_memories(store.forget(args.user))} about {clean(args.user)}")
         return 0
-    for number in args.ids:
-        _found(store, number)
+    memos = [_found(store, number) for number in args.ids]
+    if not _sure(args, what, lambda: memos):
+        return 0
     for number in args.ids:
         store.forget_one(number)
     print(f"forgotten: {_memories(len(args.ids))}")
     return 0
+
+
+def _sure(args: argparse.Namespace, what: str, about: Callable[[], Sequence[Memo]]) -> bool:
+    """Asked at a terminal: what is forgotten does not come back."""
+    from treadle._cli.given.asking import can_ask, confirm
+
+    if args.yes or not can_ask():
+        return True
+    if confirm(f"forget {what} for good?", lambda: "\n".join(memo.summary for memo in about())):
+        return True
+    print("nothing is forgotten")
+    return False
 
 
 def _found(store: MemoryStore, number: int) -> Memo:

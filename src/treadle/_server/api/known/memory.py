@@ -15,7 +15,6 @@ from starlette.responses import Response
 
 from treadle._flows import presets
 from treadle._flows.agent import Agent
-from treadle._plugins.memory.plugin import Memory
 from treadle._plugins.memory.store import MAX_SUMMARY, Memo, MemoryStore
 from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, Operation, answer
@@ -139,8 +138,7 @@ def _stores(hub: Hub) -> dict[str, tuple[MemoryStore, list[str]]]:
 
 
 def memory_stores(agent: Agent) -> list[MemoryStore]:
-    plugins = presets.plugins_for(agent.preset, agent.settings, agent.plugins)
-    return [plugin.store for plugin in plugins if isinstance(plugin, Memory)]
+    return presets.memory_stores(agent.preset, agent.settings, agent.plugins)
 
 
 def _store(call: Call) -> MemoryStore:
