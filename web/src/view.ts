@@ -27,6 +27,10 @@ export interface ToolUse {
   began: number;
   artifacts: Artifact[];
   truncated: boolean;
+  /** It passed the conversation on, or started an agent in the background: that has a run of its own. */
+  child: boolean;
+  /** How far an agent in the background is; empty where there is none. */
+  work: "" | "running" | "done" | "failed" | "stopped";
 }
 
 export interface Interrupt {
@@ -92,6 +96,8 @@ export interface Done {
 export interface RunView {
   items: Item[];
   activity: string;
+  /** The agent that has the conversation now, where it was handed over. */
+  speaker: string;
   /** The model that took over during the run; empty for the one it began with. */
   model: string;
   checklist: { text: string; done: boolean }[];
@@ -111,6 +117,7 @@ export interface RunView {
 export const EMPTY: RunView = {
   items: [],
   activity: "Starting",
+  speaker: "",
   model: "",
   checklist: [],
   dag: [],
@@ -190,6 +197,7 @@ function moved(view: RunView): Item[] {
 }
 
 function closed(item: Item): Item {
+  if (item.kind === "tool" && item.work === "running") return { ...item, work: "stopped" };
   return item.kind === "thought" && item.open ? { ...item, open: false } : item;
 }
 
@@ -226,6 +234,8 @@ function started(view: RunView, data: Data, iteration: number): Partial<RunView>
     began: Date.now(),
     artifacts: [],
     truncated: false,
+    child: false,
+    work: "",
   };
   // A call that is run again after a restart is the same card.
   const items = [...view.items.filter((item) => item.key !== use.key), use];
@@ -246,7 +256,8 @@ function change(view: RunView, call: string, make: (use: ToolUse) => Partial<Too
 
 function finished(view: RunView, data: Data): Partial<RunView> {
   const error = text(data.error);
-  const items = change(view, text(data.call_id), () => ({
+  const items = change(view, text(data.call_id), (use) => ({
+    ...(inBackground(use, text(data.observation)) ? { child: true, work: use.work || "running" } : {}),
     state: error ? "failed" : "done",
     observation: text(data.observation),
     error,
@@ -255,6 +266,20 @@ function finished(view: RunView, data: Data): Partial<RunView> {
     truncated: data.truncated === true,
   }));
   return { items, activity: using(items) };
+}
+
+/** What the engine says when an agent has begun to work in the background. */
+const inBackground = (use: ToolUse, observation: string): boolean => use.name.startsWith("start_") && observation.includes(` works on it in the background as ${use.call}.`);
+
+/** An agent has the conversation now: the call that passed it on is still open. */
+function handedOver(view: RunView, agent: string, why: string, id: string): Partial<RunView> {
+  const items = view.items.map((item) => (item.kind === "tool" && item.state === "running" && typeof item.args.reason === "string" ? { ...item, child: true } : item));
+  return { items: [...items, { kind: "note", key: id, title: `Handed over to ${agent}`, text: why }], speaker: agent, activity: `${agent} has the conversation` };
+}
+
+function workEnded(view: RunView, call: string, how: string, id: string): Partial<RunView> {
+  const items = change(view, call, () => ({ child: true, work: / has failed(?::|$)/.test(how) ? "failed" : "done" }));
+  return { items: [...items, { kind: "note", key: id, title: "Background work", text: how }] };
 }
 
 function output(view: RunView, data: Data): Partial<RunView> {
@@ -322,7 +347,7 @@ function phase(view: RunView, data: Data, id: string): Partial<RunView> {
     default: {
       const missing = /^going on without tools: (.+)$/s.exec(name);
       const passed = /^(?:handed over to|background) (.+?): (.+)$/s.exec(name);
-      if (passed) return name.startsWith("handed") ? note(`Handed over to ${passed[1] ?? ""}`, passed[2] ?? "") : note("Background work", passed[2] ?? "");
+      if (passed) return (name.startsWith("handed") ? handedOver : workEnded)(view, passed[1] ?? "", passed[2] ?? "", id);
       return missing ? note("Some tools are missing", missing[1] ?? "") : { activity: PHASES[name] ?? doing(name) };
     }
   }

@@ -19,19 +19,23 @@ const ERRORS: Record<string, string> = {
   lost_extras: "Not run",
 };
 
+const WORK = { running: "works in the background", done: "ended in the background", failed: "failed in the background", stopped: "stopped with the run" };
+
 export function ToolCard({ use, run }: { use: ToolUse; run: string }) {
   const [open, setOpen] = useState(false);
-  const running = use.state === "running";
+  const running = use.state === "running" || use.work === "running";
+  const failed = use.state === "failed" || use.work === "failed";
   return (
     <div class={`tool ${use.state}`}>
       <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
-          <span class="state" role="img" aria-label={running ? "running" : use.state === "failed" ? "failed" : "done"}>
-            {running ? <span class="spinner" /> : use.state === "failed" ? <Cross size={14} /> : <Check size={14} />}
+          <span class="state" role="img" aria-label={running ? "running" : failed ? "failed" : "done"}>
+            {running ? <span class="spinner" /> : failed ? <Cross size={14} /> : <Check size={14} />}
           </span>
           <span class="tool-name">{use.name}</span>
           <span class="tool-brief">{brief(use.args)}</span>
           {use.error && <span class="tool-error">{ERRORS[use.error] ?? use.error}</span>}
+          {use.work && <span class={use.work === "failed" ? "tool-error" : "quiet"}>{WORK[use.work]}</span>}
           <span class="tool-time">{running ? <Clock since={use.began} /> : use.elapsed > 0 && seconds(use.elapsed)}</span>
           <span class="chevron">
             <Chevron size={15} />
@@ -106,7 +110,7 @@ function Arguments({ args }: { args: Record<string, Json> }) {
 /** An agent that was used as a tool has a run of its own, under the run and the call. */
 function useChild(run: string, use: ToolUse): string {
   const keys = Object.keys(use.args);
-  return keys.includes("reasoning") && keys.includes("context") ? `${run}.${use.call}` : "";
+  return use.child || (keys.includes("reasoning") && keys.includes("context")) ? `${run}.${use.call}` : "";
 }
 
 function LiveLine({ text }: { text: string }) {

@@ -27,6 +27,11 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
       {view.waiting.length > 0 && <Approvals run={turn.run} calls={view.waiting} />}
       {working && !view.waiting.length && !view.answer && <Activity turn={turn} />}
       {view.error && <Failure turn={turn} />}
+      {view.speaker && (
+        <p class="speaker quiet">
+          {view.done ? "Answered by" : "Now speaking:"} <strong>{view.speaker}</strong>
+        </p>
+      )}
       {view.answer && <Answer text={view.answer} open={view.answering} run={turn.run} items={view.items} />}
       {view.done && <Foot turn={turn} />}
     </article>
