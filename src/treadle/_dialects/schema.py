@@ -34,7 +34,8 @@ class SchemaDialect(TextDialect, frozen=True):
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         replies = self.alternatives(tools, profile, must_answer=must_answer, must_act=must_act)
-        after = "" if must_answer or must_act or profile.decide is None else DECISION_AFTER
+        decides = profile.decides_in(self.name) and not must_answer and not must_act
+        after = DECISION_AFTER if decides and tools else ""
         return Encoding(format=json_format(replies.any_of(), profile, "step"), decision_after=after)
 
     def alternatives(

@@ -227,7 +227,8 @@ class HttpModel(Closing):
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         if not self._name:
             await self._find_model()
-        streaming = request.stream and self._profile.streaming
+        # A reply that is not what the model wants can be broken off only while it comes.
+        streaming = (request.stream or request.answer_from is not None) and self._profile.streaming
         reader = self._reader(request)
         limiter = self._limiter
         body = self._body(request, streaming)

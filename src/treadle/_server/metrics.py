@@ -39,8 +39,8 @@ class Metrics:
                 self.count("treadle_tokens_total", usage.input_tokens, direction="input")
                 self.count("treadle_tokens_total", usage.output_tokens, direction="output")
                 self.cost += usage.cost or 0.0
-            case ev.ThinkFailed():
-                self.count("treadle_model_calls_total", outcome="failed")
+            case ev.ThinkFailed(options=options):
+                self.count("treadle_model_calls_total", outcome="other" if options else "failed")
             case ev.ToolDone(error=error):
                 self.count("treadle_tool_calls_total", outcome=error or "ok")
             case ev.RunFinished(stop_reason=reason) if not record.parent:

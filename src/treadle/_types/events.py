@@ -110,6 +110,8 @@ class ThinkFailed(EventBase, frozen=True, tag="think_failed"):
     error: str
     wait: float | None = None
     usage: Usage = NO_USAGE
+    options: dict[str, float] = {}
+    """What the model would most probably have written where it decided, when that is why the reply does not count."""
 
 
 class ThinkDone(EventBase, frozen=True, tag="think_done"):

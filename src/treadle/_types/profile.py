@@ -17,6 +17,7 @@ ABILITIES = (
     "json_schema",
     "grammar",
     "streaming",
+    "logprobs",
     "reasoning",
     "vision",
     "documents",
@@ -54,13 +55,23 @@ class Prices(Struct, frozen=True, omit_defaults=True):
                 raise ConfigError(f"prices: {name} is {price!r}, and it must be a number of dollars of at least 0")
 
 
-class DecisionThresholds(Struct, frozen=True):
-    """From which probability of an answer on the model is taken to want one, rather than a tool."""
+class DecisionThresholds(Struct, frozen=True, omit_defaults=True):
+    """From which probability of an answer on the model is taken to want one, rather than a tool. They hold for one form
+    of prompts: `treadle doctor --calibrate` finds them."""
 
     first: float
     """Before any result."""
     later: float
     """After a result, when the question is whether that is enough."""
+    dialect: str = "direct"
+    """The dialect that they hold for."""
+    adapter: str = ""
+    """The adapter that they hold for; empty: the model without one."""
+
+    def __post_init__(self) -> None:
+        for name in ("first", "later"):
+            if not 0 <= getattr(self, name) <= 1:  # also what is no number
+                raise ConfigError(f"decide: {name} is {getattr(self, name)!r}, and it must be between 0 and 1")
 
 
 class Profile(Struct, frozen=True, omit_defaults=True):
@@ -77,6 +88,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """Decoding follows a schema token by token, lengths included: as good as a grammar."""
     grammar: bool = False
     streaming: bool = True
+    logprobs: bool = False
+    """Tells how probable the alternatives to each token were, before a constraint on the reply left some of them."""
     reasoning: bool = False
     vision: bool | None = None
     """Reads images. When it is not known, they are sent, and the provider decides."""
@@ -132,6 +145,11 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     def constrained(self) -> bool:
         """Whether no reply can deviate from what it was constrained to."""
         return self.grammar or self.strict_schema
+
+    def decides_in(self, dialect: str) -> bool:
+        """Whether what the model wants is read from its probabilities in this dialect."""
+        decide = self.decide
+        return decide is not None and self.logprobs and decide.dialect == dialect and decide.adapter == self.adapter
 
     @property
     def small(self) -> bool:

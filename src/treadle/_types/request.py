@@ -61,6 +61,9 @@ class Request(Struct, frozen=True, omit_defaults=True):
     decision_after: str = ""
     """Text of the reply after which the next token decides between a tool and an answer: what a model would most
     probably write there, before any constraint, is wanted in the reply's `options`. Empty: it is not."""
+    answer_from: float | None = None
+    """From which probability on the model wants to answer there. A reply that goes against it will be asked for again:
+    the rest of it need not be written (`broken_off`)."""
     cache: WireCache | None = None
 
     def replace(self, **changes: Any) -> Request:
@@ -118,6 +121,8 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", gc=False):
     citations: tuple[Citation, ...] = ()
     options: dict[str, float] = {}
     """Beginnings of what the model would have written at the point of decision, with their probabilities."""
+    broken_off: bool = False
+    """It was not written to its end: it went against what the model wanted (`Request.answer_from`)."""
 
 
 class TextDelta(Struct, frozen=True, tag="text", gc=False):

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.terminal import call, script, treadle
+from kit import add, go
+from treadle import Agent, ScriptedModel, open_journal
+from treadle._types.profile import DecisionThresholds, Profile
+from treadle._types.request import Reply
 
 Inside = Callable[..., Any]
 
@@ -42,3 +46,31 @@ def test_history_stands_in_the_first_record(home: Path):
     segments = treadle(home, "runs", "explain", "last", "--json").records
     assert [s["records"] for s in segments if s["component"] == "history"] == [[0], [0]]
     assert all(number >= 0 for s in segments for number in s["records"])
+
+
+def test_what_the_model_wanted_is_shown(home: Path, inside: Inside):
+    """Its own probabilities, before any constraint, in the records and in the explanation of a request."""
+    thresholds = DecisionThresholds(first=0.5, later=0.2)
+    profile = Profile(grammar=True, json_schema=True, logprobs=True, decide=thresholds)
+    final = '{"action": "final_answer", "final_answer": "It is 3.", "task_successful": true}'
+    act = '{"action": "add", "args": {"a": 1, "b": 2}}'
+    replies = [
+        Reply(final, options={"multiply": 0.86, "final": 0.04}),
+        Reply(act),
+        Reply(final, options={"final": 0.7, "add": 0.2}),
+    ]
+    path = home / "runs.db"
+
+    async def main() -> None:
+        journal = open_journal(str(path))
+        await Agent(ScriptedModel(replies, profile=profile), [add], dialect="direct", journal=journal).run("1 + 2?")
+        await journal.aclose()
+
+    go(main())
+    shown = inside("runs", "show", "last", "--records", "--journal", str(path)).out
+    assert 'wanted: answer 70 %, "add" 20 %' in shown
+    assert "the model wanted a tool (answer: 4%" in shown
+    last = inside("runs", "explain", "last", "--journal", str(path)).out
+    assert 'before any constraint the model wanted: answer 70 %, "add" 20 %' in last
+    first = inside("runs", "explain", "last", "--record", "1", "--journal", str(path)).out
+    assert 'wanted: "multiply" 86 %, answer 4 %; the model wanted a tool' in first

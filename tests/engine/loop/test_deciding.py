@@ -8,14 +8,16 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, RunResult, ScriptedModel, tool
-from treadle._engine.loop.deciding import answer_probability, tool_meant
+from treadle._engine.loop.deciding import tool_meant
+from treadle._types.decision import answer_probability
+from treadle._types.errors import ConfigError
 from treadle._types.events import ReplyConstrained, ThinkDone, ThinkFailed
 from treadle._types.profile import DecisionThresholds, Profile
 from treadle._types.request import Reply, ToolSchema
 from treadle._types.usage import Usage
 
 THRESHOLDS = DecisionThresholds(first=0.55, later=0.17)
-PROFILE = Profile(grammar=True, json_schema=True, decide=THRESHOLDS)
+PROFILE = Profile(grammar=True, json_schema=True, logprobs=True, decide=THRESHOLDS)
 ADD = '{"action": "add", "args": {"a": 1, "b": 2}}'
 FINAL = '{"action": "final_answer", "final_answer": "It is 3.", "task_successful": true}'
 
@@ -51,10 +53,19 @@ def test_a_model_that_wants_a_tool_by_another_name_calls_one():
     assert "final_answer" not in str(second.format)
     assert "final_answer" in str(third.format)
     (failed,) = (event for event in events if isinstance(event, ThinkFailed))
-    assert "wanted a tool (answer: 4%)" in failed.error
+    assert "wanted a tool (answer: 4%, from 55% on it wants one)" in failed.error
+    assert failed.options == {"multiply": 0.86, "final": 0.04}
     assert result.usage.requests == 3
     assert [event.options for event in events if isinstance(event, ThinkDone)][-1] == {"final": 0.6, "add": 0.2}
     assert result.iterations == 2, "the reply that did not count is no iteration"
+
+
+def test_a_reply_that_was_broken_off_is_asked_for_again():
+    begun = Reply('{"action": "final', usage=Usage(10, 2, requests=1), options={"multiply": 0.9}, broken_off=True)
+    model = ScriptedModel([begun, says(ADD), says(FINAL, final=0.9)], profile=PROFILE)
+    result, _ = run(model)
+    assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+    assert [request.answer_from for request in model.requests] == [0.55, None, 0.17]
 
 
 def test_a_model_that_has_what_it_needs_is_not_made_to_go_on():
@@ -84,6 +95,14 @@ def test_nobody_is_made_to_call_a_tool_that_changes_something():
     model = ScriptedModel([says(FINAL, remove=0.9), says(ADD), says(FINAL, final=1.0)], profile=PROFILE)
     run(model, (delete, add))
     assert "delete" not in str(model.requests[1].format)
+
+
+def test_thresholds_of_another_dialect_or_adapter_do_not_count():
+    for decide in (DecisionThresholds(0.5, 0.5, "schema"), DecisionThresholds(0.5, 0.5, adapter="other")):
+        profile = Profile(grammar=True, json_schema=True, logprobs=True, decide=decide)
+        model = ScriptedModel([says(FINAL, multiply=0.9)], profile=profile)
+        result, _ = run(model)
+        assert (result.answer, model.requests[0].decision_after) == ("It is 3.", "")
 
 
 def test_without_thresholds_nothing_is_asked_for_and_nothing_is_changed():
@@ -120,7 +139,15 @@ SKY = ToolSchema("forecast", "The weather at a place.", {})
         ({"conv": 0.3, "weather": 0.2}, ""),
         ({"multiply": 0.9}, ""),
         ({"an": 0.9}, ""),
+        ({"evaluation": 0.4}, "evaluate"),
+        ({"converter": 0.4, "weath": 0.1}, "convert_currency"),
     ],
 )
 def test_a_name_that_is_not_ours_means_the_tool_that_its_words_describe(options: dict[str, float], meant: str):
     assert tool_meant(options, [SUM, MONEY, SKY]) == meant
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
+def test_a_threshold_is_a_probability(value: float):
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        DecisionThresholds(value, 0.5)

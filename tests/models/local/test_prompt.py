@@ -11,6 +11,7 @@ import pytest
 from treadle._models.local.prompt import MARKUP, CompletionReader, constraint_of, opening_of, prompt_items
 from treadle._models.local.runtime import ORIGIN
 from treadle._models.local.slots import Segment
+from treadle._types.decision import DecisionPoint
 from treadle._types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ReasoningDelta, TextDelta
@@ -198,12 +199,13 @@ def test_a_stream_that_ends_too_early_is_an_error():
 
 
 def said_with_options(*tokens: tuple[str, dict[str, float]]) -> dict[str, float]:
-    reading = CompletionReader(ORIGIN, "toy", Profile(), None, 100, '"action": "')
+    point = DecisionPoint('"action": "')
+    reading = CompletionReader(ORIGIN, "toy", Profile(), None, 100, point)
     for text, others in tokens:
         alternatives = [{"token": token, "logprob": math.log(p)} for token, p in others.items()]
         probabilities = {"content": [{"token": text, "top_logprobs": alternatives}]}
         reading.feed(msgspec.json.encode({"choices": [{"text": text, "logprobs": probabilities}]}))
-    return {text: round(p, 3) for text, p in reading.options.items()}
+    return {text: round(p, 3) for text, p in point.options.items()}
 
 
 def test_what_could_have_followed_the_decision_is_kept():
@@ -220,3 +222,24 @@ def test_a_token_that_begins_with_the_quotation_mark_is_cut_at_the_decision():
 
 def test_what_is_hardly_probable_is_not_kept():
     assert said_with_options(('{"action": "', {}), ("a", {"a": 0.9, "b": 0.0005})) == {"a": 0.9}
+
+
+def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():
+    """It counts as far as it was written: its prompt was read."""
+    reading = CompletionReader(ORIGIN, "toy", Profile(), None, 100, DecisionPoint('"action": "', 0.5))
+    reading.feed(chunk(prompt_progress={"total": 50, "cache": 40}))
+    for text, others in (('{"action": "', {}), ("final", {"multiply": 0.8, "final": 0.1})):
+        alternatives = [{"token": token, "logprob": math.log(p)} for token, p in others.items()]
+        probabilities = {"content": [{"token": text, "top_logprobs": alternatives}]}
+        assert not reading.broken_off
+        payload = {"choices": [{"text": text, "logprobs": probabilities}], "__verbose": {"tokens": [1]}}
+        reading.feed(msgspec.json.encode(payload))
+    assert reading.broken_off
+    reply = reading.reply()
+    assert (reply.text, reply.broken_off, reply.usage.input_tokens, reply.usage.cached_tokens) == (
+        '{"action": "final',
+        True,
+        50,
+        40,
+    )
+    assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}

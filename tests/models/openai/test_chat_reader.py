@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from models.contract import event
@@ -18,7 +20,8 @@ from treadle._types.errors import (
     RequestRefusedError,
     TransientModelError,
 )
-from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, TextDelta
+from treadle._types.messages import UserMessage
+from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, TextDelta
 
 
 def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
@@ -382,3 +385,64 @@ def test_senseless_numbers_count_as_none():
 def test_the_cost_with_ones_own_key():
     usage = {"prompt_tokens": 1, "cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}}
     assert read({**whole(content="a"), "usage": usage}, end=False)[0].usage.cost == 0.75
+
+
+DECIDE = Request([UserMessage("hi")], decision_after='"action": "', answer_from=0.5)
+
+
+def token(text: str, **others: float) -> dict[str, Any]:
+    top = [{"token": name, "logprob": math.log(share), "bytes": None} for name, share in others.items()]
+    logprobs = {"content": [{"token": text, "logprob": -0.1, "bytes": None, "top_logprobs": top}], "refusal": None}
+    return {"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None}
+
+
+def test_a_server_says_what_the_model_would_have_written_and_is_left_when_that_is_known():
+    begun = [token('{"action":'), token(' "'), token("final", multiply=0.8, final=0.1)]
+    rest = [token("_answer"), token('", "final_answer": "12"}')]
+    choices = [*begun, *rest, {"index": 0, "delta": {}, "finish_reason": "stop"}]
+
+    async def main() -> tuple[Reply, dict[str, Any]]:
+        answer = stream(*(event({"id": "c", "choices": [choice]}) for choice in choices))
+        async with Loopback([answer]) as server:
+            reply = await complete(model(base_url=server.url, abilities={"logprobs": True}), DECIDE)
+            return reply, msgspec.json.decode(server.received[-1].body)
+
+    reply, sent = asyncio.run(main())
+    assert (sent["logprobs"], sent["top_logprobs"], sent["stream"]) == (True, 20, True)
+    assert reply.broken_off
+    assert reply.text.startswith('{"action": "final')
+    assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
+
+
+def test_a_whole_reply_has_its_options_too():
+    asked = model(abilities={"logprobs": True})
+    reader = asked._reader(DECIDE)
+    tokens = [
+        token(text, **others)["logprobs"]["content"][0] for text, others in (('{"action": "', {}), ("f", {"f": 0.9}))
+    ]
+    message = {"content": '{"action": "f", "args": {}}'}
+    reader.feed(
+        msgspec.json.encode(
+            {"choices": [{"message": message, "logprobs": {"content": tokens}, "finish_reason": "stop"}]}
+        )
+    )
+    assert (reader.reply().options, reader.reply().broken_off) == ({"f": pytest.approx(0.9)}, False)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [None, {}, {"content": None}, {"content": ["x", {"token": 7, "top_logprobs": [None, {"token": "f"}]}]},
+     {"content": [{"token": '{"action": "f', "top_logprobs": [{"token": '{"action": "f', "logprob": "high"},
+      {"token": '{"action": "g', "logprob": 5.0}]}]}],
+)  # fmt: skip
+def test_what_is_no_probability_is_left_out(told: Any):
+    reader = model(abilities={"logprobs": True})._reader(DECIDE)
+    choice = {"message": {"content": '{"action": "f"}'}, "logprobs": told, "finish_reason": "stop"}
+    reader.feed(msgspec.json.encode({"choices": [choice]}))
+    assert reader.reply().options == {}
+    assert reader.reply().text == '{"action": "f"}'
+
+
+def test_a_server_that_tells_no_probabilities_is_not_asked_for_them():
+    body = msgspec.json.decode(model()._body(DECIDE, True))
+    assert "logprobs" not in body

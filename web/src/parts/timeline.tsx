@@ -121,7 +121,7 @@ function summary(record: LogRecord): string {
     case "think_started":
       return `${text("component")}, iteration ${pretty(event.iteration)}`;
     case "think_done":
-      return text("thought") || text("answer") || calls(event.message) || text("component");
+      return [text("thought") || text("answer") || calls(event.message) || text("component"), wanted(event.options)].filter(Boolean).join(" · ");
     case "think_failed":
       return text("error");
     case "tool_started": {
@@ -141,6 +141,12 @@ function summary(record: LogRecord): string {
     default:
       return text("reason") || text("phase") || text("text") || text("source") || text("step") || text("component");
   }
+}
+
+/** What the model would have written where it decided, before any constraint: the three most probable beginnings. */
+function wanted(options: Json | undefined): string {
+  const shares = Object.entries((options ?? {}) as Record<string, number>).sort(([, one], [, other]) => other - one);
+  return shares.length ? `wanted: ${shares.slice(0, 3).map(([name, share]) => `${name} ${Math.round(100 * share)} %`).join(", ")}` : "";
 }
 
 function calls(message: Json | undefined): string {

@@ -7,10 +7,12 @@ import shutil
 import sys
 import textwrap
 import time
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 import msgspec
 
+from treadle._types.decision import answer_probability, is_answer
 from treadle._types.usage import Usage
 
 # Escape sequences first (colours, titles, clipboard), then control characters and those that reorder text.
@@ -80,6 +82,17 @@ def arguments(args: dict[str, Any], width: int) -> str:
     if len(texts) == 1:
         return one_line(next(iter(texts.values())), width)
     return one_line(", ".join(f"{name}: {text}" for name, text in texts.items()), width)
+
+
+def wanted(options: Mapping[str, float], most: int = 3) -> str:
+    """What a model would have written where it decided, the most probable first: `"multi" 86 %, answer 4 %`."""
+    answer = answer_probability(options)
+    others = [(f'"{one_line(text, 20)}"', share) for text, share in options.items() if not is_answer(text)]
+    shown = sorted([*others, ("answer", answer)], key=lambda option: -option[1])
+    kept = (
+        shown[:most] if any(name == "answer" for name, _ in shown[:most]) else [*shown[: most - 1], ("answer", answer)]
+    )
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in kept)
 
 
 def seconds(value: float) -> str:

@@ -143,6 +143,8 @@ class Timeline:
             return
         self.usage += event.usage
         if isinstance(event, ev.ThinkFailed):
+            if event.options:  # nothing failed: the model is asked again for what it wanted
+                return
             again = "" if event.wait is None else f"; next attempt in {seconds(event.wait)}"
             yield Line("warning", f"attempt {event.attempt} failed: {one_line(event.error, 200)}{again}", depth)
             return

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._cli.display.table import table
-from treadle._cli.display.text import clean, one_line
+from treadle._cli.display.text import clean, one_line, wanted
 from treadle._cli.runs.lookup import find_run
 from treadle._flows.replay import Segment, blame
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
-from treadle._types.events import Record, ThinkStarted
+from treadle._types.events import Record, ThinkDone, ThinkFailed, ThinkStarted
 
 
 async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
@@ -41,7 +41,21 @@ async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
     ]
     print(table(("BYTES", "TOKENS", "FROM", "RECORDS", "TEXT"), rows, right=(0, 1)))
     print("\n" + table(("FROM", "TOKENS", "SHARE"), _totals(segments), stretch=0, right=(1, 2)))
+    if decided := _decision(records, seq):
+        print(f"\n{decided}")
     return 0
+
+
+def _decision(records: Sequence[Record], seq: int) -> str:
+    """What the model wanted where its reply decided between a tool and an answer; empty when that is not known."""
+    for record in records:
+        if record.seq > seq and isinstance(record.event, (ThinkDone, ThinkFailed, ThinkStarted)):
+            if isinstance(record.event, ThinkStarted) or not record.event.options:
+                return ""
+            event = record.event
+            then = f"; {event.error}: asked again" if isinstance(event, ThinkFailed) else ""
+            return f"before any constraint the model wanted: {wanted(event.options, 6)}{then}"
+    return ""
 
 
 def _request_of(records: Sequence[Record], step: int | None) -> int:

@@ -9,7 +9,7 @@ import time
 import msgspec
 
 from treadle._cli.display.table import table
-from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wrapped
+from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wanted, wrapped
 from treadle._cli.runs.lookup import find_run, name_of, notes_of, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._journal import Journal
@@ -161,7 +161,8 @@ def summary(record: Record) -> str:
         case ThinkDone():
             calls = ", ".join(f"{call.name}({arguments(call.args, 60)})" for call in event.message.calls)
             text = calls or event.problem or event.answer or event.message.text
-            return f"{event.component}: {one_line(text, 200)} [{spent(event.usage)}]"
+            options = f", wanted: {wanted(event.options)}" if event.options else ""
+            return f"{event.component}: {one_line(text, 200)} [{spent(event.usage)}{options}]"
         case ThinkFailed():
             return one_line(event.error, 200)
         case ToolStarted():

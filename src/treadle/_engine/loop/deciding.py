@@ -15,13 +15,15 @@ from msgspec import Struct
 from treadle._dialects.base import Decision
 from treadle._engine.core.execution import Execution
 from treadle._tools.base import HARMLESS
+from treadle._types.decision import answer_probability, is_answer
 from treadle._types.events import Event, ReplyConstrained, ThinkFailed
 from treadle._types.request import Reply, ToolSchema
 
-ANSWER = "final_answer"
 COMPONENT = "decision"
 _SHORTEST = 3
 """Letters of a beginning that can be told from others."""
+_SAME_STEM = 0.6
+"""The part of the longer one of two words that they begin with alike: `calculate` and `calculator`."""
 _CLEAR = 2.0
 """How many times as probable as the next tool the tool meant by other names has to be."""
 
@@ -31,63 +33,86 @@ class OtherChoice(Struct, frozen=True):
 
     probability: float
     """Of an answer."""
+    threshold: float
     must_act: bool
     barred: tuple[str, ...]
 
     def events(self, component: str, iteration: int, reply: Reply) -> tuple[Event, ...]:
         wanted = "a tool" if self.must_act else "to answer"
-        why = f"the model wanted {wanted} (answer: {self.probability:.0%}), and the constraint left it no such choice"
+        why = (
+            f"the model wanted {wanted} (answer: {self.probability:.0%}, from {self.threshold:.0%} on it wants one), "
+            "and the constraint left it no such choice"
+        )
         return (
-            ThinkFailed(component, iteration, 1, why, 0.0, reply.usage),
+            ThinkFailed(component, iteration, 1, why, 0.0, reply.usage, reply.options),
             ReplyConstrained(COMPONENT, self.must_act, self.barred),
         )
 
 
-def other_choice(run: Execution, reply: Reply, decision: Decision) -> OtherChoice | None:
-    """What to hold the next reply to, when this one is not what the model wanted; else None.
+def answer_from(run: Execution) -> float | None:
+    """From which probability on the model wants to answer now; None when its replies are taken as they come.
 
-    A model is never made to call a tool that changes something: those are left out of what it has to choose from.
+    A model is never made to call a tool that changes something: where there is no other, a reply is not broken off.
     """
-    thresholds, state = run.model.profile.decide, run.state
-    if thresholds is None or not reply.options or not state.tools or state.answer_only or decision.problem:
-        return None
-    if state.constraint.must_act or state.constraint.barred:
+    return _threshold(run) if any(_is_harmless(run, schema) for schema in run.state.tools) else None
+
+
+def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> OtherChoice | None:
+    """What to hold the next reply to, when this one is not what the model wanted; else None. `decision` is None for a
+    reply that was broken off because of that."""
+    threshold, state = _threshold(run), run.state
+    if threshold is None or not reply.options or (decision is not None and decision.problem):
         return None
     answer = answer_probability(reply.options)
-    wants_answer = answer >= (thresholds.later if state.steps else thresholds.first)
-    if wants_answer == (not decision.calls):
+    wants_answer = answer >= threshold
+    if decision is not None and wants_answer == (not decision.calls):
         return None
     if wants_answer:
-        return OtherChoice(answer, False, tuple(tool.name for tool in state.tools))
+        return OtherChoice(answer, threshold, False, tuple(tool.name for tool in state.tools))
     harmless = [schema for schema in state.tools if _is_harmless(run, schema)]
     if not harmless:
         return None
     meant = tool_meant(reply.options, harmless)
     allowed = {meant} if meant else {schema.name for schema in harmless}
-    return OtherChoice(answer, True, tuple(tool.name for tool in state.tools if tool.name not in allowed))
+    return OtherChoice(answer, threshold, True, tuple(tool.name for tool in state.tools if tool.name not in allowed))
 
 
-def answer_probability(options: Mapping[str, float]) -> float:
-    """How probable it is that the model goes on to write the name of an answer."""
-    return sum(p for text, p in options.items() if text and (ANSWER.startswith(text) or text.startswith(ANSWER)))
+def _threshold(run: Execution) -> float | None:
+    thresholds, state = run.model.profile.decide, run.state
+    if thresholds is None or not run.model.profile.decides_in(run.dialect.name) or not state.tools:
+        return None
+    if state.answer_only or state.constraint.must_act or state.constraint.barred:
+        return None
+    return thresholds.later if state.steps else thresholds.first
 
 
 def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str:
-    """The tool that the names mean which the model would write: by its own name, or by words of its description.
+    """The tool that the names mean which the model would write: by its own name, or by words of its description. What
+    fits several tools counts for each of them in part.
 
     Empty when no tool, or more than one, could be meant."""
-    scores = {tool.name: 0.0 for tool in tools}
+    words = {
+        tool.name: set(re.findall(r"[^\W_]+", f"{tool.name} {tool.description}".lower())) | {tool.name.lower()}
+        for tool in tools
+    }
+    scores = dict.fromkeys(words, 0.0)
     for text, probability in options.items():
         start = text.strip().lower()
-        if len(start) < _SHORTEST or ANSWER.startswith(start):
+        if len(start) < _SHORTEST or is_answer(text):
             continue
-        for tool in tools:
-            words = re.findall(r"\w+", f"{tool.name.replace('_', ' ')} {tool.description}".lower())
-            if tool.name.lower().startswith(start) or any(word.startswith(start) for word in words):
-                scores[tool.name] += probability
+        own = [name for name in words if name.lower().startswith(start)]
+        fitting = own or [name for name, known in words.items() if any(_alike(start, word) for word in known)]
+        for name in fitting:
+            scores[name] += probability / len(fitting)
     best, *others = sorted(scores, key=lambda name: -scores[name])
     clear = scores[best] > 0 and all(scores[best] >= _CLEAR * scores[other] for other in others)
     return best if clear else ""
+
+
+def _alike(start: str, word: str) -> bool:
+    """Whether a beginning of a name is that of a word, or both have the same stem."""
+    shared = next((n for n, (a, b) in enumerate(zip(start, word, strict=False)) if a != b), min(len(start), len(word)))
+    return shared == len(start) or (shared > _SHORTEST and shared >= _SAME_STEM * max(len(start), len(word)))
 
 
 def _is_harmless(run: Execution, schema: ToolSchema) -> bool:

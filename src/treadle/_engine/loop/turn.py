@@ -17,7 +17,7 @@ from treadle._engine.answering.answer import said
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, no_answer, out_of_budget
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
-from treadle._engine.loop.deciding import other_choice
+from treadle._engine.loop.deciding import answer_from, other_choice
 from treadle._engine.requests.model_calls import call_model, checked_call
 from treadle._models.base import refused_tools
 from treadle._safety.logs import get_logger, log_handled
@@ -74,6 +74,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
     rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
     request = rendered.request
+    if request.decision_after and (threshold := answer_from(run)) is not None:
+        request = request.replace(answer_from=threshold)
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
     run.recovered.clear()
     try:
@@ -90,12 +92,13 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     run.overflows = 0
     if run.counts_tokens:
         run.estimator.learn(request, reply.usage)
-    decision = read(run, reply, iteration)
+    decision = None if reply.broken_off else read(run, reply, iteration)
     if (other := other_choice(run, reply, decision)) is not None:
         run.early.discard()
         run.answer.retract()
         await run.emit(*other.events(component, iteration, reply))
         return
+    decision = decision or read(run, reply, iteration)
     if not decision.calls or reply.finish == "length":
         run.early.discard()
     if decision.calls or decision.problem:

@@ -205,7 +205,7 @@ FACTS = (
     Fact(r"llama-?3\.[123]|hermes-?[234]|command-[ra]|granite-?[34]|nemotron", _OPEN),
 )
 _UNKNOWN = Profile(tool_call=True)
-_SERVED = ("json_mode", "json_schema", "strict_schema", "grammar", "forced_tool", "streaming")
+_SERVED = ("json_mode", "json_schema", "strict_schema", "grammar", "forced_tool", "streaming", "logprobs")
 
 
 def profile_for(provider: Provider, name: str) -> Profile:

@@ -16,7 +16,7 @@ from treadle._types.profile import Prices, Profile
 
 FREE = Prices(0.0, 0.0, 0.0, 0.0)
 _SERVER = Profile(json_mode=True, json_schema=True)
-_LOCAL = Profile(json_mode=True, json_schema=True, strict_schema=True, prices=FREE)
+_LOCAL = Profile(json_mode=True, json_schema=True, strict_schema=True, logprobs=True, prices=FREE)
 
 
 class Provider(Struct, frozen=True, omit_defaults=True):
@@ -44,6 +44,8 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     """The field for a grammar; empty when there is none."""
     schema_name: str = ""
     """The field for a bare JSON schema, where the server has one of its own."""
+    adapter_name: str = ""
+    """The field that says how strongly an adapter is used; empty when there is none."""
     as_in_process: bool = False
     """It runs the runtime that models in process have: a small model gets the same settings."""
     required_choice: str = "required"
@@ -117,7 +119,9 @@ _TABLE = (
         "VLLM_API_KEY",
         needs_key=False,
         key_of_server=True,
-        serves=Profile(json_mode=True, json_schema=True, strict_schema=True, forced_tool=True, prices=FREE),
+        serves=Profile(
+            json_mode=True, json_schema=True, strict_schema=True, forced_tool=True, logprobs=True, prices=FREE
+        ),
     ),
     Provider(
         "llamacpp",
@@ -125,7 +129,8 @@ _TABLE = (
         "LLAMA_API_KEY",
         needs_key=False,
         key_of_server=True,
-        serves=Profile(json_mode=True, json_schema=True, grammar=True, prices=FREE),
+        serves=Profile(json_mode=True, json_schema=True, grammar=True, logprobs=True, prices=FREE),
+        adapter_name="lora",
         grammar_name="grammar",
         schema_name="json_schema",
         as_in_process=True,

@@ -26,17 +26,16 @@ from treadle._models.local.runtime import ORIGIN, Options, Runtime
 from treadle._models.local.shared import load
 from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
-from treadle._models.openai.chat_wire import ChatWriter
+from treadle._models.openai.chat_wire import ChatWriter, adapter_scale
 from treadle._models.transport.wire import encode, encoded_messages
 from treadle._safety.bounds import Count, NotNegative, Whole, bounded
+from treadle._types.decision import OPTIONS, DecisionPoint
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
 from treadle._types.profile import TINY_BELOW, Profile
 from treadle._types.request import Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
-OPTIONS = 24
-"""How many of the most probable tokens are looked at where the model decides."""
 TINY = 700_000_000
 """Bytes. A smaller file has less than a billion parameters, unless it is one part of several."""
 
@@ -94,6 +93,7 @@ class LocalModel(Closing):
             json_mode=True,
             json_schema=True,
             grammar=True,
+            logprobs=True,
             window=n_ctx,
             prices=FREE,
             vision=False,
@@ -245,8 +245,10 @@ class _Job:
             "verbose": True,
             **self._extra(slot),
         }
+        point = None
         if request.decision_after:
             settings["n_probs"] = OPTIONS
+            point = DecisionPoint(request.decision_after, request.answer_from)
         if request.seed is not None:
             settings["seed"] = request.seed
         reader = CompletionReader(
@@ -255,7 +257,7 @@ class _Job:
             self._profile,
             request.format,
             request.max_tokens or MAX_TOKENS,
-            request.decision_after,
+            point,
         )
         slot.segments = segments
         self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
@@ -277,7 +279,7 @@ class _Job:
         progress is reported."""
         extra: dict[str, Any] = {"id_slot": slot.id, "cache_prompt": True, "return_progress": True}
         if self._profile.adapter:
-            extra["lora"] = [{"id": 0, "scale": 1.0 if self._request.tuned else 0.0}]
+            extra["lora"] = adapter_scale(self._request)
         if self._request.format is not None:
             extra.update(constraint_of(self._request.format, guided=self._runtime.guided))
         return extra
@@ -289,6 +291,8 @@ class _Job:
             deltas = reader.feed(chunk)
         except Exception as error:
             self._failure = error  # the runtime would ignore it
+            return True
+        if isinstance(reader, CompletionReader) and reader.broken_off:
             return True
         return self._request.stream and not all(map(self._pass_on, deltas))
 

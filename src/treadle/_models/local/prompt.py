@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 from treadle._models.local.slots import Segment
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import ThinkSplitter, encode, with_cost
+from treadle._types.decision import DecisionPoint
 from treadle._types.errors import ContextOverflowError, RequestRefusedError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, OutputFormat, ReasoningDelta, Reply, TextDelta
@@ -27,8 +27,6 @@ _GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separato
 """Only one way to write JSON, because small models may write blank lines without end. Keywords that cannot be enforced
 are ignored."""
 _LOOK_AROUND = re.compile(r"\(\?[^:]|\\[1-9]|\\k<")
-_LEAST = math.log(0.002)
-"""Less probable alternatives are not worth a record."""
 MIN_REPLY_TOKENS = 128
 """A prompt that leaves fewer tokens of the window for the reply does not fit."""
 
@@ -116,6 +114,7 @@ class _Choice(Struct, frozen=True):
 
 class _Progress(Struct, frozen=True):
     total: int = 0
+    cache: int = 0
 
 
 class _Timings(Struct, frozen=True):
@@ -151,12 +150,11 @@ class CompletionReader:
         profile: Profile,
         wanted: OutputFormat | None,
         max_tokens: int,
-        decision_after: str = "",
+        point: DecisionPoint | None = None,
     ) -> None:
         self.written = ""
-        self.options: dict[str, float] = {}
-        """What could have followed the text `decision_after`."""
-        self._decision_after = decision_after
+        self._point = point
+        self._progress = _Progress()
         self.tokens: tuple[int, ...] = ()
         """The tokens of `written`; empty when they do not add up to exactly that text."""
         self._origin = origin
@@ -179,6 +177,7 @@ class CompletionReader:
         if chunk.error:
             raise error_in_reply(self._origin, chunk.error)
         if chunk.prompt_progress is not None:
+            self._progress = chunk.prompt_progress
             self._check_window(chunk.prompt_progress.total)
             return ()
         if not chunk.choices:
@@ -188,8 +187,9 @@ class CompletionReader:
         out: list[Delta] = []
         if choice.text:
             self._check_opening(choice.text)
-            if self._decision_after and choice.logprobs is not None:
-                self._read_options(choice.logprobs.content)
+            if self._point is not None and choice.logprobs is not None:
+                for token in choice.logprobs.content:
+                    self._point.feed(token.token, ((other.token, other.logprob) for other in token.top_logprobs))
             self.written += choice.text
             out += self._splitter.feed(choice.text)
         if choice.finish_reason:
@@ -202,23 +202,19 @@ class CompletionReader:
         self._reasoning += [delta.text for delta in out if isinstance(delta, ReasoningDelta)]
         return out
 
-    def _read_options(self, tokens: Sequence[_Token]) -> None:
-        """Keep the alternatives to the token at the decision. It may begin before it, with the quotation mark."""
-        written = self.written
-        for token in tokens:
-            before, written = written, written + token.token
-            at = written.find(self._decision_after)
-            if not self.options and at >= 0 and (end := at + len(self._decision_after)) < len(written):
-                shared = written[len(before) : end] if len(before) < end else ""
-                self.options = {
-                    other.token.removeprefix(shared): math.exp(other.logprob)
-                    for other in token.top_logprobs
-                    if other.token.startswith(shared) and other.logprob > _LEAST
-                }
+    @property
+    def broken_off(self) -> bool:
+        """Whether the reply is not what the model wanted, so that the rest of it is not needed."""
+        return self._point is not None and self._point.contradicted
 
     def reply(self) -> Reply:
+        options = self._point.options if self._point is not None else {}
         if self._last is None:
-            raise connection_lost(self._origin, "the runtime ended before the reply was complete")
+            if not self.broken_off:
+                raise connection_lost(self._origin, "the runtime ended before the reply was complete")
+            read = self._progress
+            usage = with_cost(Usage(read.total, len(self._collected), read.cache, requests=1), self._prices)
+            return Reply(self.written, usage=usage, model=self._name, options=options, broken_off=True)
         timings = self._last.timings
         usage = Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n, requests=1)
         usage = with_cost(usage, self._prices)
@@ -231,7 +227,7 @@ class CompletionReader:
             usage,
             self._name,
             self._last.id,
-            options=self.options,
+            options=options,
         )
 
     def _check_window(self, prompt: int) -> None:

@@ -9,6 +9,7 @@ from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages
+from treadle._types.decision import DecisionPoint
 from treadle._types.request import Request
 
 MAX_TOKENS = 1024
@@ -44,4 +45,7 @@ class OpenAIModel(HttpModel):
         return self._writer.body(request, encoded_messages(request, self, "openai.chat"), streaming)
 
     def _reader(self, request: Request) -> Reader:
-        return ChatReader(self._origin, self._profile)
+        point = None
+        if request.decision_after and self._profile.logprobs:
+            point = DecisionPoint(request.decision_after, request.answer_from)
+        return ChatReader(self._origin, self._profile, point)

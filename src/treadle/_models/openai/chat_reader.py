@@ -18,6 +18,7 @@ from treadle._models.transport.wire import (
     is_object,
     with_cost,
 )
+from treadle._types.decision import DecisionPoint
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
@@ -51,7 +52,8 @@ _REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("rea
 class ChatReader:
     """Reads streams and whole replies: a whole reply is a stream of one piece, with `message` in place of `delta`."""
 
-    def __init__(self, origin: Origin, profile: Profile) -> None:
+    def __init__(self, origin: Origin, profile: Profile, point: DecisionPoint | None = None) -> None:
+        self._point = point
         self.done = False
         self.complete = False
         self._origin = origin
@@ -102,6 +104,8 @@ class ChatReader:
             raise error_in_reply(self._origin, error)
         self._seen = True
         self.complete = self.complete or "message" in choice
+        if self._point is not None:
+            self._read_options(self._point, choice)
         if delta := as_dict(choice.get("delta")):
             self._message(delta, out, whole=False)
         else:
@@ -110,6 +114,17 @@ class ChatReader:
             self._finish = reason.lower()
             self.complete = True
             out += self._end()
+
+    def _read_options(self, point: DecisionPoint, choice: dict[str, Any]) -> None:
+        for token in map(as_dict, as_list(as_dict(choice.get("logprobs")).get("content"))):
+            others = map(as_dict, as_list(token.get("top_logprobs")))
+            known = ((as_text(other.get("token")), other.get("logprob")) for other in others)
+            point.feed(
+                as_text(token.get("token")),
+                [(text, float(value)) for text, value in known if isinstance(value, (int, float))],
+            )
+        if point.contradicted and "message" not in choice:
+            self.done = self.complete = True  # the rest of it need not be written
 
     def _message(self, message: dict[str, Any], out: list[Delta], *, whole: bool) -> None:
         self._think(message, out)
@@ -232,7 +247,11 @@ class ChatReader:
         if finish == "filter" and not text and not len(self._calls):
             message = self._origin.message("the provider's content filter withheld the reply")
             raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
-        return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(reasoning))
+        return Reply(
+            text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(reasoning),
+            options=self._point.options if self._point is not None else {},
+            broken_off=self.done and not self._finish and self._point is not None and self._point.contradicted,
+        )  # fmt: skip
 
     def spent(self) -> Usage:
         return chat_usage(self._usage, self._timings, self._profile)

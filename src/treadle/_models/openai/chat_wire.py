@@ -9,6 +9,7 @@ from typing import Any
 from treadle._models.catalog.providers import Provider
 from treadle._models.media import data_url, inline
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
+from treadle._types.decision import OPTIONS
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import (
     AssistantMessage,
@@ -73,6 +74,10 @@ class ChatWriter:
             settings[self._provider.seed_name] = request.seed
         if request.format is not None:
             settings |= self._format(request.format)
+        if request.decision_after and profile.logprobs:
+            settings |= {"logprobs": True, "top_logprobs": OPTIONS}
+        if profile.adapter and self._provider.adapter_name:
+            settings[self._provider.adapter_name] = adapter_scale(request)
         return settings
 
     def _tool_choice(self, choice: str) -> Any:
@@ -164,6 +169,11 @@ class ChatWriter:
         if len(call_id) == length and call_id.isalnum():
             return call_id
         return _digest(call_id)[:length]
+
+
+def adapter_scale(request: Request) -> list[dict[str, Any]]:
+    """For llama.cpp, in process and as a server: an adapter is for requests in the form that it was trained on."""
+    return [{"id": 0, "scale": 1.0 if request.tuned else 0.0}]
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,68 @@
+"""Where a reply decides between a tool and an answer, and what the model would have written there.
+
+The probabilities are those before any constraint. They come token by token from a runtime or a server; nothing in them
+is trusted: what is no probability is left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+ANSWERS = ("final_answer", "no_tool")
+"""The names of actions that call no tool."""
+LEAST = 0.002
+"""Less probable alternatives are not worth a record."""
+OPTIONS = 20
+"""How many of the most probable tokens are looked at: as many as every API gives."""
+
+
+def answer_probability(options: Mapping[str, float]) -> float:
+    """How probable it is that the model goes on to write the name of an answer."""
+    return sum(probability for text, probability in options.items() if is_answer(text))
+
+
+def is_answer(text: str) -> bool:
+    """Whether a text is the beginning of the name of an answer, or such a name with what follows it."""
+    return bool(text) and any(name.startswith(text) or text.startswith(name) for name in ANSWERS)
+
+
+class DecisionPoint:
+    """Reads the options at the decision of one reply from its tokens. `after` is the text before it as JSON has it;
+    blanks may differ. With `answer_from` it also tells whether the reply goes against what the model wants."""
+
+    def __init__(self, after: str, answer_from: float | None = None) -> None:
+        self.options: dict[str, float] = {}
+        self.contradicted = False
+        """The model wants an answer with less than this probability and begins one, or the other way round: the reply
+        will be asked for again."""
+        self._pattern = _pattern(after)
+        self._answer_from = answer_from
+        self._written = ""
+        self._reached = not after
+
+    def feed(self, token: str, alternatives: Iterable[tuple[str, float]]) -> None:
+        """The next token of the reply, with what could have stood in its place and the logarithms of how probable each
+        was."""
+        if self._reached:
+            return
+        before, self._written = self._written, self._written + token
+        found = self._pattern.search(self._written)
+        if found is None or found.end() >= len(self._written):
+            return
+        self._reached = True
+        # The token may begin before the decision, with the quotation mark.
+        shared = self._written[len(before) : found.end()]
+        for text, logarithm in alternatives:
+            if text.startswith(shared) and math.isfinite(logarithm) and math.log(LEAST) < logarithm <= 1e-6:
+                self.options[text.removeprefix(shared)] = min(1.0, math.exp(logarithm))
+        if self._answer_from is not None and self.options:
+            wanted = answer_probability(self.options) >= self._answer_from
+            self.contradicted = wanted != is_answer(self._written[found.end() :])
+
+
+@lru_cache(maxsize=16)
+def _pattern(after: str) -> re.Pattern[str]:
+    return re.compile(r"\s*".join(re.escape(part) for part in re.findall(r'"\w+"|\S', after)))

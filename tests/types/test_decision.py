@@ -1,0 +1,60 @@
+"""Where a reply decides, and what the model would have written there."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from treadle._types.decision import DecisionPoint, answer_probability, is_answer
+
+
+def read(after: str, *tokens: tuple[str, dict[str, float]], answer_from: float | None = None) -> DecisionPoint:
+    point = DecisionPoint(after, answer_from)
+    for text, others in tokens:
+        point.feed(text, [(name, math.log(share)) for name, share in others.items()])
+    return point
+
+
+@pytest.mark.parametrize(
+    "opening", ['{"action": "', '{"action":"', '{\n  "action" :\n "', '{"thought": "x", "action": "']
+)
+def test_the_decision_is_found_however_the_blanks_are(opening: str):
+    point = read('"action": "', (opening, {"no": 1.0}), ("add", {"add": 0.75, "final": 0.25}))
+    assert {name: round(share, 2) for name, share in point.options.items()} == {"add": 0.75, "final": 0.25}
+
+
+def test_words_about_an_action_inside_a_text_are_none():
+    point = read('"action": "', ('{"thought": "an \\"action\\": \\"', {}), ("x", {"x": 1.0}))
+    assert point.options == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "answer", "threshold", "contradicted"),
+    [("final", 0.1, 0.5, True), ("add", 0.1, 0.5, False), ("add", 0.9, 0.5, True), ("final", 0.5, 0.5, False),
+     ("no", 0.1, 0.5, True), ("final", 0.1, None, False)],
+)  # fmt: skip
+def test_a_reply_goes_against_what_the_model_wants(
+    written: str, answer: float, threshold: float | None, contradicted: bool
+):
+    options = {"add": 1 - answer, "final": answer}
+    point = read('"action": "', ('{"action": "', {}), (written, options), answer_from=threshold)
+    assert point.contradicted is contradicted
+
+
+@pytest.mark.parametrize("logarithm", [math.nan, math.inf, -math.inf, 3.0, -50.0])
+def test_what_is_no_probability_is_left_out(logarithm: float):
+    point = DecisionPoint('"action": "')
+    point.feed('{"action": "add', [('{"action": "add', logarithm)])
+    assert point.options == {}
+
+
+def test_both_names_of_an_answer_count():
+    assert answer_probability({"no_tool": 0.25, "final": 0.25, "note": 0.4, "": 0.1}) == pytest.approx(0.5)
+    assert [is_answer(text) for text in ("", "n", "no_t", 'final_answer", "', "finally")] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
