@@ -100,7 +100,8 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
     best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
     if best == "schema":  # the smaller the model, the less it should write
         short = profile.grammar or (profile.constrained and profile.small)
-        best = "brief" if profile.tiny else "direct" if short else best
+        tiny = profile.tiny and not profile.decides_in("direct")
+        best = "brief" if tiny else "direct" if short else best
     return get_dialect(best)
 
 

@@ -34,3 +34,28 @@ def test_here_and_elsewhere():
 def test_a_zone_that_is_none(zone: str):
     with pytest.raises(ToolError, match="use a name such as"):
         now(timezone=zone)
+
+
+@pytest.mark.parametrize(
+    ("date", "named"),
+    [("2026-12-25", "Friday, 2026-12-25"), ("2026-12-25T10:00", "Friday, 2026-12-25"),
+     ("1969-07-20", "Sunday, 1969-07-20"), ("25.12.2026", "Friday, 2026-12-25"),
+     ("25 December 2026", "Friday, 2026-12-25"), ("Dec 25, 2026", "Friday, 2026-12-25")],
+)  # fmt: skip
+def test_the_weekday_of_any_date(date: str, named: str):
+    assert now(date=date).startswith(f"{named} is ")
+
+
+def test_how_far_a_date_is():
+    assert now(date="2024-02-28", until="2024-03-01") == "Wednesday, 2024-02-28 to Friday, 2024-03-01: 2 days"
+    assert now(date="2024-03-01", until="2024-02-28").endswith(": -2 days")
+    today = now(timezone="UTC")[-30:]
+    assert re.search(r" is \d+ days ago$", now(date="2000-01-01")), today
+    assert re.search(r" is \d+ days from today$", now(date="9000-01-01"))
+    assert now(date="today").endswith(" is today")
+
+
+@pytest.mark.parametrize("date", ["12/11/2026", "2026-13-01", "2026-02-30", "soon", "9" * 400, "2026-12-25; rm"])
+def test_what_is_no_date_is_refused_with_the_form(date: str):
+    with pytest.raises(ToolError, match="write it as YYYY-MM-DD"):
+        now(date=date)

@@ -13,6 +13,7 @@ from treadle._cli.setup.options import positive
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from treadle._evals.calibration import Calibration
     from treadle._models.catalog.probe import Finding, Report
     from treadle._models.catalog.probe_target import Target
 
@@ -20,6 +21,7 @@ EXAMPLES = """examples:
   treadle doctor                             the model that is used when none is given
   treadle doctor ollama:llama3.2
   treadle doctor http://localhost:8000/v1    any OpenAI-compatible server
+  treadle doctor --calibrate local:qwen2.5-coder-1.5b
 
 Later runs of the same model at the same address use the results.
 
@@ -58,6 +60,14 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--timeout", type=positive, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
     )
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="for a small model: find how probable an answer is where it wants one, rather than a tool (minutes)",
+    )
+    parser.add_argument(
+        "--no-adapter", action="store_true", help="with --calibrate: a local model without its adapter for tool use"
+    )
     parser.add_argument("--dry", action="store_true", help="do not store the results")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -65,7 +75,57 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
 
-    return run_async(_examine(args))
+    return run_async(_calibrate(args) if args.calibrate else _examine(args))
+
+
+async def _calibrate(args: argparse.Namespace) -> int:
+    from treadle._evals.calibration import calibrate
+    from treadle._models.base import meet
+    from treadle._models.catalog.probed_profiles import keep_thresholds
+    from treadle._models.catalog.registry import resolve_model
+    from treadle._types.errors import ConfigError
+
+    name, options = _target_name(args), {}
+    if args.no_adapter:
+        if not name.startswith("local:"):
+            raise ConfigError("--no-adapter: only a model in this process (local:NAME) can be loaded without it")
+        options["adapter"] = False
+    if (key := _key(args.key_env)) is not None:
+        options["api_key"] = key
+    model = resolve_model(f"{name}#{args.name}" if args.name else name, **options)
+    on_read = None if args.json or not sys.stderr.isatty() else _print_progress
+    try:
+        await meet(model)
+        if (load := getattr(model, "load", None)) is not None:
+            await load()
+        found = await calibrate(model, on_read=on_read)
+    finally:
+        await model.aclose()
+    provider, address = getattr(model, "provider", ""), getattr(model, "address", "")
+    path = None if args.dry else keep_thresholds(found.thresholds, provider, model.name, address)
+    _print_calibration(found, model.name, path, as_json=args.json)
+    return exit_codes.OK
+
+
+def _print_progress(number: int, count: int) -> None:
+    print(f"\r  decision {number} of {count}", end="\n" if number == count else "", file=sys.stderr, flush=True)
+
+
+def _print_calibration(found: Calibration, name: str, path: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode({**msgspec.to_builtins(found), "file": str(path) if path else None}).decode())
+        return
+    taught = f" with {found.adapter}" if found.adapter else ""
+    print(f"{name}{taught}, dialect {found.dialect}: it wants to answer from this probability of an answer on")
+    for when, fit in (("before any result", found.first), ("after a result", found.later)):
+        print(
+            f"  {when}: {fit.threshold:g} (right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half})"
+        )
+    print("these are the decisions that the thresholds were derived from: on others expect a little less")
+    if path is not None:
+        print(f"stored in {path}")
 
 
 async def _examine(args: argparse.Namespace) -> int:

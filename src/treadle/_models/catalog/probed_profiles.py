@@ -16,7 +16,7 @@ from msgspec import Struct
 from treadle._safety.data import DataError, decode_json, read_text
 from treadle._safety.logs import get_logger
 from treadle._types.paths import state_folder
-from treadle._types.profile import ABILITIES, Profile
+from treadle._types.profile import ABILITIES, DecisionThresholds, Profile
 
 log = get_logger(__name__)
 REFUSAL_DAYS = 7
@@ -39,6 +39,8 @@ class ProbedProfile(Struct, frozen=True, omit_defaults=True):
     probed: float = 0.0
     refused: bool = False
     """Not a probe: a request with tools was refused."""
+    decide: tuple[DecisionThresholds, ...] = ()
+    """As `treadle doctor --calibrate` found them, with and without an adapter."""
 
     @property
     def holds(self) -> bool:
@@ -60,6 +62,13 @@ def remember(profile: ProbedProfile, *, store: bool) -> None:
             save_probed_profile(profile)
         except (OSError, RuntimeError) as error:
             log.warning("what was found out about %s is not kept: %s", profile.model, error)
+
+
+def keep_thresholds(thresholds: DecisionThresholds, provider: str, model: str, address: str) -> Path:
+    """Store thresholds beside what else is known of a model; they replace those for the same adapter."""
+    known = load_probed_profile(provider, model, address) or ProbedProfile(provider, model, address)
+    others = tuple(one for one in known.decide if one.adapter != thresholds.adapter)
+    return save_probed_profile(msgspec.structs.replace(known, decide=(*others, thresholds), probed=time.time()))
 
 
 def forget() -> None:
@@ -116,4 +125,6 @@ def with_probed_facts(profile: Profile, provider: str, model: str, address: str)
         changes["window"] = probed.window
     if probed.accepts_temperature is not None:
         changes["accepts_temperature"] = probed.accepts_temperature
+    if found := [thresholds for thresholds in probed.decide if thresholds.adapter == profile.adapter]:
+        changes["decide"] = found[-1]
     return profile.with_abilities(changes | {"dialect": probed.dialect})

@@ -13,6 +13,7 @@ import msgspec
 from treadle._models.catalog.prices import built_in_prices, updated_entry
 from treadle._models.catalog.providers import Provider
 from treadle._models.catalog.sizes import parameters_in
+from treadle._models.catalog.thresholds import with_thresholds
 from treadle._types.profile import SMALL_BELOW, TINY_BELOW, Profile
 
 K, M = 1_000, 1_000_000
@@ -216,7 +217,7 @@ def profile_for(provider: Provider, name: str) -> Profile:
         profile = entry.applied(profile)
     size = parameters_in(name)
     own_server = not provider.needs_key and provider.serves is not None  # a cloud without a key is none
-    return profile if size is None else sized(profile, size, own_server=own_server)
+    return profile if size is None else with_thresholds(sized(profile, size, own_server=own_server), name)
 
 
 def sized(profile: Profile, parameters: float, *, own_server: bool) -> Profile:

@@ -15,7 +15,16 @@ import msgspec
 
 from treadle._models.catalog.profiles import profile_for, sized
 from treadle._models.catalog.providers import PROVIDERS, Connection, Provider
-from treadle._models.contact.servers import Contact, Question, kind_of, question_for, read_contact
+from treadle._models.catalog.thresholds import with_thresholds
+from treadle._models.contact.servers import (
+    ADAPTERS,
+    Contact,
+    Question,
+    adapter_in,
+    kind_of,
+    question_for,
+    read_contact,
+)
 from treadle._models.transport.side_requests import Answered, failure, send
 from treadle._models.transport.wire import as_dict, as_list
 from treadle._safety.logs import get_logger
@@ -91,7 +100,12 @@ async def _ask(connection: Connection, provider: Provider, name: str) -> Contact
     if question is not None:
         with contextlib.suppress(ModelError):  # the list alone tells something
             told = await _document(connection, root, question)
-    return read_contact(kind, name, listed, told)
+    contact = read_contact(kind, name, listed, told)
+    if contact.server == "llamacpp" and len(listed) == 1 and contact.parameters is not None:
+        with contextlib.suppress(ModelError):
+            answered = await _answered(connection, root, ADAPTERS)
+            return msgspec.structs.replace(contact, adapter=adapter_in(answered.items(), contact.family))
+    return contact
 
 
 async def _document(connection: Connection, base: str, question: Question) -> dict[str, Any]:
@@ -127,7 +141,9 @@ def profile_of(contact: Contact, provider: Provider) -> Profile:
     for field in ("window", "vision", "prices"):
         if (told := getattr(contact, field)) is not None:
             changes[field] = told
-    facts = msgspec.structs.replace(facts, **changes)
-    if contact.parameters is None:
-        return facts
-    return sized(facts, contact.parameters, own_server=not server.needs_key)
+    facts = msgspec.structs.replace(facts, **changes, decide=None)
+    if contact.parameters is not None:
+        facts = sized(facts, contact.parameters, own_server=not server.needs_key)
+    if contact.adapter:  # what a tiny model needs, it has learnt
+        facts = msgspec.structs.replace(facts, adapter=contact.adapter, tiny=False)
+    return with_thresholds(facts, contact.family or contact.name)

@@ -17,6 +17,7 @@ from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.catalog.sizes import parameters_in
+from treadle._models.catalog.thresholds import with_thresholds
 from treadle._models.local import weights
 from treadle._models.local.adapters import adapter_for, unpacked
 from treadle._models.local.gguf import parameters_of
@@ -103,6 +104,7 @@ class LocalModel(Closing):
             parameters=parameters,
             adapter=trained.name if trained is not None else "",
         )
+        facts = with_thresholds(facts, self._name)
         self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
             dict(abilities or {})
         )

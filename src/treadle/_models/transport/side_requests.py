@@ -30,6 +30,13 @@ class Answered(NamedTuple):
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return {}
 
+    def items(self) -> list[Any]:
+        """The body as a JSON array; empty when it is none."""
+        try:
+            return msgspec.json.decode(self.body, type=list[Any])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return []
+
 
 async def send(
     origin: Origin,

@@ -16,7 +16,7 @@ BUILTINS = {
     "baidu": "Search the web with Baidu (BAIDU_API_KEY)",
     "calculator": "Work out arithmetic exactly",
     "code_exec": "Run Python or JavaScript code in a sandbox",
-    "datetime": "Tell the date and the time, here or in a time zone",
+    "datetime": "Tell the date and the time, here or in a time zone, and the weekday of any date",
     "duckduckgo": "Search the web with DuckDuckGo, without a key",
     "files": "List, read, write and search files in one folder (folder=...)",
     "google": "Search the web with Google (GOOGLE_API_KEY, GOOGLE_CSE_ID)",

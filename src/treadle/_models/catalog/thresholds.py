@@ -1,0 +1,32 @@
+"""Thresholds of known small models, found with `treadle doctor --calibrate`; others get a default.
+
+Without them the constraint would decide: see `_engine/loop/deciding.py`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from treadle._types.profile import DecisionThresholds, Profile
+
+DEFAULT = DecisionThresholds(first=0.5, later=0.2)
+"""For a small model that nobody has calibrated."""
+
+KNOWN: tuple[tuple[str, DecisionThresholds], ...] = ()
+"""The first pattern that is found in a model's name, with the same adapter, decides."""
+
+
+def with_thresholds(profile: Profile, name: str) -> Profile:
+    """The profile of a small model of that name with its thresholds, where it tells probabilities and its replies can
+    be constrained."""
+    if not profile.small or not profile.constrained or not profile.logprobs or profile.decide is not None:
+        return profile
+    known = (
+        thresholds
+        for pattern, thresholds in KNOWN
+        if thresholds.adapter == profile.adapter and re.search(pattern, name.lower())
+    )
+    default = None if profile.adapter else DEFAULT
+    return msgspec.structs.replace(profile, decide=next(known, default))
