@@ -7,7 +7,7 @@ from typing import Any
 import msgspec.inspect as mi
 from hypothesis import strategies as st
 
-from treadle._types.profile import Prices
+from treadle._types.profile import DecisionThresholds, Prices
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
@@ -45,6 +45,9 @@ def _values(info: mi.Type) -> st.SearchStrategy[Any]:
             return st.dictionaries(_values(key), _values(value), max_size=3)
         case mi.UnionType(types=types):
             return st.one_of([_values(one) for one in types])
+        case mi.StructType(cls=cls) if cls is DecisionThresholds:  # a probability is between 0 and 1
+            share = st.floats(0, 1)
+            return st.builds(DecisionThresholds, share, share, st.sampled_from(("direct", "compact")))
         case mi.StructType(cls=cls) if cls is Prices:  # refuses what no price can be
             price = st.floats(0, 1e6)
             return st.builds(Prices, price, price, st.none() | price, st.none() | price)

@@ -18,7 +18,7 @@ from training.network import Job, Network, Written
 from training.render import PROFILE, PromptWriter, plain_prompt
 from treadle import Agent
 from treadle._models.local.prompt import constraint_of
-from treadle._types.decision import answer_probability
+from treadle._models.transport.decision import answer_probability
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 

@@ -23,8 +23,8 @@ from treadle._engine.preset import Preset
 from treadle._engine.settings import Settings
 from treadle._flows.agent import Agent
 from treadle._models.base import Model, complete
+from treadle._models.transport.decision import answer_probability
 from treadle._tools.base import Tool
-from treadle._types.decision import answer_probability
 from treadle._types.errors import ConfigError, TreadleError
 from treadle._types.messages import ToolCall
 from treadle._types.profile import DecisionThresholds, Profile

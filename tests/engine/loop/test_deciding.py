@@ -9,7 +9,7 @@ import pytest
 from kit import add, go
 from treadle import Agent, RunResult, ScriptedModel, tool
 from treadle._engine.loop.deciding import tool_meant
-from treadle._types.decision import answer_probability
+from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ConfigError
 from treadle._types.events import ReplyConstrained, ThinkDone, ThinkFailed
 from treadle._types.profile import DecisionThresholds, Profile

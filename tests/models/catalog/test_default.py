@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from treadle._models.catalog import default
-from treadle._models.catalog.default import LOCAL_DEFAULT, choose, choose_model, served_models
+from treadle._models.catalog.default import choose, choose_model, local_default, served_models
 from treadle._models.catalog.providers import PROVIDERS
 from treadle._types.errors import ConfigError
 
@@ -55,7 +55,8 @@ def server(body: bytes, status: int = 200) -> Iterator[str]:
 
 
 def test_the_order_of_choice(monkeypatch: pytest.MonkeyPatch):
-    assert choose().spec == LOCAL_DEFAULT
+    assert choose().spec == local_default()
+    assert choose().spec in default.LOCAL_DEFAULTS
     with server(json.dumps({"data": [{"id": "nomic-embed-text"}, {"id": "llama3.2"}]}).encode()) as url:
         monkeypatch.setattr(
             default, "_address", lambda provider: url if provider.name == "ollama" else "http://127.0.0.1:9/v1"

@@ -11,7 +11,7 @@ import pytest
 from treadle._models.local.prompt import MARKUP, CompletionReader, constraint_of, opening_of, prompt_items
 from treadle._models.local.runtime import ORIGIN
 from treadle._models.local.slots import Segment
-from treadle._types.decision import DecisionPoint
+from treadle._models.transport.decision import DecisionPoint
 from treadle._types.errors import BadReplyError, ContextOverflowError, RequestRefusedError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ReasoningDelta, TextDelta

@@ -56,7 +56,7 @@ def _list() -> int:
 
     from treadle._cli.display.table import table
     from treadle._cli.setup.user_config import read_user_config
-    from treadle._models.catalog.default import BY_KEY, LOCAL_DEFAULT, SERVERS, choose, running_servers
+    from treadle._models.catalog.default import BY_KEY, SERVERS, choose, local_default, running_servers
     from treadle._models.catalog.providers import PROVIDERS
     from treadle._models.local import hub, weights
     from treadle._models.local.worth_having import CHOICES
@@ -107,5 +107,5 @@ def _list() -> int:
         if provider.needs_key
     ]
     print("\n" + table(("PROVIDER", "KEY", "", "DEFAULT MODEL"), rows))
-    print(f"\nwithout a key or a server, {LOCAL_DEFAULT} is used; scripted:FILE replays replies from a file")
+    print(f"\nwithout a key or a server, {local_default()} is used; scripted:FILE replays replies from a file")
     return 0

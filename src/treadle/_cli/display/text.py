@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from treadle._types.decision import answer_probability, is_answer
+from treadle._models.transport.decision import answer_probability, is_answer
 from treadle._types.usage import Usage
 
 # Escape sequences first (colours, titles, clipboard), then control characters and those that reorder text.

@@ -32,7 +32,7 @@ from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
-from treadle._models.catalog.default import Choice, choose, model_named, model_of
+from treadle._models.catalog.default import BIGGER, Choice, choose, model_named, model_of
 from treadle._plugins.guards.approval import Approval
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
@@ -322,6 +322,19 @@ def _key() -> bytes:
     return path.read_bytes()
 
 
+def _first_time(said: str) -> bool:
+    """Whether a hint has not been given to this user yet; where that cannot be kept it is not given at all."""
+    mark = state_folder() / "said" / said
+    try:
+        if mark.exists():
+            return False
+        mark.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mark.touch()
+    except OSError:
+        return False
+    return True
+
+
 def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: bool = False) -> None:
     """The model and why it is the one; with a launch also what the agent was given by its folder and its user."""
     lines = [f"model: {choice.spec} ({choice.reason})"] if choice is not None else []
@@ -329,6 +342,8 @@ def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: 
         lines.append(given)
     if quiet or not lines:
         return
+    if choice is not None and choice.small and _first_time("small_model"):
+        lines.append(BIGGER)
     notice.clear()
     for line in lines:
         print(wrapped(line, rest="  ", to=sys.stderr), file=sys.stderr, flush=True)

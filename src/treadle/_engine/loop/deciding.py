@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from treadle._dialects.base import Decision
 from treadle._engine.core.execution import Execution
+from treadle._models.transport.decision import answer_probability, is_answer
 from treadle._tools.base import HARMLESS
-from treadle._types.decision import answer_probability, is_answer
 from treadle._types.events import Event, ReplyConstrained, ThinkFailed
 from treadle._types.request import Reply, ToolSchema
 

@@ -16,8 +16,12 @@ from treadle._models.catalog.providers import PROVIDERS, Provider, connect, prov
 from treadle._models.catalog.registry import resolve_model
 from treadle._types.errors import ConfigError, MissingExtraError
 
-LOCAL_DEFAULT = "local:qwen2.5-coder-0.5b"
-"""Used when there is nothing else: 0.5 GB to download once, small enough for every machine."""
+LOCAL_DEFAULTS = ("local:qwen2.5-coder-1.5b", "local:qwen2.5-coder-0.5b")
+"""Used when there is nothing else: 1.1 GB to download once, or 0.5 GB on a machine that has no room for it."""
+BIGGER = (
+    "a small model on this machine answers: good for short tasks with tools. "
+    "For a bigger one set a key such as OPENAI_API_KEY, start a server such as Ollama, or give --model provider:model"
+)
 
 BY_KEY = {
     "openai": "gpt-5-mini",
@@ -42,6 +46,8 @@ class Choice(Struct, frozen=True):
     spec: str
     """As `provider:model`."""
     reason: str
+    small: bool = False
+    """It is a small one on this machine, because there was nothing else."""
 
 
 def choose(flag: str | None = None, config: str | None = None) -> Choice:
@@ -60,7 +66,14 @@ def choose(flag: str | None = None, config: str | None = None) -> Choice:
             return Choice(f"{provider}:{name}", f"{variable} is set")
     for provider, names in running_servers():
         return Choice(f"{provider.name}:{names[0]}", f"found {provider.name} at {urlsplit(_address(provider)).netloc}")
-    return Choice(LOCAL_DEFAULT, "no key is set and no server found, so it runs on this machine")
+    return Choice(local_default(), "no key is set and no server found, so it runs on this machine", small=True)
+
+
+def local_default() -> str:
+    """The model of this machine: the larger one where memory and disk have room for it."""
+    from treadle._models.local.default import default_model  # only when nothing else was found
+
+    return f"local:{default_model()}"
 
 
 def choose_model(flag: str | None = None, config: str | None = None) -> tuple[Model, str]:
@@ -73,7 +86,7 @@ def model_of(choice: Choice) -> Model:
     try:
         return model_named(choice.spec)
     except MissingExtraError as error:
-        if choice.spec != LOCAL_DEFAULT:
+        if choice.spec not in LOCAL_DEFAULTS:
             raise
         raise ConfigError(
             "no model to run: name one (--model provider:model), set a key such as OPENAI_API_KEY, "

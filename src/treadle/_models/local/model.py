@@ -28,9 +28,9 @@ from treadle._models.local.shared import load
 from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter, adapter_scale
+from treadle._models.transport.decision import OPTIONS, DecisionPoint
 from treadle._models.transport.wire import encode, encoded_messages
 from treadle._safety.bounds import Count, NotNegative, Whole, bounded
-from treadle._types.decision import OPTIONS, DecisionPoint
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError
 from treadle._types.profile import TINY_BELOW, Profile
 from treadle._types.request import Reply, Request, StreamPart

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct, field
 
 from treadle._models.local.slots import Segment
+from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import ThinkSplitter, encode, with_cost
-from treadle._types.decision import DecisionPoint
 from treadle._types.errors import ContextOverflowError, RequestRefusedError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, OutputFormat, ReasoningDelta, Reply, TextDelta

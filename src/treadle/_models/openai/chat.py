@@ -8,8 +8,8 @@ from treadle._models.http_model import HttpModel, Reader
 from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
+from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.wire import encoded_messages
-from treadle._types.decision import DecisionPoint
 from treadle._types.request import Request
 
 MAX_TOKENS = 1024

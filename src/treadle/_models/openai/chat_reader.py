@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.decoding import decode_payload
 from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import (
@@ -18,7 +19,6 @@ from treadle._models.transport.wire import (
     is_object,
     with_cost,
 )
-from treadle._types.decision import DecisionPoint
 from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta

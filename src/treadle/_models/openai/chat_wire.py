@@ -8,8 +8,8 @@ from typing import Any
 
 from treadle._models.catalog.providers import Provider
 from treadle._models.media import data_url, inline
+from treadle._models.transport.decision import OPTIONS
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
-from treadle._types.decision import OPTIONS
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import (
     AssistantMessage,

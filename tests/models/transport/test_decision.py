@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from treadle._types.decision import DecisionPoint, answer_probability, is_answer
+from treadle._models.transport.decision import DecisionPoint, answer_probability, is_answer
 
 
 def read(after: str, *tokens: tuple[str, dict[str, float]], answer_from: float | None = None) -> DecisionPoint:
