@@ -27,7 +27,7 @@ from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
-PROFILE = Profile(json_mode=True, json_schema=True, grammar=True, window=8192, prices=FREE)
+PROFILE = Profile(json_mode=True, json_schema=True, grammar=True, logprobs=True, window=8192, prices=FREE)
 DIALECT = CompactDialect()
 
 

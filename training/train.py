@@ -156,7 +156,10 @@ PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("direct_guards", "direct", {"parameters": 1.0}),
     *((f"direct_guards_{name}", "direct", {"decide": d, "parameters": 1.0}) for name, d in BY_THE_MODEL.items()),
     ("schema", "schema", {}),
-    *((f"schema_{name}", "schema", {"decide": decide}) for name, decide in BY_THE_MODEL.items()),
+    *(
+        (f"schema_{name}", "schema", {"decide": msgspec.structs.replace(d, dialect="schema")})
+        for name, d in BY_THE_MODEL.items()
+    ),
 )
 """What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
 

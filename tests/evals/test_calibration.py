@@ -107,7 +107,13 @@ def test_they_are_kept_beside_what_else_is_known(tmp_path: Any, monkeypatch: pyt
 
 def test_a_small_model_that_nobody_has_calibrated_has_the_default():
     assert with_thresholds(SMALL, "any-1b").decide == DEFAULT
-    for other in (Profile(grammar=True, parameters=1.0), Profile(grammar=True, logprobs=True, parameters=70.0)):
+    able = {"grammar": True, "logprobs": True}
+    for other in (
+        Profile(grammar=True, parameters=1.0),
+        Profile(**able, parameters=70.0),
+        Profile(**able, parameters=0.5, tiny=True),
+        Profile(**able, parameters=1.5, adapter="taught"),
+    ):
         assert with_thresholds(other, "any").decide is None
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 ALL_ABILITIES = dict.fromkeys(
-    ("tool_call", "parallel_calls", "forced_tool", "json_mode", "json_schema", "streaming"), True
+    ("tool_call", "parallel_calls", "forced_tool", "json_mode", "json_schema", "streaming", "logprobs"), True
 )
 
 

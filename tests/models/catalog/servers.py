@@ -11,7 +11,9 @@ from treadle._models.catalog.probe import Report, probe
 from treadle._models.catalog.probe_target import target_of
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-EVERYTHING = frozenset({"tools", "parallel", "forced", "json", "schema", "stream", "usage", "stream_usage", "list"})
+EVERYTHING = frozenset(
+    {"tools", "parallel", "forced", "json", "schema", "stream", "usage", "stream_usage", "list", "logprobs"}
+)
 
 
 class Server:
@@ -49,7 +51,18 @@ class Server:
                     {"error": {"message": f"{field} is not supported here", "type": "invalid_request_error"}}, 400
                 )
         message = self.message(body)
-        return self.streamed(message) if body.get("stream") else self.whole(message)
+        if body.get("stream"):
+            return self.streamed(message)
+        return self.whole(message, self.logprobs(str(message["content"])) if body.get("logprobs") else None)
+
+    def logprobs(self, text: str) -> Any:
+        """The whole text up to the value, then the value: with what else the model could have written, or without."""
+        at = text.find("quartz")
+        if at < 0 or not self.can & {"logprobs", "constrained_logprobs"}:
+            return None
+        others = [{"token": "quartz", "logprob": -1.5}]
+        others += [{"token": "gran", "logprob": -0.3}] if "logprobs" in self.can else []
+        return {"content": [{"token": text[:at], "top_logprobs": []}, {"token": "quartz", "top_logprobs": others}]}
 
     def message(self, body: dict[str, Any]) -> dict[str, Any]:
         asked = str(body["messages"][-1].get("content"))
@@ -82,11 +95,13 @@ class Server:
         cities = cities if "parallel" in self.can else cities[:1]
         return {"content": None, "tool_calls": [_call(index, city) for index, city in enumerate(cities)]}
 
-    def whole(self, message: dict[str, Any]) -> Answer:
+    def whole(self, message: dict[str, Any], logprobs: Any = None) -> Answer:
         finish = "tool_calls" if message.get("tool_calls") else "stop"
         document: dict[str, Any] = {
             "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}]
         }
+        if logprobs is not None:
+            document["choices"][0]["logprobs"] = logprobs
         if "usage" in self.can:
             document["usage"] = USAGE
         return reply(document)

@@ -30,13 +30,14 @@ def test_a_server_that_can_do_everything():
             "forced_tool",
             "json_mode",
             "json_schema",
+            "logprobs",
             "reasoning",
         ),
         True,
     )
     assert (report.dialect, report.window, report.model) == ("native", 8192, "small-model")
-    assert report.usage.requests == 8
-    assert report.usage.input_tokens == 88
+    assert report.usage.requests == 9
+    assert report.usage.input_tokens == 99
     assert all(not finding.note for finding in report.findings if finding.ability != "reasoning")
     assert (
         next(finding for finding in report.findings if finding.ability == "tool_call").claimed is True
@@ -75,6 +76,20 @@ def test_tools_that_are_refused_and_no_constraint_make_it_json():
     assert report.works("json_schema") is False
     assert note(report, "json_schema").startswith("the schema was ignored")
     assert report.dialect == "json"
+
+
+@pytest.mark.parametrize(
+    ("can", "expected"),
+    [
+        (set[str](), "the server tells no probabilities"),
+        ({"constrained_logprobs"}, "only of what the constraint leaves"),
+    ],
+)
+def test_probabilities_count_when_they_are_those_before_the_constraint(can: set[str], expected: str):
+    report = examine(Server((EVERYTHING - {"logprobs"}) | can))
+    assert (report.works("logprobs"), note(report, "logprobs")) == (False, expected)
+    refused = examine(Server(refuses=("logprobs",)))
+    assert (refused.works("logprobs"), refused.works("json_schema")) == (False, True)
 
 
 def test_a_schema_that_is_only_json_mode_does_not_count():

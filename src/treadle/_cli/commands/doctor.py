@@ -37,6 +37,7 @@ ABILITY_NAMES = {
     "json_mode": "JSON mode",
     "json_schema": "JSON schema",
     "grammar": "grammar",
+    "logprobs": "probabilities",
     "reasoning": "reasoning channel",
 }
 

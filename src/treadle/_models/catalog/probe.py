@@ -159,6 +159,8 @@ class _Probe:
         await self.check("json_schema", self.json_schema)
         if self.claimed.grammar:
             await self.check("grammar", self.grammar)
+        if self.works("json_schema"):
+            await self.check("logprobs", self.logprobs)
         note = self.reasoned or "no reasoning was shown"
         self.add(Finding("reasoning", self.claimed.reasoning, True if self.reasoned else None, note))
 
@@ -333,6 +335,15 @@ class _Probe:
         if fields is not None and fields.get("stone") == ENUM_VALUE and isinstance(fields.get("count"), int):
             return True, ""
         return False, f"the schema was ignored: {reply.text or 'an empty reply'}"
+
+    async def logprobs(self) -> Verdict:
+        """Whether it tells what the model would have written, also where a constraint left it no choice."""
+        wanted = OutputFormat("schema", schema=SCHEMA)
+        reply = await self.ask("Name a stone. Write it as JSON.", format=wanted, decision_after='"stone": "')
+        if not reply.options:
+            return False, "the server tells no probabilities"
+        others = [text for text in reply.options if not ENUM_VALUE.startswith(text) and not text.startswith(ENUM_VALUE)]
+        return (True, "") if others else (False, "only of what the constraint leaves")
 
     async def grammar(self) -> Verdict:
         wanted = OutputFormat("grammar", grammar='root ::= "quartz-" [0-9]')
