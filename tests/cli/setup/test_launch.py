@@ -13,7 +13,8 @@ import pytest
 from cli.terminal import call, script
 from models.contact.replayed import QUESTION, eight_kinds
 from models.loopback import running
-from treadle._cli.setup.launch import Launch, launch_note, launch_of
+from treadle._cli.setup.launch import Launch, launch_note, launch_of, print_choice
+from treadle._models.catalog.default import Choice
 from treadle._types.events import Noted, Record, RunStarted
 
 
@@ -221,3 +222,14 @@ def test_an_address_is_a_model_wherever_one_is_named(
         ran = inside(*WAYS[way](url, home))
     assert kind.chats, ran.err
     assert {body["model"] for body in kind.chats} == {"my-finetune"}
+
+
+def test_how_to_use_a_bigger_model_is_said_once(capsys: pytest.CaptureFixture[str]):
+    small = Choice("local:qwen2.5-coder-0.5b", "no key is set", small=True)
+    for said in (True, False):
+        print_choice(small)
+        shown = " ".join(capsys.readouterr().err.split())
+        assert "model: local:qwen2.5-coder-0.5b (no key is set)" in shown
+        assert ("give --model provider:model" in shown) is said
+    print_choice(Choice("openai:gpt-5-mini", "OPENAI_API_KEY is set"))
+    assert "bigger" not in capsys.readouterr().err

@@ -64,8 +64,8 @@ def test_the_first_question_is_answered_by_a_server_of_every_kind(kind: Kind):
     demoted = [event for event in events if isinstance(event, ev.DialectDemoted)]
     assert result.metadata["dialect"] == dialect
     assert [event.previous for event in demoted] == ([before] if before else [])
-    # At most two cheap requests, and none that the answer did not need.
-    assert len(kind.received) - len(kind.chats) <= 2
+    # At most two cheap requests, a third where the server may have our adapter, and none that the answer did not need.
+    assert len(kind.received) - len(kind.chats) <= (3 if "0.5B" in kind.title else 2)
     assert len(kind.chats) == 2 + len(demoted)
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kit import go
 from models.contact.replayed import Kind, eight_kinds
 from models.loopback import Answer, Loopback, Received, reply
 from treadle import OpenAIModel
+from treadle._dialects.registry import choose_dialect
 from treadle._models.contact import recognize as recognizing
 from treadle._models.contact.address import is_vendors
+from treadle._types.messages import UserMessage
 from treadle._types.profile import Profile
+from treadle._types.request import Request
 
 
 async def met(loopback: Loopback, name: str = "m", **options: Any) -> Any:
@@ -79,7 +83,7 @@ def test_what_was_found_out_is_not_asked_again():
             await first.meet()
             again = await met(loopback, "model.gguf")
             assert again.profile == first.profile
-            assert len(kind.received) == 2
+            assert len(kind.received) == 3, "its models, what it is, and its adapters"
 
     go(main())
 
@@ -127,5 +131,39 @@ def test_the_list_counts_also_when_the_servers_own_interface_fails():
         async with Loopback(broken) as loopback:
             profile = (await met(loopback)).profile
             assert (profile.tiny, profile.grammar, profile.window, profile.tool_call) == (True, True, 2048, False)
+
+    go(main())
+
+
+OURS = {"id": 0, "path": "/home/ada/.cache/treadle/adapters/treadle-0.5b-1-c0e4c19e.gguf", "scale": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("loaded", "adapter"),
+    [
+        ([OURS], "treadle-0.5b-1"),
+        ([{**OURS, "path": "C:\\adapters\\treadle-0.5b-1.gguf"}], "treadle-0.5b-1"),
+        ([{**OURS, "path": "/x/treadle-1.5b-1-7c8a4a53.gguf"}], ""),  # for another model
+        ([{**OURS, "path": "/x/poems.gguf"}], ""),
+        ([OURS, {"id": 1, "path": "/x/poems.gguf", "scale": 1.0}], ""),
+        ([{**OURS, "id": 3}], ""),
+        ([], ""),
+        ({"error": "no"}, ""),
+        (["x", None], ""),
+    ],
+)
+def test_a_server_with_our_adapter_is_asked_as_in_process(loaded: Any, adapter: str):
+    kind = eight_kinds()[0]
+    kind.own["/lora-adapters"] = loaded
+
+    async def main() -> None:
+        async with Loopback(kind) as loopback:
+            model = await met(loopback, "model.gguf")
+            assert (model.profile.adapter, model.profile.tiny) == (adapter, not adapter)
+            plain = msgspec.json.decode(model.body_of(Request([UserMessage("hi")])))
+            tuned = msgspec.json.decode(model.body_of(Request([UserMessage("hi")], tuned=True)))
+            scales = [body.get("lora", [{"scale": None}])[0]["scale"] for body in (plain, tuned)]
+            assert scales == ([0.0, 1.0] if adapter else [None, None])
+            assert choose_dialect("auto", model.profile).name == ("compact" if adapter else "brief")
 
     go(main())

@@ -1,4 +1,5 @@
-"""First contact with a server that is not a provider's own: one or two cheap requests tell what it is.
+"""First contact with a server that is not a provider's own: one or two cheap requests tell what it is, and a third one
+which adapter llama.cpp was started with, where there is one for the model.
 
 It happens once per model and process, never takes long, never follows a redirect, and never fails: without an answer
 the model is one of which nothing is known.
@@ -22,6 +23,7 @@ from treadle._models.contact.servers import (
     Question,
     adapter_in,
     kind_of,
+    may_be_taught,
     question_for,
     read_contact,
 )
@@ -101,7 +103,7 @@ async def _ask(connection: Connection, provider: Provider, name: str) -> Contact
         with contextlib.suppress(ModelError):  # the list alone tells something
             told = await _document(connection, root, question)
     contact = read_contact(kind, name, listed, told)
-    if contact.server == "llamacpp" and len(listed) == 1 and contact.parameters is not None:
+    if contact.server == "llamacpp" and len(listed) == 1 and may_be_taught(contact.family):
         with contextlib.suppress(ModelError):
             answered = await _answered(connection, root, ADAPTERS)
             return msgspec.structs.replace(contact, adapter=adapter_in(answered.items(), contact.family))

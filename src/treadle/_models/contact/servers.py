@@ -55,6 +55,13 @@ _HASH = re.compile(r"(?:-[0-9a-f]{8})?\.gguf$")
 """How the file of an adapter of this package ends."""
 
 
+def may_be_taught(family: str) -> bool:
+    """Whether there is an adapter of this package for such a model."""
+    from treadle._models.local.adapters import TAUGHT  # for such servers only
+
+    return any(model in family.lower() for model in TAUGHT)
+
+
 def adapter_in(listed: list[Any], family: str) -> str:
     """The name of our adapter in a server's list of adapters; empty unless it is the only one, and for this model: what
     another one was trained on is not known."""
