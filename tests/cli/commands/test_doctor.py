@@ -12,6 +12,7 @@ import pytest
 from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Answer, Received, reply, running
 from treadle._cli.main import main
+from treadle._evals.calibration import rows
 
 KEY = "sk-very-secret-0123456789abcdef"
 
@@ -118,3 +119,45 @@ def test_a_scripted_model_is_probed_but_not_kept(capsys: pytest.CaptureFixture[s
     assert main(["doctor", f"scripted:{script}"]) == 0
     assert "dialect: json" in capsys.readouterr().out
     assert not (tmp_path / "state" / "profiles").exists()
+
+
+class Wanting:
+    """A llama.cpp server with a small model that tells what it wants: an answer where one is right."""
+
+    def __init__(self) -> None:
+        self.right = {(row.question, len(row.done)): row.right for row in rows()}
+
+    def __call__(self, request: Received) -> Answer:
+        if request.path == "/v1/models":
+            entry = {"id": "m.gguf", "owned_by": "llamacpp", "meta": {"n_params": 1_500_000_000}}
+            return reply({"object": "list", "data": [entry]})
+        if not request.path.endswith("/chat/completions"):
+            return reply({}, 404)
+        asked = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
+        share = {"call": -2.0, "answer": -0.3}[self.right[asked[0], len(asked) - 1]]
+        tokens = [
+            {"token": '{"action": "', "top_logprobs": []},
+            {"token": "final", "top_logprobs": [{"token": "final", "logprob": share}]},
+        ]
+        message = {"role": "assistant", "content": '{"action": "final'}
+        return reply({"choices": [{"message": message, "logprobs": {"content": tokens}, "finish_reason": "length"}]})
+
+
+def test_the_thresholds_of_a_model_are_found_and_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with running(Wanting()) as url:
+        assert main(["doctor", "--calibrate", f"{url}/v1"]) == 0
+        out = capsys.readouterr().out
+        assert "before any result: 0.438 (right in 32 of 32 decisions, at 0.5 in 32)" in out
+        (file,) = (tmp_path / "state" / "profiles").iterdir()
+        assert json.loads(file.read_text())["decide"] == [{"first": 0.438, "later": 0.438}]
+        assert main(["doctor", "--calibrate", f"{url}/v1", "--json", "--dry"]) == 0
+        assert json.loads(capsys.readouterr().out)["later"]["of"] == 24
+
+
+def test_what_cannot_be_calibrated_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    script = tmp_path / "script.json"
+    script.write_text('{"script": ["Paris"], "repeat_last": true}')
+    assert main(["doctor", "--calibrate", f"scripted:{script}"]) == 2
+    assert "cannot be calibrated" in capsys.readouterr().err
+    assert main(["doctor", "--calibrate", "--no-adapter", "http://127.0.0.1:9"]) == 2
+    assert "only a model in this process" in capsys.readouterr().err

@@ -82,18 +82,21 @@ def run(args: argparse.Namespace) -> int:
 async def _calibrate(args: argparse.Namespace) -> int:
     from treadle._evals.calibration import calibrate
     from treadle._models.base import meet
+    from treadle._models.catalog.default import model_named
     from treadle._models.catalog.probed_profiles import keep_thresholds
     from treadle._models.catalog.registry import resolve_model
     from treadle._types.errors import ConfigError
 
-    name, options = _target_name(args), {}
+    name = _target_name(args)
+    options: dict[str, Any] = {}
     if args.no_adapter:
         if not name.startswith("local:"):
             raise ConfigError("--no-adapter: only a model in this process (local:NAME) can be loaded without it")
         options["adapter"] = False
     if (key := _key(args.key_env)) is not None:
         options["api_key"] = key
-    model = resolve_model(f"{name}#{args.name}" if args.name else name, **options)
+    spec = f"{name}#{args.name}" if args.name else name
+    model = resolve_model(spec, **options) if options else model_named(spec)
     on_read = None if args.json or not sys.stderr.isatty() else _print_progress
     try:
         await meet(model)
