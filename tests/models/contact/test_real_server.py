@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
@@ -13,9 +14,13 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, LocalModel, resolve_model
+from treadle._models.base import complete, meet
 from treadle._models.contact.recognize import recognize
 from treadle._models.local import weights
+from treadle._models.local.adapters import TAUGHT, unpacked
 from treadle._types.errors import ModelError
+from treadle._types.messages import UserMessage
+from treadle._types.request import OutputFormat, Reply, Request
 
 NAME = "qwen2.5-coder-0.5b"
 QUESTIONS = {"What is 2345 + 6789?": "9134", "What is 125 + 725?": "850", "What is the capital of France?": "Paris"}
@@ -27,23 +32,33 @@ from treadle._models.local.runtime import library
 params = library().CommonParams()
 params.model.path = sys.argv[1]
 params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 4096, 1, False, -1, False
+if len(sys.argv) > 2:
+    adapter = library().CommonAdapterLoraInfo()
+    adapter.path, adapter.scale = sys.argv[2], 1.0
+    params.lora_adapters = [adapter]
 server = library().Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 """
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+@contextmanager
+def served(*adapter: str) -> Iterator[str]:
     pytest.importorskip("xllamacpp", reason="needs the extra local")
     try:
         path: Path = weights.ensure(NAME)
     except ModelError as error:
         pytest.skip(f"{NAME} cannot be downloaded: {error}")
-    with Popen([sys.executable, "-c", SERVE, str(path)], stdin=PIPE, stdout=PIPE, text=True) as process:
+    with Popen([sys.executable, "-c", SERVE, str(path), *adapter], stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdout is not None
         yield f"{process.stdout.readline().strip()}/v1"
         process.kill()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with served() as address:
+        yield address
 
 
 async def solved(model: Any) -> tuple[list[bool], Any]:
@@ -74,3 +89,48 @@ def test_by_its_address_it_solves_what_it_solves_by_its_name(server: str):
     inside = LocalModel(NAME, n_ctx=4096, slots=1, adapter=False)  # the server has the weights alone
     for field in ("json_schema", "grammar", "tiny", "small", "tool_call", "constrained"):
         assert getattr(by_address.profile, field) == getattr(inside.profile, field), field
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+def test_with_our_adapter_it_is_asked_and_answers_as_in_process():
+    """The same calls and the same answer; without a tool the words are those of the model without the adapter."""
+    inside = LocalModel(NAME, n_ctx=4096, slots=1)
+
+    async def asked(model: Any, question: str) -> tuple[str, list[Any], str]:
+        run = Agent(model, [add]).start(question)
+        result = await run
+        return result.answer, [(step.tool, step.args) for step in result.steps], str(result.metadata["dialect"])
+
+    with served(unpacked(TAUGHT[NAME])) as address:
+        outside = resolve_model(address)
+        for question in ("What is 2345 + 6789?", "What is the capital of France?"):
+            expected = go(asked(inside, question), limit=SECONDS)
+            assert go(asked(outside, question), limit=SECONDS) == expected
+            assert expected[2] == "compact"
+    assert outside.profile.adapter == inside.profile.adapter
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+def test_a_server_tells_what_the_model_wants_before_the_constraint(server: str):
+    only = {"type": "object", "properties": {"action": {"const": "zebra"}}, "required": ["action"]}
+    request = Request(
+        [UserMessage('Reply with {"action": "hello"} and nothing else.')],
+        format=OutputFormat("schema", only),
+        decision_after='"action": "',
+        temperature=0.0,
+    )
+
+    async def main() -> tuple[Reply, Reply]:
+        outside = resolve_model(server)
+        await meet(outside)
+        inside = LocalModel(NAME, n_ctx=4096, slots=1, adapter=False)
+        return await complete(outside, request), await complete(inside, request)
+
+    outside, inside = go(main(), limit=SECONDS)
+    assert max(outside.options, key=outside.options.__getitem__) == max(inside.options, key=inside.options.__getitem__)
+    for text, share in inside.options.items():
+        assert outside.options.get(text, 0.0) == pytest.approx(share, abs=0.1)
