@@ -4,8 +4,9 @@
     python3 tasks.py test             installs what the tests need and passes them all
 
 Each makes its own virtual environment under `.venv/` first. Other tasks: page (build the web page), docs (build the
-documentation), pictures (make its pictures again), bench (measure the overhead), prove (the proofs of the README:
-crash, plan, size), peers (other engines beside ours), wheel (build the package), lock (write the lock files again).
+documentation), pictures (make its pictures again), bench (measure the overhead), measure (run any benchmark by its
+name), prove (the proofs of the README: crash, plan, size), peers (other engines beside ours), wheel (build the
+package), lock (write the lock files again).
 """
 
 from __future__ import annotations
@@ -146,6 +147,16 @@ def bench(arguments: list[str]) -> int:
     return call(environment("test"), "benchmarks/overhead.py", *arguments)
 
 
+def measure(arguments: list[str]) -> int:
+    """Run one of `benchmarks/` by its name, with its own options: `measure page`, `measure overview 10000`."""
+    name, *rest = arguments or [""]
+    programs = {path.stem: path for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text("utf-8")}
+    if name not in programs:
+        say(f"which benchmark? {', '.join(sorted(programs))}")
+        return 2
+    return call(environment("test"), programs[name], *rest)
+
+
 def prove(arguments: list[str]) -> int:
     """Run a proof of the README: `prove crash`, `prove plan`, `prove size`."""
     name, *rest = arguments or [""]
@@ -203,6 +214,7 @@ TASKS = {
     "docs": docs,
     "pictures": pictures,
     "bench": bench,
+    "measure": measure,
     "prove": prove,
     "peers": peers,
     "wheel": wheel,
