@@ -17,7 +17,17 @@ from treadle._dialects.json_object import JsonDialect
 from treadle._flows.replay import Difference, Replay, blame, fork, fork_at_record, replay
 from treadle._journal.memory import MemoryJournal
 from treadle._types.errors import ConfigError
-from treadle._types.events import Record, Sent, ThinkDone, ThinkStarted, ToolDone, decode_event, encode_event
+from treadle._types.events import (
+    Noted,
+    Record,
+    Resumed,
+    Sent,
+    ThinkDone,
+    ThinkStarted,
+    ToolDone,
+    decode_event,
+    encode_event,
+)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -106,6 +116,24 @@ def test_fork_goes_another_way_from_a_step():
         assert (await first.resume(result.run_id)).answer == "first end"
         with pytest.raises(ConfigError, match="no step 9"):
             await fork(journal, result.run_id, 9)
+
+    go(main())
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_a_fork_says_that_it_is_one_and_a_restart_that_it_is_that(noted: bool):
+    """Whatever the one who made it has noted about it."""
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        result = await Agent(ScriptedModel([call("echo", text="a"), "end"]), [echo], journal=journal).run("q")
+        forked = await fork(journal, result.run_id, 2)
+        if noted:
+            last = (await journal.load(forked))[-1]
+            await journal.append([Record(forked, last.seq + 1, last.time, Noted("me", {"why": "to see"}))])
+        await Agent(ScriptedModel(["other end"]), [echo], journal=journal).resume(forked)
+        reasons = [r.event.reason for r in await journal.load(forked) if isinstance(r.event, Resumed)]
+        assert reasons == ["forked"]
 
     go(main())
 

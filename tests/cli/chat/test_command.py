@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from cli.terminal import Terminal, call, open_gate, script, treadle
+from models.loopback import Answer, Received, reply, running, stream
+from models.wires import ChatWire, Sample
 from processes import interruptible, uninterruptible
 from waiting import eventually
 
@@ -191,6 +193,30 @@ def test_a_status_line_has_model_tokens_and_cost(home: Path):
         assert re.search(r"scripted:oracle · \d+ tokens\r\n> $", screen.text)
         screen.type("\x04")
         assert screen.end() == 0
+
+
+def test_the_status_line_has_the_price_where_it_is_known(home: Path):
+    """Over the wire, from a model with a price: sixty tokens read, forty of them again, twenty written."""
+    wire = ChatWire()
+
+    def say(request: Received) -> Answer:
+        if not request.path.endswith("/chat/completions"):
+            return reply({"error": {"message": "there is no such thing"}}, 404)
+        sample = Sample("Four.")
+        return stream(*wire.events(sample)) if request.json().get("stream") else wire.whole(sample)
+
+    with running(say) as url:
+        env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k-for-tests"}
+        with Terminal(home, "chat", "-m", "openai:gpt-4o", "-t", "none", **env) as screen:
+            screen.wait_for_prompt()
+            screen.type("2 + 2?\n")
+            screen.wait_for("✓")
+            screen.wait_for_prompt()
+            assert re.search(r"gpt-4o · 120 tokens \(40 cached\) · \$0\.0004\r\n> $", screen.text), screen.text
+            screen.type("/cost\n")
+            screen.wait_for("1 question, 120 tokens (40 cached) · $0.0004")
+            screen.type("\x04")
+            assert screen.end() == 0
 
 
 def test_tab_completes_commands_and_files(home: Path):

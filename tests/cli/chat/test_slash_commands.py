@@ -120,4 +120,6 @@ def test_chat_from_a_pipe(home: Path):
     assert "1 question, " in done.out
     assert "there is no command /nothing" in done.out
     assert "you: say hello" in done.err
+    assert "forked" in done.err
+    assert "resumed" not in done.err
     assert "a new conversation" in done.out

@@ -224,6 +224,8 @@ def _line_of(event: ev.Event, depth: int) -> Iterator[Item]:
             yield Line("note", f"step {event.step} {event.status} in {seconds(event.elapsed)}: {outcome}", depth)
         case ev.PhaseChanged() if event.phase.startswith(("handed over to ", "background ")):
             yield Line("note", one_line(event.phase, 200), depth)
+        case ev.Resumed(reason="forked"):
+            yield Line("divider", "forked", depth)
         case ev.Resumed():
             yield Line("divider", f"resumed ({event.reason})" if event.reason else "resumed", depth)
         case _:

@@ -26,7 +26,7 @@ from treadle._engine.requests.media import prepared
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger, logs_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
-from treadle._types.events import Forked, LoopStarted, Paused, Resumed, RunFinished, RunStarted, Tainted
+from treadle._types.events import Forked, LoopStarted, Noted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
 logger = get_logger()
 
@@ -199,7 +199,9 @@ async def _start(run: Execution) -> None:
         if waiting is not None and not waiting.parked:
             await run.emit(Resumed("paused"))
         else:
-            forked = isinstance(run.log.records[-1].event, Forked)
+            # What is noted about a fork stands after its mark.
+            last = next((one.event for one in reversed(run.log.records) if not isinstance(one.event, Noted)), None)
+            forked = isinstance(last, Forked)
             reason = "forked" if forked else "restarted" if waiting is None else "unparked"
             await run.emit(Resumed(reason, attempts + 1))
         await run.inbox.fetch(at_once=True)
