@@ -65,6 +65,31 @@ def test_a_run_from_elsewhere_is_a_conversation_of_its_own(tmp_path: Path):
         assert client.get("/api/conversations")["conversations"][0]["runs"] == 2
 
 
+def test_a_branch_is_exported_as_a_page():
+    def script(request: Request) -> str:
+        return "answer to **" + " / ".join(user_texts(request.messages)) + "**"
+
+    with serving(Agent(ScriptedModel(script), tools=None)) as client:
+        first = client.start("one")
+        client.wait(first)
+        second = client.start("two", conversation=first)
+        client.wait(second)
+        edited = client.post(f"/api/runs/{second}/fork", {"at": 0, "question": "zwei", "branch": True}, 201)["run_id"]
+        client.wait(edited)
+        page = client.ask("GET", f"/api/conversations/{first}/export?until={second}")
+        assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert page.headers["content-disposition"].startswith("attachment")
+        assert page.headers["content-security-policy"] == "sandbox"
+        text = page.data.decode()
+        assert "<strong>one / two</strong>" in text
+        assert "zwei" not in text
+        newest = client.ask("GET", f"/api/conversations/{first}/export").data.decode()
+        assert "<strong>one / zwei</strong>" in newest
+        assert "one / two" not in newest
+        assert client.ask("GET", f"/api/conversations/{first}/export?until=nobody").status == 400
+        assert client.ask("GET", "/api/conversations/nobody/export").status == 404
+
+
 def test_branches_of_a_conversation_are_forks_of_the_log():
     def script(request: Request) -> str:
         return "answer to " + " / ".join(user_texts(request.messages))

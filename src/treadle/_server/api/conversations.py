@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from treadle._flows.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
+from treadle._journal.pages.html import html_of
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, conflict, not_found
@@ -26,6 +28,11 @@ _ANSWERED = ("answer", "final_tool", "limit", "stuck")
 
 class Title(Struct, frozen=True, forbid_unknown_fields=True):
     title: Annotated[str, Meta(max_length=MAX_TITLE)]
+
+
+class Branch(Struct, frozen=True, forbid_unknown_fields=True):
+    until: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
+    """The last run of the branch; the newest of the conversation if it is left out."""
 
 
 async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[str, list[Any]] | None:
@@ -119,6 +126,24 @@ async def get_conversation(call: Call) -> Response:
     return answer(b.ConversationBody(name, lines, more=len(found) > query.limit))
 
 
+async def export_conversation(call: Call) -> Response:
+    """The branch that leads to a run, the newest if none is named."""
+    name, query = call.path("conversation_id"), call.query
+    runs = (await _existing_conversation(call, name))[::-1]
+    before = await parents(runs, call.hub.facts)
+    at = query.until or runs[-1].run_id
+    if at not in before:
+        raise bad_request(f"`until` is {at!r}, which is no run of this conversation")
+    path: list[str] = []
+    while at in before and len(path) < len(runs):
+        path.append(at)
+        at = before[at]
+    records = [await call.hub.records(run_id) for run_id in reversed(path)]
+    page = await asyncio.to_thread(html_of, records, _title(runs[0]))
+    headers = {"content-disposition": 'attachment; filename="conversation.html"', "content-security-policy": "sandbox"}
+    return Response(page, 200, headers, media_type="text/html")
+
+
 async def rename_conversation(call: Call) -> Response:
     """The title is kept with the first run of the conversation."""
     runs = await _existing_conversation(call, call.path("conversation_id"))
@@ -156,6 +181,16 @@ OPERATIONS = (
         errors=(404,),
         summary="The runs of a conversation, oldest first.",
         answers={200: b.ConversationBody},
+    ),
+    Operation(
+        method="GET",
+        path="/api/conversations/{conversation_id}/export",
+        handler=export_conversation,
+        tag="conversations",
+        query=Branch,
+        errors=(404,),
+        summary="A branch of a conversation as one page of HTML that replays it and needs nothing else.",
+        answers={200: "text/html"},
     ),
     Operation(
         method="POST",

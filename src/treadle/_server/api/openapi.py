@@ -45,6 +45,7 @@ _EVENT = {
 }
 _MEDIA: dict[str, Any] = {
     "text/event-stream": {"schema": _EVENT},
+    "text/html": {"schema": {"type": "string"}},
     "text/plain": {"schema": {"type": "string"}},
     "application/x-ndjson": {"schema": {"type": "string"}},
     "*/*": {},

@@ -1,30 +1,61 @@
-"""Runs as one page of HTML that needs nothing else: no server, no script, no file beside it."""
+"""Runs as one page of HTML that needs nothing else, with a replay: what `runs export` writes, and the page."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from html import escape
 
 import msgspec
 
+from treadle._journal.pages.markdown import html_of_markdown
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION, RunState, fold
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
-body { overflow-wrap: break-word; }
-h1 { font-size: 1.2rem; } h2 { font-size: 1rem; margin: 2rem 0 .5rem; }
-pre, .text { white-space: pre-wrap; margin: .25rem 0; } pre { font: 13px/1.4 ui-monospace, monospace; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 0 1rem 4rem; }
+body { overflow-wrap: break-word; } header { position: sticky; top: 0; padding: .6rem 0; background: Canvas; }
+header { display: flex; flex-wrap: wrap; gap: .8rem; align-items: center; border-bottom: 1px solid #8884; }
+h1 { font-size: 1.1rem; margin: 0; flex: 1 1 20rem; }
+h2 { font-size: 1rem; margin: 2rem 0 .5rem; } section { padding-bottom: 1.5rem; border-bottom: 1px solid #8883; }
+pre, .text { white-space: pre-wrap; margin: .25rem 0; } pre { font: 13px/1.4 ui-monospace, monospace; overflow: auto; }
 .question, .answer { border-left: 4px solid #4a7; padding-left: .8rem; } .answer { border-color: #47a; }
 .thought, .quiet { opacity: .75; } summary { cursor: pointer; } code { font: 13px ui-monospace, monospace; }
 details { border: 1px solid #8886; border-radius: 6px; padding: .3rem .7rem; margin: .5rem 0; }
-.failed { border-color: #c44; }
+.failed { border-color: #c44; } .off { display: none; } img { max-width: 100%; } .table { overflow-x: auto; }
+table { border-collapse: collapse; } th, td { padding: .3rem .8rem; border-bottom: 1px solid #8884; text-align: left; }
 """
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_SCRIPT = """
+const steps = [...document.querySelectorAll(".step")], at = document.getElementById("at");
+const of = document.getElementById("of"), play = document.getElementById("play");
+let timer = 0;
+function show(n) {
+  at.value = n;
+  of.textContent = `${n} of ${steps.length}`;
+  steps.forEach((step, place) => step.classList.toggle("off", place >= n));
+}
+at.max = steps.length;
+at.oninput = () => show(+at.value);
+play.onclick = () => {
+  clearInterval(timer);
+  let n = 1;
+  show(n);
+  timer = setInterval(() => {
+    show(++n);
+    steps[n - 1]?.scrollIntoView({ block: "end" });
+    if (n >= steps.length) clearInterval(timer);
+  }, 700);
+};
+show(steps.length);
+"""
+_OWN = b64encode(sha256(_SCRIPT.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_OWN}'"
 """What models and tools wrote is escaped; and if something slipped through, the browser would not load or run it."""
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def html_of(runs: Sequence[Sequence[ev.Record]], title: str = "") -> str:
@@ -35,19 +66,33 @@ def html_of(runs: Sequence[Sequence[ev.Record]], title: str = "") -> str:
     meta = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
     size = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     body = "".join(_run(state, records) for state, records in zip(states, runs, strict=True))
-    page = f"<head>{meta}{size}{head}</head><body><h1>{escape(_short(name))}</h1>{body}</body>"
+    steps = '<button id="play" type="button">Replay</button><input id="at" type="range" min="1" aria-label="Step">'
+    top = f'<header><h1>{escape(_short(name))}</h1>{steps}<output id="of"></output></header>'
+    page = f"<head>{meta}{size}{head}</head><body>{top}<main>{body}</main><script>{_SCRIPT}</script></body>"
     return f"<!doctype html><html lang=en>{page}</html>\n"
 
 
 def _run(state: RunState, records: Sequence[ev.Record]) -> str:
     finished = state.finished
     answer = finished.answer if finished is not None else ""
-    parts = [_block("h2", "Question"), _text(state.question, "question"), *_steps(records)]
+    parts = [_block("h2", "Question"), _step(_text(state.question, "question")), *map(_step, _steps(records))]
     if answer:
-        parts += [_block("h2", "Answer"), _text(answer, "answer")]
+        written = html_of_markdown(answer, _pictures(records))
+        parts.append(_step(f"{_block('h2', 'Answer')}<div class=answer>{written}</div>"))
     elif finished is not None:
-        parts.append(_text(f"{finished.stop_reason}: {finished.error or 'there is no answer'}", "answer"))
+        parts.append(_step(_text(f"{finished.stop_reason}: {finished.error or 'there is no answer'}", "answer")))
     return f"<section>{''.join(parts)}{_text(_facts(state, records), 'quiet')}{_log(records)}</section>"
+
+
+def _step(html: str) -> str:
+    """One of those that a replay shows after each other."""
+    return f'<div class="step">{html}</div>'
+
+
+def _pictures(records: Sequence[ev.Record]) -> Mapping[str, str]:
+    """What the tools have drawn, by name, as it can stand in a file."""
+    drawn = (one for record in records if isinstance(record.event, ev.ToolDone) for one in record.event.artifacts)
+    return {one.name: f"data:{one.mime};base64,{one.content}" for one in drawn if one.base64 and one.mime in _PICTURES}
 
 
 def _steps(records: Sequence[ev.Record]) -> Iterator[str]:
@@ -79,7 +124,12 @@ def _call(done: ev.ToolDone, call: ToolCall | None) -> str:
     took = f"<span class=quiet>{done.elapsed:.2f} s {escape(done.error)}</span>"
     summary = f"<summary><code>{escape(done.name)}</code> {escape(_short(args))} {took}</summary>"
     inside = f"<pre>{escape(args)}</pre><pre>{escape(text_of(done.content))}</pre>"
-    return f"<details{failed}>{summary}{inside}</details>"
+    drawn = "".join(
+        f'<img src="data:{one.mime};base64,{escape(one.content)}" alt="{escape(one.summary or one.name)}">'
+        for one in done.artifacts
+        if one.base64 and one.mime in _PICTURES
+    )
+    return f"<details{failed}>{summary}{inside}</details>{drawn}"
 
 
 def _facts(state: RunState, records: Sequence[ev.Record]) -> str:
