@@ -158,3 +158,27 @@ def test_the_list_does_not_wait_for_the_sums(stage: Stage, fork: tuple[str, str]
     stage.see(".totals:not(.not-yet)")
     stage.settle()
     assert first.bounding_box() == before, "the sums have pushed the list away"
+
+
+@pytest.mark.parametrize("address", ["#/compare/%/%zz", "#/c/%", "#/runs/%", "#/c/a/%E0%A4%A"])
+def test_an_address_that_cannot_be_read_shows_the_page_all_the_same(stage: Stage, fork: tuple[str, str], address: str):
+    stage.page.goto(f"{stage.client.address}/{address}")
+    stage.see(".conversation")
+
+
+def test_reading_old_turns_does_not_ask_for_the_list_again(stage: Stage, fork: tuple[str, str]):
+    """It is asked for once, and again when a run that was under way has ended."""
+    asked: list[str] = []
+    stage.page.on(
+        "request", lambda request: asked.append(request.url) if "/api/conversations?" in request.url else None
+    )
+    stage.page.goto(f"{stage.client.address}/#/c/{fork[0]}")
+    stage.finish()
+    stage.page.wait_for_timeout(200)
+    assert len(asked) == 1
+    turns = stage.page.locator(".turn").count()
+    stage.ask("Add again.")
+    stage.finish(turns + 1)
+    stage.page.wait_for_function("() => document.querySelector('.conversation')")
+    stage.page.wait_for_timeout(200)
+    assert len(asked) in (2, 3), "when it was started, and when it had ended"

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { versions } from "./branches";
 import { again, current, enter, go, stop, store, toBranch } from "./model";
 import { Composer } from "./parts/composer";
+import { Guard } from "./parts/guard";
 import { Help } from "./parts/help";
 import { Login } from "./parts/login";
 import { Sidebar } from "./parts/sidebar";
@@ -39,7 +40,9 @@ function Frame() {
       {sidebar && <button type="button" class="scrim" aria-label="Close the list of conversations" onClick={() => store.set({ sidebar: false })} />}
       {place ? (
         <main class="main" aria-label={{ runs: "Runs", agents: "Agents", memory: "Memory", compare: "Two runs" }[place.name]} id="desk">
-          <Aside place={place} />
+          <Guard key={place.name} what="This view cannot be shown">
+            <Aside place={place} />
+          </Guard>
         </main>
       ) : (
         <main class="main" aria-label="Conversation">
@@ -47,7 +50,11 @@ function Frame() {
           <Composer />
         </main>
       )}
-      {inspected && !place && <Inspected key={inspected} run={inspected} />}
+      {inspected && !place && (
+        <Guard key={inspected} what="This run cannot be inspected">
+          <Inspected run={inspected} />
+        </Guard>
+      )}
       <Help />
       <Notice />
       <Announcer />

@@ -40,13 +40,18 @@ export function pretty(value: Json | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
+/** More than fits into a line: a whole file would be laid out to show its beginning. */
+const LINE = 400;
+
 /** Arguments in one line, for the head of a card. */
 export function brief(args: Record<string, Json>): string {
-  const parts = Object.entries(args).map(([name, value]) => {
-    const shown = typeof value === "string" ? value : JSON.stringify(value);
-    return Object.keys(args).length === 1 ? shown : `${name}: ${shown}`;
+  const names = Object.keys(args);
+  const parts = names.slice(0, 20).map((name) => {
+    const value = args[name];
+    const shown = (typeof value === "string" ? value : JSON.stringify(value)).slice(0, LINE);
+    return names.length === 1 ? shown : `${name}: ${shown}`;
   });
-  return parts.join(", ").replace(/\s+/g, " ");
+  return parts.join(", ").replace(/\s+/g, " ").slice(0, LINE);
 }
 
 /** Text that is JSON, indented; other text as it is. */

@@ -6,6 +6,7 @@ import { forgetOptions, keepOptions, keptOptions, type Options } from "./options
 import { follow, type Connection } from "./follow";
 import type { Attachment } from "./attachments";
 import { withAttachments } from "./attachments";
+import { decoded } from "./places";
 import { createStore } from "./store";
 import type { AgentLine, CallResult, ConversationLine, Decision, Json, ServerEvent } from "./types";
 import { decided, EMPTY, reduce, type RunView } from "./view";
@@ -165,7 +166,7 @@ export const older = () =>
 /** Shows what the address names: `#/c/<conversation>`, one branch of it (`#/c/<conversation>/<its last run>`), or a new conversation. */
 export const visit = (anew = false) =>
   attempt(async () => {
-    const [id = "", leaf = ""] = (/^#\/c\/([^/]+)(?:\/([^/]+))?$/.exec(location.hash)?.slice(1) ?? []).map((part) => decodeURIComponent(part ?? ""));
+    const [id = "", leaf = ""] = (/^#\/c\/([^/]+)(?:\/([^/]+))?$/.exec(location.hash)?.slice(1) ?? []).map((part) => decoded(part ?? ""));
     if (!anew && id === store.get().conversation && (id || !store.get().turns.length)) return id ? show(leaf) : undefined;
     leave();
     store.set({ conversation: id, lines: [], turns: [], inspected: "", sidebar: false, unread: [], loading: !!id, failed: "", options: keptOptions(id), target: "" });
@@ -178,6 +179,7 @@ export const visit = (anew = false) =>
       const asked = store.get().lines;
       const past = found.runs.map(({ run_id: run, agent, model, question, created, follows, files }) => ({ run, agent, model, question, created, follows, files }));
       const listed = new Set(past.map((line) => line.run));
+      for (const line of found.runs) if (line.status === "finished") over.add(line.run_id);
       const late = asked.filter((line) => !listed.has(line.run)).map((line) => ({ ...line, follows: line.follows || past.at(-1)?.run || "" }));
       store.set({ lines: [...past, ...late], loading: false });
       show(leaf);
@@ -232,6 +234,7 @@ function leave(): void {
   for (const stop of followed.values()) stop();
   followed.clear();
   known.clear();
+  over.clear();
 }
 
 function turn(line: Line): Turn {
@@ -258,7 +261,7 @@ export function watch(run: string): void {
     update(run, (one) => ({ view: events.reduce(reduce, one.view) }));
     forget(run);
     if (events.some((event) => event.event === "done")) void ended(run);
-    else if (events.some((event) => event.data.phase === "paused" || event.data.phase === "resumed")) void attempt(refresh);
+    else if (!over.has(run) && events.some((event) => event.data.phase === "paused" || event.data.phase === "resumed")) void attempt(refresh);
   };
   const stop = follow(run, {
     event(event) {
@@ -302,9 +305,14 @@ function forget(run: string): void {
   }
 }
 
+/** Runs that had ended when the conversation was read: reading one of them tells the list nothing new. */
+const over = new Set<string>();
+
 /** What was said too late for a run to read becomes the next question. */
 const ended = (run: string) =>
   attempt(async () => {
+    if (over.has(run)) return;
+    over.add(run);
     const late = store.get().unread.filter((message) => message.run === run);
     store.set((now) => ({ unread: now.unread.filter((message) => message.run !== run) }));
     const unheard: string[] = [];

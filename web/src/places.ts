@@ -11,7 +11,16 @@ export interface Place {
 
 export function placeOf(hash: string): Place | null {
   const found = PLACE.exec(hash);
-  return found ? { name: found[1] as Place["name"], rest: (found[2] ?? "").split("/").filter(Boolean).map(decodeURIComponent) } : null;
+  return found ? { name: found[1] as Place["name"], rest: (found[2] ?? "").split("/").filter(Boolean).map(decoded) } : null;
+}
+
+/** A part of an address; as it stands where it is none. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** The place that the address names; null where that is a conversation. */

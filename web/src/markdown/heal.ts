@@ -53,7 +53,16 @@ function table(lines: string[]): string {
 
 const MARKS = /^(\*\*\*|\*\*|\*|___|__|_|~~|~(?=$))/;
 
+/** Of a long paragraph only the end is looked at. */
+const LONGEST = 2000;
+/** With more marks open than this, they are signs and no emphasis. */
+const MOST_OPEN = 12;
+
 function inline(text: string): string {
+  if (text.length > LONGEST) {
+    const from = text.indexOf(" ", text.length - LONGEST) + 1 || text.length;
+    return text.slice(0, from) + inline(text.slice(from));
+  }
   const open: string[] = [];
   const cut = inCode(text) ? text : withoutOpenEnds(text);
   for (let at = 0; at < cut.length; ) {
@@ -93,7 +102,7 @@ function inline(text: string): string {
 const closedMath = (text: string): boolean => /^\$[^$]+\$|^\\\([\s\S]*\\\)|^\\\[[\s\S]*\\\]/.test(text);
 
 function close(text: string, open: string[]): string {
-  return open.length ? text.trimEnd() + [...open].reverse().join("") : text;
+  return open.length && open.length <= MOST_OPEN ? text.trimEnd() + [...open].reverse().join("") : text;
 }
 
 /** Whether the text ends inside a code span that is not closed. */

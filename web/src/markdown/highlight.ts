@@ -75,6 +75,8 @@ for (const [names, language] of [
 const NUMBER = /\b(?:0[xX][\da-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\w*/y;
 const WORD = /[A-Za-z_$][\w$]*/y;
 const LONGEST = 60_000;
+/** Each is an element of the page. */
+const MOST_COLOURED = 2000;
 
 const span = (kind: string, text: string): string => `<span class="tok-${kind}">${escape(text)}</span>`;
 
@@ -85,6 +87,7 @@ export function highlight(code: string, name: string): string {
   if (!language || code.length > LONGEST) return escape(code);
   let html = "";
   let plain = "";
+  let coloured = 0;
   const take = (pattern: RegExp | undefined, at: number): string => {
     if (!pattern) return "";
     pattern.lastIndex = at;
@@ -92,10 +95,12 @@ export function highlight(code: string, name: string): string {
   };
   const put = (kind: string, text: string) => {
     html += escape(plain) + span(kind, text);
+    coloured += 1;
     plain = "";
     return text.length;
   };
   for (let at = 0; at < code.length; ) {
+    if (coloured >= MOST_COLOURED) return html + escape(plain + code.slice(at));
     const comment = take(language.comment, at);
     if (comment && !(comment.startsWith("#") && /[\w$&]/.test(code[at - 1] ?? ""))) {
       at += put("c", comment);

@@ -1,7 +1,8 @@
 // Markdown to safe HTML, block by block, so that a growing answer is drawn again only where it grows.
 
 import DOMPurify from "dompurify";
-import { Marked, type Token, type TokenizerAndRendererExtension, type Tokens } from "marked";
+import { Marked, type Token, type TokenizerAndRendererExtension, type Tokens, type TokensList } from "marked";
+import { ahead, lex } from "./bounded";
 import { escape, unescape } from "./escape";
 import { heal } from "./heal";
 import { highlight } from "./highlight";
@@ -28,7 +29,7 @@ function fileOf(href: string): { address: string; mime: string } | undefined {
 const formulaToken = (name: string, level: "inline" | "block", pattern: RegExp, start: RegExp): TokenizerAndRendererExtension => ({
   name,
   level,
-  start: (source) => source.match(start)?.index,
+  start: (source) => ahead(source).match(start)?.index,
   tokenizer(source) {
     const found = pattern.exec(source);
     if (!found) return undefined;
@@ -39,13 +40,13 @@ const formulaToken = (name: string, level: "inline" | "block", pattern: RegExp, 
 });
 
 const EXTENSIONS: TokenizerAndRendererExtension[] = [
-  formulaToken("formula_block", "block", /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/, /\$\$|\\\[/),
+  formulaToken("formula_block", "block", /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/, /^ {0,3}(?:\$\$|\\\[)/m),
   // A sum of money is no formula: the first sign stands directly before something, the second directly after, and no digit follows.
   formulaToken("formula", "inline", /^(?:\$\$((?:\\.|[^$\\])+?)\$\$|\$((?=\S)(?:\\.|[^$\\\n])*?[^\s\\$]|\S)\$(?!\d)|\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\])/, /\$|\\[([]/),
   {
     name: "citation",
     level: "inline",
-    start: (source) => source.match(/\[(?:ID:|\^)/i)?.index,
+    start: (source) => ahead(source).match(/\[(?:ID:|\^)/i)?.index,
     tokenizer(source) {
       const found = /^\[(?:ID:\s*(\d{1,9}(?:[,;\s]+(?:ID:)?\s*\d{1,9})*)|\^([^\]\s]{1,40}))\]/i.exec(source);
       if (!found) return undefined;
@@ -57,7 +58,7 @@ const EXTENSIONS: TokenizerAndRendererExtension[] = [
   {
     name: "footnote",
     level: "block",
-    start: (source) => source.match(/^\[\^/m)?.index,
+    start: (source) => ahead(source).match(/^\[\^/m)?.index,
     tokenizer(source) {
       const found = /^\[\^([^\]\s]{1,40})\]:[ \t]*([^\n]*(?:\n(?!\[\^|\s*\n)[^\n]+)*)(?:\n|$)/.exec(source);
       if (!found) return undefined;
@@ -74,12 +75,11 @@ const marked = new Marked({
   breaks: false,
   extensions: EXTENSIONS,
   renderer: {
-    // Nothing is fetched from elsewhere because a model wrote it: an address in a picture could carry data away.
     image({ href, text }: Tokens.Image): string {
-      const file = fileOf(href);
-      const inside = file?.mime.startsWith("image/") ? file.address : /^data:image\/(png|jpeg|gif|webp);/i.test(href) ? href : "";
-      if (inside) return `<img src="${escape(inside)}" alt="${escape(text)}" loading="lazy">`;
-      return `<a href="${escape(file?.address ?? href)}">${escape(text || href)}</a>`;
+      const address = inside(href);
+      if (address) shown.add(address);
+      if (address) return `<img src="${escape(address)}" alt="${escape(text)}" loading="lazy">`;
+      return `<a href="${escape(fileOf(href)?.address ?? href)}">${escape(text || href)}</a>`;
     },
     link(this: { parser: { parseInline(tokens: Token[]): string } }, { href, title, tokens }: Tokens.Link): string {
       const file = fileOf(href);
@@ -117,12 +117,36 @@ DOMPurify.addHook("uponSanitizeAttribute", (_, data) => {
   data.attrValue = data.attrValue.split(/\s+/).filter((name) => CLASSES.test(name)).join(" ");
   data.keepAttr = !!data.attrValue;
 });
+/** Nothing is fetched from elsewhere because a model wrote it: an address in a picture could carry data away. */
+const inside = (href: string): string => {
+  const file = fileOf(href);
+  if (file?.mime.startsWith("image/")) return file.address;
+  return shown.has(href) || /^data:image\/(?:png|jpeg|gif|webp);/i.test(href) ? href : "";
+};
+
+/** The addresses of files of the run that stand in the text at hand. */
+const shown = new Set<string>();
+
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
-  if (node.tagName === "A") {
-    node.setAttribute("target", "_blank");
-    node.setAttribute("rel", "noopener noreferrer nofollow");
+  if (node.tagName === "IMG") {
+    const href = node.getAttribute("src") ?? "";
+    const address = inside(href);
+    if (address) node.setAttribute("src", address);
+    else {
+      const link = node.ownerDocument.createElement("a");
+      if (/^https?:/i.test(href)) link.href = href;
+      link.textContent = node.getAttribute("alt") || href;
+      node.replaceWith(link);
+      outward(link);
+    }
   }
+  if (node.tagName === "A") outward(node);
 });
+
+function outward(link: Element): void {
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+}
 
 const CLEAN = {
   USE_PROFILES: { html: true },
@@ -143,6 +167,16 @@ function safe(html: string): string {
 
 const drawn = new Map<string, string>();
 const KEPT = 1000;
+/** Longer than anybody reads: what comes after is shown as it was written. */
+const LONGEST = 300_000;
+
+/** So many blocks are drawn one by one, those after them in groups: each that is drawn costs something of its own. */
+const SINGLE = 400;
+const TOGETHER = 25;
+
+/** Every text with links has its number: the links themselves are too long for the name of each block. */
+const linked = new Map<string, number>();
+let numbered = 0;
 
 /**
  * The HTML of each block. The same text gives the same string, so what has not changed is not touched.
@@ -150,15 +184,34 @@ const KEPT = 1000;
  */
 export function blocks(source: string, open = false, find: Resolve = () => undefined, files = ""): string[] {
   resolve = find;
-  const tokens = marked.lexer(open ? heal(source) : source);
+  try {
+    const end = source.length > LONGEST ? source.lastIndexOf("\n", LONGEST) + 1 || LONGEST : source.length;
+    const tokens = open && end === source.length ? growing(source) : lex(source.slice(0, end), marked.defaults);
+    const found = html(tokens, files);
+    return end < source.length ? [...found, asWritten(source.slice(end))] : found;
+  } catch {
+    return [asWritten(source)]; // whatever a text does to the parser, the page stands
+  }
+}
+
+const asWritten = (source: string): string => `<p class="pre">${escape(source)}</p>`;
+
+function html(tokens: TokensList, files: string): string[] {
   const links = JSON.stringify(tokens.links);
+  if (!linked.has(links)) {
+    if (linked.size >= KEPT / 10) linked.clear();
+    linked.set(links, (numbered += 1));
+  }
   const found: string[] = [];
-  for (const token of tokens) {
-    if (token.type === "space" || token.type === "def") continue;
-    const key = `${files}\n${links}\n${token.raw}`;
+  const real = tokens.filter((token) => token.type !== "space" && token.type !== "def");
+  for (let at = 0; at < real.length; ) {
+    const some = real.slice(at, at + (at < SINGLE ? 1 : TOGETHER));
+    at += some.length;
+    const key = `${files}\n${linked.get(links)}\n${some.map((token) => token.raw).join("\n")}`;
     let html = drawn.get(key);
     if (html === undefined) {
-      html = safe(marked.parser(Object.assign([token], { links: tokens.links })));
+      shown.clear();
+      html = safe(marked.parser(Object.assign(some, { links: tokens.links })));
       if (drawn.size >= KEPT) drawn.delete(drawn.keys().next().value as string);
       drawn.set(key, html);
     }
@@ -167,10 +220,36 @@ export function blocks(source: string, open = false, find: Resolve = () => undef
   return found;
 }
 
+/** The part of the text that is being written in which nothing changes any more, and what it is read as. */
+let done: { source: string; tokens: Token[]; links: TokensList["links"] } = { source: "", tokens: [], links: {} };
+
+/** The tokens of a text of which more is coming. Only its end is read again. */
+function growing(source: string): TokensList {
+  if (!done.source || !source.startsWith(done.source)) done = { source: "", tokens: [], links: {} };
+  const rest = source.slice(done.source.length);
+  const read = lex(heal(rest), marked.defaults, done.links);
+  if (done.source && Object.keys(read.links).length !== Object.keys(done.links).length) {
+    done = { source: "", tokens: [], links: {} }; // a link that the words before may have meant
+    return growing(source);
+  }
+  const tokens = Object.assign([...done.tokens, ...read], { links: read.links });
+  // A blank line with two blocks after it: what stands before cannot become part of what comes.
+  let after = 0;
+  let at = read.length - 1;
+  for (; at > 0; at -= 1) {
+    if (read[at]?.type !== "space") after += 1;
+    else if (after >= 2) break;
+  }
+  const settled = read.slice(0, at + 1);
+  const text = settled.map((token) => token.raw).join("");
+  if (at > 0 && rest.startsWith(text)) done = { source: done.source + text, tokens: [...done.tokens, ...settled], links: read.links };
+  return tokens;
+}
+
 /** What the footnotes of a text say, by name, as safe HTML. */
 export function footnotes(source: string): Map<string, string> {
   const found = new Map<string, string>();
-  for (const token of marked.lexer(source)) {
+  for (const token of lex(source.slice(0, LONGEST), marked.defaults)) {
     if (token.type === "footnote") found.set(String((token as Tokens.Generic).name), safe(marked.parser(Object.assign([token], { links: {} }))));
   }
   return found;

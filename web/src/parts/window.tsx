@@ -3,6 +3,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 import { watch, type Turn } from "../model";
+import { Guard } from "./guard";
 import { TurnView } from "./turn";
 
 /** Shorter talks are drawn whole. */
@@ -91,7 +92,9 @@ function Measured({ turn, heights, grown }: { turn: Turn; heights: Map<string, n
   }, [turn.run]);
   return (
     <div ref={place} id={`turn-${turn.run}`}>
-      <TurnView turn={turn} />
+      <Guard what="This turn cannot be shown">
+        <TurnView turn={turn} />
+      </Guard>
     </div>
   );
 }
