@@ -57,6 +57,7 @@ def test_one_user_cannot_see_anothers_runs():
             ("GET", f"/api/runs/{run}/requests/1", None),
             ("GET", f"/api/runs/{run}/artifacts/x", None),
             ("GET", f"/api/conversations/{run}", None),
+            ("GET", f"/api/conversations/{run}/export", None),
             ("GET", f"/api/runs?parent={run}", None),
             ("POST", f"/api/runs/{run}/messages", {"text": "x"}),
             ("DELETE", f"/api/runs/{run}/messages/x", None),

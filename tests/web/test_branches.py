@@ -126,3 +126,20 @@ def test_by_keyboard_and_escape_changes_nothing(talk: Stage):
     talk.count(".question-edit", 0)
     assert page.locator(".question").inner_text() == "one"
     assert page.locator(".versions").count() == 0
+
+
+def test_the_keys_of_the_sheet_for_versions_and_the_last_question(talk: Stage):
+    page = talk.page
+    talk.ask("one")
+    talk.finish()
+    page.keyboard.press("Alt+r")
+    versions = talk.see(".versions", has_text="2 of 2")
+    talk.finish()
+    page.keyboard.press("Alt+,")
+    talk.see(".versions", has_text="1 of 2")
+    page.keyboard.press("Alt+.")
+    talk.see(".versions", has_text="2 of 2")
+    assert versions.count() == 1
+    page.locator("#composer").focus()
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function("() => document.activeElement?.matches('.question-edit textarea')")

@@ -196,6 +196,10 @@ def test_stop(stage: Stage, shoot: Shoot):
     assert stage.page.locator(".turn-foot").inner_text().startswith("Stopped")
     assert "Outcome unknown" in stage.page.locator(".tool summary").inner_text()
     shoot(stage.page, "stopped")
+    stage.gates.search.open()
+    stage.page.get_by_role("button", name="Go on").click()
+    stage.see(".answer", has_text="Pension Anna")
+    assert stage.page.locator(".versions").inner_text().split() == ["2", "of", "2"], "what was stopped is still there"
 
 
 def test_approval_and_refusal(stage: Stage, shoot: Shoot):

@@ -17,7 +17,7 @@ export function url(path: string): string {
   return root + path;
 }
 
-export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+export async function call<T>(method: string, path: string, body?: unknown, kind = "json"): Promise<T> {
   const init: RequestInit = { method, credentials: "same-origin" };
   if (body !== undefined) {
     init.headers = { "content-type": "application/json" };
@@ -29,7 +29,7 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   } catch {
     throw new ApiError(0, "The server cannot be reached.");
   }
-  if (response.ok && /^text\/html\b/.test(response.headers.get("content-type") ?? "")) return (await response.text()) as T;
+  if (response.ok && kind === "text") return (await response.text()) as T;
   const data = await response.json().catch(() => null);
   if (!response.ok) throw new ApiError(response.status, data?.error?.message ?? `The server answered ${response.status}.`);
   return data as T;
@@ -53,7 +53,7 @@ export const api = {
   conversations: (limit = 200) =>
     call<{ conversations: ConversationLine[] }>("GET", `/api/conversations?limit=${limit}`).then((found) => found.conversations),
   conversation: (id: string, limit = 1000) => call<{ runs: TurnLine[]; more: boolean }>("GET", `/api/conversations/${part(id)}?limit=${limit}`),
-  asPage: (id: string, until: string) => call<string>("GET", `/api/conversations/${part(id)}/export?${new URLSearchParams({ until })}`),
+  asPage: (id: string, until: string) => call<string>("GET", `/api/conversations/${part(id)}/export?${new URLSearchParams({ until })}`, undefined, "text"),
   search: (words: string) => call<{ hits: Hit[]; complete: boolean }>("GET", `/api/search?${new URLSearchParams({ q: words })}`),
   rename: (id: string, title: string) => call<{ title: string }>("POST", `/api/conversations/${part(id)}/title`, { title }),
   deleteConversation: (id: string) => call("DELETE", `/api/conversations/${part(id)}`),

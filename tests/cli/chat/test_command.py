@@ -203,7 +203,7 @@ def test_the_status_line_has_the_price_where_it_is_known(home: Path):
         if not request.path.endswith("/chat/completions"):
             return reply({"error": {"message": "there is no such thing"}}, 404)
         sample = Sample("Four.")
-        return stream(*wire.events(sample)) if request.json().get("stream") else wire.whole(sample)
+        return stream(*wire.events(sample)) if request.json.get("stream") else wire.whole(sample)
 
     with running(say) as url:
         env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k-for-tests"}

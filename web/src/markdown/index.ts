@@ -221,15 +221,25 @@ function html(tokens: TokensList, files: string): string[] {
 }
 
 /** The part of the text that is being written in which nothing changes any more, and what it is read as. */
-let done: { source: string; tokens: Token[]; links: TokensList["links"] } = { source: "", tokens: [], links: {} };
+interface Settled {
+  source: string;
+  tokens: Token[];
+  /** The links that it defines, and all those with which it was read. */
+  links: TokensList["links"];
+  read: string;
+}
+
+const NOTHING: Settled = { source: "", tokens: [], links: {}, read: "" };
+let done = NOTHING;
 
 /** The tokens of a text of which more is coming. Only its end is read again. */
 function growing(source: string): TokensList {
-  if (!done.source || !source.startsWith(done.source)) done = { source: "", tokens: [], links: {} };
+  if (!source.startsWith(done.source)) done = NOTHING;
   const rest = source.slice(done.source.length);
   const read = lex(heal(rest), marked.defaults, done.links);
-  if (done.source && Object.keys(read.links).length !== Object.keys(done.links).length) {
-    done = { source: "", tokens: [], links: {} }; // a link that the words before may have meant
+  const links = JSON.stringify(read.links);
+  if (done.source && links !== done.read) {
+    done = NOTHING; // the words before may have meant a link that is only defined now
     return growing(source);
   }
   const tokens = Object.assign([...done.tokens, ...read], { links: read.links });
@@ -242,8 +252,14 @@ function growing(source: string): TokensList {
   }
   const settled = read.slice(0, at + 1);
   const text = settled.map((token) => token.raw).join("");
-  if (at > 0 && rest.startsWith(text)) done = { source: done.source + text, tokens: [...done.tokens, ...settled], links: read.links };
+  if (at > 0 && rest.startsWith(text)) done = { source: done.source + text, tokens: [...done.tokens, ...settled], links: { ...defined(settled), ...done.links }, read: links };
   return tokens;
+}
+
+function defined(tokens: Token[]): TokensList["links"] {
+  const found: TokensList["links"] = {};
+  for (const token of tokens) if (token.type === "def") found[(token as Tokens.Def).tag] ??= { href: token.href, title: token.title };
+  return found;
 }
 
 /** What the footnotes of a text say, by name, as safe HTML. */
