@@ -35,6 +35,7 @@ from treadle._tools.external import client_tool
 from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
+from treadle._types.experiment import refuse_experiment
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 
@@ -229,6 +230,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             unattended=unattended,
         )
         over = isinstance(records[-1].event, RunFinished)
+        if not over:
+            refuse_experiment(run_id, records, self.plugins)
         given = NO_DEPS if over else self._deps_for(deps, parent, f"agent.resume({run_id!r}, deps=...)")
         brought = [
             client_tool(schema.name, schema.description, schema.parameters)

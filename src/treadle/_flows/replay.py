@@ -13,7 +13,8 @@ from treadle._engine.requests.render import Renderer, digest_of
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import ConfigError
-from treadle._types.events import Forked, Record, RunFinished, ThinkDone, ThinkStarted
+from treadle._types.events import Event, Forked, Record, RunFinished, ThinkDone, ThinkStarted
+from treadle._types.experiment import experiment_mark, experiment_of
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.request import Request
@@ -147,15 +148,29 @@ async def fork(journal: Journal, run_id: str, at: int, *, new_id: str = "") -> s
     return await fork_at_record(journal, records, cut, new_id=new_id)
 
 
-async def fork_at_record(journal: Journal, records: Sequence[Record], cut: int, *, new_id: str = "") -> str:
-    """The records before `cut`, under a new id and without a parent."""
+async def fork_at_record(
+    journal: Journal,
+    records: Sequence[Record],
+    cut: int,
+    *,
+    new_id: str = "",
+    events: Sequence[Event] = (),
+    parent: str = "",
+) -> str:
+    """The records before `cut`, under a new id and without a parent of their own; `events` follow, in the same write:
+    there is no moment at which the fork is there and they are not."""
+    if (mark := experiment_mark(records)) is not None:
+        raise ConfigError(f"this run is an experiment: fork the run it was made with, {experiment_of(mark)}")
     fork_id = new_id or fresh_id()
     kept = [r for r in records if r.seq < cut and not isinstance(r.event, RunFinished)]
     if not kept:
         raise ConfigError("a fork needs at least the first record of the run")
-    copied = [Record(fork_id, r.seq, r.time, r.event) for r in kept]
-    marker = Record(fork_id, kept[-1].seq + 1, time.time(), Forked(records[0].run, cut))
-    await journal.append([*copied, marker])
+    depth = 1 if parent else 0
+    last, now = kept[-1].seq, time.time()
+    added = [Forked(records[0].run, cut), *events]
+    copied = [(r.seq, r.time, r.event) for r in kept]
+    copied += [(last + 1 + index, now, event) for index, event in enumerate(added)]
+    await journal.append([Record(fork_id, *place, parent, 0, depth) for place in copied])
     return fork_id
 
 

@@ -35,6 +35,7 @@ from treadle._tools.external import external_tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
+from treadle._types.experiment import is_search
 from treadle._types.state import fold
 
 _YES: Answer = {"allow": True, "by": "--yes"}
@@ -90,7 +91,7 @@ async def _replies(journal: Journal, run_id: str) -> int:
     records = await journal.load(run_id)
     inside = await journal.list(parent=run_id, limit=1000)
     here = sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
-    return here + sum([await _replies(journal, child.run_id) for child in inside])
+    return here + sum([await _replies(journal, child.run_id) for child in inside if not is_search(child.run_id)])
 
 
 def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:

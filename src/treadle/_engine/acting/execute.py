@@ -37,6 +37,10 @@ from treadle._types.usage import NO_USAGE, Usage
 
 logger = get_logger()
 
+NOT_IN_EXPERIMENT = (
+    "The result of this call is not known: it was not made in the recorded run, and it is not made in an experiment, "
+    "because it could have an effect. Go on without it."
+)
 _ONE_CALL = Usage(tool_calls=1)
 _NO_EXTRAS: Mapping[str, Any] = {}
 
@@ -72,6 +76,8 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
     tool = tool or run.tools.callable_tool(run.state, call.name)
     if call.repaired and (guess := _guess(call, tool)):  # a plug-in may have sent it to another tool
         return guess
+    if run.in_experiment and not may_run_again(tool):
+        return ToolOutcome(NOT_IN_EXPERIMENT, "unknown_outcome", executed=False)
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
@@ -97,6 +103,14 @@ def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutc
     if decision is not None and not decision.allow:
         return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
     raise Pause(f"result of {call.name}", (msgspec.structs.replace(call, external=True),))
+
+
+def may_run_again(tool: Tool | None) -> bool:
+    """What may run in an experiment: only what its author has called `pure`, and what does not get hold of the run (an
+    agent as a tool starts runs of its own). A name without a tool does nothing."""
+    if tool is None:
+        return True
+    return tool.effect == "pure" and not tool.context_param and not tool.external and tool.approval == "allow"
 
 
 def _policy(run: Execution, tool: Tool | None) -> Approval:
@@ -223,6 +237,8 @@ async def _run_within_budget(
 
 async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:
     call, tool = admitted.call, admitted.tool
+    if run.in_experiment and not may_run_again(tool):  # admitted before, or elsewhere: here it would run
+        return ToolOutcome(NOT_IN_EXPERIMENT, "unknown_outcome", executed=False)
     context = CallContext(run, call.id, call.name)
     external = tool is not None and tool.external
     # A result that is in the log can be taken from there again, whatever its tool does out there.
@@ -287,6 +303,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
         and not run.hooks.has_policy
         and not run.extras
         and not run.budget.bounded
+        and not run.in_experiment
     )
 
 

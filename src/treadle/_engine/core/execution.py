@@ -31,6 +31,7 @@ from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model, meet
 from treadle._types.errors import BudgetExhaustedError, ConfigError
+from treadle._types.experiment import is_experiment, takes_part
 from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
@@ -114,12 +115,13 @@ class Execution:
             spent=self.state.usage,
             seconds=active_seconds(records),
         )
-        self.hooks = Hooks(blueprint.plugins)
+        plugins = tuple(filter(takes_part, blueprint.plugins)) if self.in_experiment else blueprint.plugins
+        self.hooks = Hooks(plugins)
         self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())
         """Tools that need approval whatever they say themselves, in this run and in those inside it."""
         self.asked: dict[str, str] = {}
         """Why a person is asked about a call, by its id, where its tool does not always ask."""
-        self.tools = ToolOffer(blueprint.toolkit, blueprint.plugins, blueprint.brought)
+        self.tools = ToolOffer(blueprint.toolkit, plugins, blueprint.brought)
         self.limits = self.settings.limits
         self.prompts = Prompts(dict(blueprint.prompts))
         self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
@@ -160,6 +162,12 @@ class Execution:
         while now is not None:
             yield now
             now = now.parent
+
+    @property
+    def in_experiment(self) -> bool:
+        """Whether its log, or that of a run around it, says that it only tries something out: nothing with an effect
+        may run in it, whoever drives it."""
+        return any(is_experiment(around.state) for around in self.around())
 
     # ---- the model in use
 

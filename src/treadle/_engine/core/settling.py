@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from treadle._engine.core.execution import Execution
 from treadle._journal.base import Journal
 from treadle._types.events import ChildSpent, Record, ToolDone
+from treadle._types.experiment import is_search
 from treadle._types.state import RunState, fold
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -41,6 +42,8 @@ async def _spent_inside(journal: Journal, run_id: str, state: RunState, records:
     """What each run inside a run has spent with everything below it, except where the log has counted it otherwise."""
     spent: dict[str, Usage] = {}
     for info in await journal.list(parent=run_id, limit=_MOST):
+        if is_search(info.run_id):  # about the run, not of it
+            continue
         child = info.run_id.removeprefix(f"{run_id}.")
         if child not in state.children and _counted_by_result(info.run_id, child, state, records):
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from hashlib import blake2b
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 
 from treadle._models.base import Model, complete
 from treadle._types.errors import BudgetExhaustedError
+from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -46,8 +47,17 @@ class AskedOnce:
     """A model whose replies are kept for as long as the search lasts. `trial` tells repetitions apart: there the same
     request is meant to be asked again."""
 
-    def __init__(self, model: Model, purse: Purse, replies: dict[bytes, asyncio.Task[Reply]], trial: int = 0) -> None:
+    def __init__(
+        self,
+        model: Model,
+        purse: Purse,
+        replies: dict[bytes, asyncio.Task[Reply]],
+        trial: int = 0,
+        as_known: Callable[[Profile], Profile] | None = None,
+    ) -> None:
         self._model, self._purse, self._replies, self._trial = model, purse, replies, trial
+        self._as_known = as_known
+        self._shown: tuple[Profile, Profile] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -57,8 +67,14 @@ class AskedOnce:
         return self._model.name
 
     @property
-    def profile(self) -> Any:
-        return self._model.profile
+    def profile(self) -> Profile:
+        """The same object for as long as nothing more is found out about the model."""
+        known = self._model.profile
+        if self._as_known is None:
+            return known
+        if self._shown is None or self._shown[0] is not known:
+            self._shown = (known, self._as_known(known))
+        return self._shown[1]
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         key = self._key(request)

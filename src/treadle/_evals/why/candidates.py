@@ -1,4 +1,4 @@
-"""What may have made a run go wrong: the changes worth trying, kind by kind, the most suspicious first.
+"""Which texts may have made a run go wrong: the changes worth trying, the most suspicious first.
 
 The wrong answer rests on the records whose words it repeats and the question does not have; texts are tried in pieces,
 and a piece that helps is tried in smaller ones.
@@ -7,49 +7,47 @@ and a piece that helps is tried in smaller ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from treadle._evals.why.changes import Change, agent_with
-from treadle._evals.why.effects import takes_part
+from treadle._evals.why.changes import Change, parameter_texts, text_in
 from treadle._evals.why.experiments import Lab
-from treadle._types.events import ThinkDone, ToolDone, ToolSelectionStarted
-from treadle._types.messages import AssistantMessage, text_of
+from treadle._evals.why.pieces import PIECES, pieces
+from treadle._types.events import ToolDone
+from treadle._types.messages import AssistantMessage
+from treadle._types.request import ToolSchema
 from treadle._types.state_values import Entry
 
 WITHHELD = "(This result is not available.)"
 _WORD = re.compile(r"[^\W_]{2,}")
-PIECES = 8
-"""How many pieces a text is cut into at a time."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 Tried = tuple[Change, int]
 
 
-def pieces(text: str, most: int = PIECES) -> list[str]:
-    """The text as at most so many pieces: lines, or sentences where there is one line only. A piece of several lines
-    stands in the text just as it is."""
-    spans = [match.span() for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
-    if len(spans) == 1:
-        spans = [match.span() for match in re.finditer(r"\S.*?(?:[.!?;](?=\s)|$)", text, re.DOTALL)]
-    if len(spans) <= 1:
-        return [text[start:end] for start, end in spans]
-    size = -(-len(spans) // most)
-    groups = [spans[index : index + size] for index in range(0, len(spans), size)]
-    return [text[group[0][0] : group[-1][1]] for group in groups]
+def own_words(lab: Lab) -> list[str]:
+    """The words of the wrong answer that the question does not have."""
+    finished = lab.state.finished
+    asked = set(_words(lab.state.question))
+    return [word for word in _words(finished.answer if finished else "") if word not in asked]
+
+
+def blame_of(text: str, words: Sequence[str]) -> float:
+    """The share of the answer's own words that a text has."""
+    own = set(_words(text))
+    return sum(word in own for word in words) / len(words) if words else 0.0
 
 
 def blamed(lab: Lab) -> list[tuple[float, Entry]]:
-    """The messages of the last request, with the share of the answer's own words that each has, the largest first."""
-    finished = lab.state.finished
-    answer = finished.answer if finished else ""
-    asked = set(_words(lab.state.question))
-    words = [word for word in _words(answer) if word not in asked]
+    """The messages of the run with the share of the answer's own words that each has, the largest first."""
+    words = own_words(lab)
     scored: list[tuple[float, Entry]] = []
-    for entry in lab.state.window:
-        if isinstance(entry.message, AssistantMessage) or entry.component == "question":
+    for entry in lab.entries:
+        if entry.component == "question" or (
+            isinstance(entry.message, AssistantMessage) and entry.component != "history"
+        ):
             continue
-        own = set(_words(text_of(getattr(entry.message, "content", ""))))
-        scored.append((sum(word in own for word in words) / len(words) if words else 0.0, entry))
+        if text := text_in(entry):
+            scored.append((blame_of(text, words), entry))
     return sorted(scored, key=lambda pair: -pair[0])
 
 
@@ -59,84 +57,107 @@ def _words(text: str) -> list[str]:
 
 def texts(lab: Lab) -> list[Tried]:
     """Pieces of the system prompt, of the descriptions of tools, and of messages that nobody asked for."""
-    found: list[Tried] = []
-    system = lab.state.started.system if lab.state.started else ""
     first = lab.steps[0]
-    found += [(Change("prompt", before=piece), first) for piece in pieces(system)]
+    found = [(Change("prompt", before=piece), first) for piece in pieces(lab.started.system)]
+    found += [(Change("prompt", name), 0) for name in lab.started.prompts]
+    return [*found, *descriptions(lab), *messages(lab)]
+
+
+def descriptions(lab: Lab) -> list[Tried]:
+    """Pieces of what the tools say of themselves and of their parameters; those first that were called."""
     called = dict.fromkeys(step.tool for step in lab.state.steps)
-    offered = {schema.name: schema for schema in lab.state.started.tools} if lab.state.started else {}
+    offered: dict[str, ToolSchema] = {schema.name: schema for schema in lab.state.tools}
+    found: list[Tried] = []
     for name in (*called, *(name for name in offered if name not in called)):
         if name in offered:
-            found += [
-                (Change("description", name, before=piece), first) for piece in pieces(offered[name].description, 4)
-            ]
+            said = [*pieces(offered[name].description, 4), *parameter_texts(offered[name])[:PIECES]]
+            found += [(Change("description", name, before=text), lab.steps[0]) for text in dict.fromkeys(said)]
+    return found
+
+
+def messages(lab: Lab) -> list[Tried]:
+    """What nobody asked for: history, memory, notes of plug-ins, what was said meanwhile."""
+    found: list[Tried] = []
     for _, entry in blamed(lab):
-        if not entry.component.startswith("tool:"):
-            text = text_of(getattr(entry.message, "content", ""))
-            step = lab.step_after(max(0, entry.seq))
-            if step is not None and text:
-                found.append((Change("passage", entry.component, before=text, record=entry.seq), step))
+        step = lab.step_after(max(0, entry.seq))
+        if not entry.component.startswith("tool:") and step is not None:
+            found.append((Change("passage", entry.component, before=text_in(entry), record=entry.seq), step))
     return found
 
 
 def results(lab: Lab) -> list[Tried]:
-    """Each result withheld, those first that the answer rests on or that say that something failed."""
-    found: list[Tried] = []
+    """Each result withheld, those first that the answer rests on or that say that something failed; where there are
+    many, several at a time."""
     failed = {record.seq for record in lab.records if isinstance(record.event, ToolDone) and record.event.error}
-    for _, entry in sorted(blamed(lab), key=lambda pair: (pair[1].seq not in failed, -pair[0])):
-        step = lab.step_after(entry.seq)
-        if entry.component.startswith("tool:") and step is not None:
-            name = entry.component.removeprefix("tool:")
-            before = text_of(getattr(entry.message, "content", ""))
-            found.append((Change("result", name, before, WITHHELD, entry.seq), step))
+    rank = sorted(blamed(lab), key=lambda pair: (pair[1].seq not in failed, -pair[0]))
+    entries = [entry for _, entry in rank if entry.component.startswith("tool:") and lab.step_after(entry.seq)]
+    chosen = entries if len(entries) <= PIECES else entries[: PIECES // 2]
+    found = [withheld(lab, entry) for entry in chosen]
+    if len(chosen) < len(entries):
+        rest = sorted(entry.seq for entry in entries[len(chosen) :])
+        found += groups(lab, rest)
     return found
 
 
-def tools(lab: Lab) -> list[Tried]:
-    """Each tool that was called taken away, and each that the agent has and the run was not offered, offered."""
-    first = lab.steps[0]
-    called = dict.fromkeys(step.tool for step in lab.state.steps)
-    offered = {schema.name for schema in lab.state.tools}
-    missing = [name for name in lab.agent.toolkit.names if name not in offered]
-    return [
-        *((Change("tools", name), first) for name in called),
-        *((Change("tools", name, after="offered"), first) for name in missing),
-    ]
+def withheld(lab: Lab, entry: Entry) -> Tried:
+    name = entry.component.removeprefix("tool:")
+    step = lab.step_after(entry.seq) or lab.steps[-1]
+    return Change("result", name, text_in(entry), WITHHELD, entry.seq), step
 
 
-def settings(lab: Lab) -> Iterator[Tried]:
-    """Settings that what happened gives a reason to doubt."""
-    first, state = lab.steps[0], lab.state
-    recorded: dict[str, Any] = state.started.settings if state.started else {}
-    last = lab.steps[-1]
-    if recorded.get("temperature") != 0:
-        yield Change("setting", "temperature", value=0.0), first
-    if any(isinstance(record.event, ToolSelectionStarted) for record in lab.records):
-        yield Change("setting", "selection_threshold"), 0
-    stopped = state.finished.stop_reason if state.finished else ""
-    limit = int(recorded.get("max_iterations", 50))
-    if stopped == "limit" or state.iteration >= limit:
-        yield Change("setting", "max_iterations", value=max(2 * limit, limit + 10)), last
-    cut = [r for r in lab.records if isinstance(r.event, ToolDone) and r.event.full is not None]
-    if cut:
-        most = int(recorded.get("max_observation_chars", 12_000))
-        yield Change("setting", "max_observation_chars", value=8 * most), first
-    if any(isinstance(r.event, ThinkDone) and r.event.finish == "length" for r in lab.records):
-        yield Change("setting", "max_tokens"), first
+def groups(lab: Lab, records: Sequence[int], most: int = PIECES) -> list[Tried]:
+    """Results, several at a time, from the step on at which all of them are there; one alone is tried as such."""
+    size = -(-len(records) // most)
+    found: list[Tried] = []
+    for index in range(0, len(records), size):
+        part = tuple(records[index : index + size])
+        step = lab.step_after(part[-1])
+        if step is None:
+            continue
+        if len(part) == 1:
+            entry = next(entry for entry in lab.entries if entry.seq == part[0])
+            found.append(withheld(lab, entry))
+        else:
+            found.append((Change("result", after=WITHHELD, records=part), step))
+    return found
 
 
-def guards(lab: Lab) -> list[Tried]:
-    """Each plug-in that has left a trace in the run, left out from the beginning."""
-    components = {str(getattr(record.event, "component", "")) for record in lab.records}
-    plugins = agent_with(Change("nothing"), lab.agent, {}).plugins
-    named = [str(getattr(plugin, "name", "")) for plugin in plugins if takes_part(plugin)]
-    return [(Change("guard", name), 0) for name in named if name and name in components]
+def again(lab: Lab) -> list[Tried]:
+    """Calls that failed and may be made again: perhaps the tool failed by accident."""
+    found: list[Tried] = []
+    for record in lab.records:
+        event = record.event
+        if isinstance(event, ToolDone) and event.error and event.executed and event.iteration in lab.cuts:
+            found.append((Change("again", event.name, record=record.seq), event.iteration))
+    return found
 
 
-def dialects(lab: Lab, wanted: Sequence[str]) -> list[Tried]:
-    now = lab.state.dialect
-    return [(Change("dialect", name), lab.steps[0]) for name in wanted if name != now]
+def corrected(lab: Lab, wanted: Sequence[str], most: int = 6) -> list[Tried]:
+    """Where the wrong value of the answer stands in a text, the expected one in its place: then that text is where it
+    comes from. The texts nearest to the model's own answer come last in the ranking, because it only repeats them."""
+    finished = lab.state.finished
+    answer = finished.answer if finished else ""
+    found: list[Tried] = []
+    for new in wanted:
+        olds = _values(answer, new, lab.state.question)
+        for _, entry in blamed(lab):
+            text, step = text_in(entry), lab.step_after(max(0, entry.seq))
+            old = next((old for old in olds if _stands(old, text)), "")
+            if old and step is not None and not isinstance(entry.message, AssistantMessage):
+                name = entry.component.removeprefix("tool:")
+                found.append((Change("passage", name, old, new, entry.seq), step))
+        system = lab.started.system
+        found += [(Change("prompt", before=old, after=new), lab.steps[0]) for old in olds if _stands(old, system)][:1]
+    return found[:most]
 
 
-def models(lab: Lab) -> list[Tried]:
-    return [(Change("model", name), lab.steps[0]) for name in lab.models]
+def _values(answer: str, wanted: str, question: str) -> list[str]:
+    """What stands in the answer where the expected value should be: numbers for a number, else other words."""
+    pattern = _NUMBER if _NUMBER.fullmatch(wanted.strip()) else _WORD
+    asked = set(pattern.findall(question))
+    values = [value for value in dict.fromkeys(pattern.findall(answer)) if value not in asked and value != wanted]
+    return sorted(values, key=len, reverse=True)[:4] if pattern is _WORD else values
+
+
+def _stands(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None

@@ -1,40 +1,43 @@
 """One change to a recorded run: what an experiment does differently, as data.
 
 What a request depends on is in the log, so most changes are records behind the fork: the fork can be shown, compared
-and replayed like any other run. A model, a setting and a plug-in are the agent's, and are changed in a copy of it.
+and replayed like any other run. A model, a setting and a plug-in are the agent's: see `variants.py`.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from treadle._engine.preset import no_plugins
-from treadle._flows import presets
 from treadle._flows.agent import Agent
-from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import ContextCompacted, DialectDemoted, Event, HistoryReplaced, ToolsChanged
-from treadle._types.messages import text_of
+from treadle._types.messages import AssistantMessage, text_of
 from treadle._types.request import ToolSchema
 from treadle._types.state import RunState
+from treadle._types.state_values import Entry
 
 Kind = Literal[
-    "nothing", "prompt", "description", "result", "passage", "tools", "model", "dialect", "setting", "guard"
+    "nothing", "prompt", "description", "result", "passage", "again", "tools", "model", "dialect", "setting",
+    "threshold", "guard",
 ]  # fmt: skip
+ADDED = "added"
+OFFERED = "offered"
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
     """Exactly one difference between a run and a fork of it.
 
-    `prompt` and `description`: the text `before` becomes `after` (in the system prompt; in what the tool `name` says
-    of itself). `result`: record `record` is a tool's result, which becomes `after`. `passage`: in the message of record
-    `record`, `before` becomes `after`. `tools`: the tool `name` is no longer offered, or, with `after="offered"`, is.
-    `model`, `dialect`: `name` takes over. `setting`: `name` becomes `value`. `guard`: the plug-in `name` is left out.
-    `nothing`: the same again, to see what chance does.
+    `prompt`, `description` and `passage`: the text `before` becomes `after`, wherever it stands (in the system prompt,
+    or the engine's prompt `name`; in what the tool `name` says of itself and its parameters; in the message of record
+    `record`); without `before`, `after` is added. `result`: record `record` is a tool's result, which becomes `after`;
+    `records` are several. `again`: the call of record `record` is made again, not answered from the log. `tools`: the
+    tool `name` is no longer offered, or, with `after="offered"`, is. `model`, `dialect`: `name` takes over. `setting`:
+    `name` becomes `value`. `threshold`: from which probability of an answer (`name`: first | later; off) the model is
+    taken to want one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `nothing`: the same
+    again, to see what chance does.
     """
 
     kind: Kind
@@ -43,11 +46,12 @@ class Change(Struct, frozen=True, omit_defaults=True):
     after: str = ""
     record: int = -1
     value: Any = None
+    records: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         if self.kind in ("prompt", "description", "passage"):
             where = {
-                "prompt": "the system prompt",
+                "prompt": f"the prompt {self.name!r}" if self.name else "the system prompt",
                 "description": f"the description of {self.name}",
                 "passage": f"the message of record {self.record}" + (f" ({self.name})" if self.name else ""),
             }[self.kind]
@@ -57,14 +61,20 @@ class Change(Struct, frozen=True, omit_defaults=True):
                 return f"{where} with {_short(self.after)} added"
             return f"{where} with {_short(self.after)} for {_short(self.before)}"
         match self.kind:
+            case "result" if self.records:
+                return f"{len(self.records)} results (records {self.records[0]} to {self.records[-1]}) withheld"
             case "result":
                 return f"the result of {self.name} (record {self.record}) as {_short(self.after)}"
+            case "again":
+                return f"the call of {self.name} (record {self.record}) made again"
             case "tools":
                 return f"the tool {self.name} {'offered' if self.after else 'not offered'}"
             case "setting":
                 return f"{self.name}={self.value!r}"
+            case "threshold":
+                return f"the decision threshold {self.name}" + (f"={self.value!r}" if self.value is not None else "")
             case "guard":
-                return f"without the plug-in {self.name}"
+                return f"with{'' if self.after else 'out'} the plug-in {self.name}"
             case "nothing":
                 return "nothing changed"
             case _:
@@ -82,14 +92,13 @@ def _short(text: str) -> str:
 
 
 def edited(text: str, before: str, after: str) -> str:
-    """The text with `before` changed once; a line that becomes empty goes with its line break."""
+    """The text with `before` changed wherever it stands; a line that becomes empty goes with its line break."""
     if not before:
         return f"{text}\n{after}" if text else after
     if not after:
         for whole in (f"\n{before}", f"{before}\n"):
-            if whole in text:
-                return text.replace(whole, "", 1)
-    return text.replace(before, after, 1)
+            text = text.replace(whole, "")
+    return text.replace(before, after)
 
 
 def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[Event]:
@@ -98,22 +107,44 @@ def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[E
     started = state.started
     assert started is not None
     match change.kind:
-        case "prompt":
+        case "prompt" if not change.name:
             system = edited(_with(started.system, change), change.before, change.after)
             return [HistoryReplaced(len(state.window), system=system, reason=reason)]
         case "description" | "tools":
             return [ToolsChanged(_tools(change, state, agent), reason)]
+        case "result" if change.records:
+            here = {entry.seq for entry in state.window}
+            replaced = {seq: change.after for seq in change.records if seq in here}
+            if not replaced:
+                raise ConfigError("none of these results is in the window at this step")
+            return [ContextCompacted(replaced=dict(replaced), reason=reason)]
         case "result" | "passage":
-            entry = next((e for e in state.window if e.seq == change.record and hasattr(e.message, "content")), None)
-            if entry is None:
-                raise ConfigError(f"record {change.record} is no message that is in the window at this step")
-            old = text_of(getattr(entry.message, "content", ""))
-            new = change.after if change.kind == "result" else edited(_with(old, change), change.before, change.after)
-            return [ContextCompacted(replaced={change.record: new}, reason=reason)]
+            return [_message(change, state, reason)]
         case "dialect":
             return [DialectDemoted(change.name, state.dialect, reason)]
         case _:
             return []
+
+
+def _message(change: Change, state: RunState, reason: str) -> Event:
+    entry = next((e for e in state.window if e.seq == change.record and text_in(e)), None)
+    if entry is None:
+        raise ConfigError(f"record {change.record} is no message that is in the window at this step")
+    if isinstance(entry.message, AssistantMessage):
+        if change.after or change.before != entry.message.text:
+            raise ConfigError("what the model said itself can only be left out as a whole")
+        return ContextCompacted((entry.seq,), reason=reason)
+    old = text_in(entry)
+    new = change.after if change.kind == "result" else edited(_with(old, change), change.before, change.after)
+    return ContextCompacted(replaced={change.record: new}, reason=reason)
+
+
+def text_in(entry: Entry) -> str:
+    """What can be changed of a message: an answer of the model that has calls belongs to their results."""
+    message = entry.message
+    if isinstance(message, AssistantMessage):
+        return "" if message.calls else message.text
+    return text_of(getattr(message, "content", ""))
 
 
 def _with(text: str, change: Change) -> str:
@@ -127,9 +158,7 @@ def _tools(change: Change, state: RunState, agent: Agent[Any, Any]) -> tuple[Too
     if change.kind == "description":
         if change.name not in offered:
             raise ConfigError(f"the tool {change.name} is not offered at this step")
-        schema = offered[change.name]
-        text = edited(_with(schema.description, change), change.before, change.after)
-        offered[change.name] = msgspec.structs.replace(schema, description=text)
+        offered[change.name] = described(offered[change.name], change)
     elif change.after:
         tool = agent.toolkit.get(change.name)
         if tool is None or change.name in offered:
@@ -140,25 +169,52 @@ def _tools(change: Change, state: RunState, agent: Agent[Any, Any]) -> tuple[Too
     return tuple(offered.values())
 
 
-def agent_with(change: Change, agent: Agent[Any, Any], models: dict[str, Any]) -> Agent[Any, Any]:
-    """A copy of the agent with the change, where it is the agent's. Its plug-ins are all named one by one."""
-    variant = copy.copy(agent)
-    variant.plugins = tuple(presets.plugins_for(agent.preset, agent.settings, agent.plugins))
-    variant.preset = msgspec.structs.replace(agent.preset, plugins=no_plugins)
-    match change.kind:
-        case "model":
-            variant.models = (models[change.name],)
-        case "guard":
-            variant.plugins = tuple(p for p in variant.plugins if getattr(p, "name", "") != change.name)
-        case "description":
-            variant.toolkit = Toolkit(
-                tool.replace(description=edited(tool.description, change.before, change.after))
-                if tool.name == change.name
-                else tool
-                for tool in agent.toolkit
-            )
-        case "tools" if not change.after:
-            variant.toolkit = Toolkit(tool for tool in agent.toolkit if tool.name != change.name)
-        case _:
-            pass
-    return variant
+def described(schema: ToolSchema, change: Change) -> ToolSchema:
+    """The tool as it describes itself after the change: the text may be its own, or that of a parameter."""
+    if not change.before or change.before in schema.description:
+        text = edited(schema.description, change.before, change.after)
+        return msgspec.structs.replace(schema, description=text)
+    parameters = _rewritten(schema.parameters, change)
+    if parameters == schema.parameters:
+        raise ConfigError(f"there is no {_short(change.before)} to change at this step")
+    return msgspec.structs.replace(schema, parameters=parameters)
+
+
+def _rewritten(value: Any, change: Change) -> Any:
+    """A JSON Schema with the text changed in its descriptions and titles; an example or a value of a list that is just
+    the text goes."""
+    if isinstance(value, dict):
+        fields: dict[str, Any] = value
+        return {
+            name: edited(inner, change.before, change.after)
+            if name in ("description", "title") and isinstance(inner, str)
+            else _rewritten(inner, change)
+            for name, inner in fields.items()
+            if not (name in ("default", "examples") and not change.after and str(inner) == change.before)
+        }
+    if isinstance(value, list):
+        items: list[Any] = value
+        kept = [item for item in items if change.after or str(item) != change.before]
+        return [_rewritten(item, change) for item in kept]
+    return value
+
+
+def parameter_texts(schema: ToolSchema) -> list[str]:
+    """The descriptions of its parameters, and the values and examples they name."""
+    found: list[str] = []
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict):
+            fields: dict[str, Any] = value
+            for name, inner in fields.items():
+                if name == "description" and isinstance(inner, str) and inner:
+                    found.append(inner)
+                elif name == "enum" and isinstance(inner, list) and len(inner) > 1:  # pyright: ignore[reportUnknownArgumentType]
+                    found.extend(str(item) for item in inner)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+                elif name in ("default", "examples") and inner not in (None, ""):
+                    found.append(str(inner))
+                else:
+                    look(inner)
+
+    look(schema.parameters)
+    return found

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.acting.execute import NOT_IN_EXPERIMENT, may_run_again
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._evals.why.changes import Change, edited
@@ -20,25 +21,9 @@ from treadle._tools.results import cut
 from treadle._types.events import Record, ThinkDone, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall, text_of
 
-UNKNOWN = (
-    "The result of this call is not known: it was not made in the recorded run, and it is not made in an experiment, "
-    "because it could have an effect. Go on without it."
-)
-
-
-def may_run(tool: Tool) -> bool:
-    """Only what its author has called `pure`, and what does not get hold of the run."""
-    return tool.effect == "pure" and not tool.context_param and not tool.external and tool.approval == "allow"
-
-
-def takes_part(plugin: object) -> bool:
-    """Whether the plug-in's own class says that it is harmless: one that extends a harmless one has not said so."""
-    return bool(vars(type(plugin)).get("harmless", False))
-
-
 def disarmed(tool: Tool) -> Tool:
     """A tool that may not run has nothing behind it, whoever would reach it."""
-    return tool if may_run(tool) else tool.replace(execute=_never, context_param="", needs_deps="", convert=None)
+    return tool if may_run_again(tool) else tool.replace(execute=_never, context_param="", needs_deps="", convert=None)
 
 
 def _never(**arguments: Any) -> Any:
@@ -60,8 +45,12 @@ def recorded_results(records: Sequence[Record], change: Change) -> dict[bytes, l
         elif isinstance(event, ToolStarted):
             asked[event.call.id] = event.call
         elif isinstance(event, ToolDone) and (call := asked.get(event.call_id)) is not None:
+            if record.seq == change.record and change.kind == "again":
+                continue  # not answered from the log: the call is made, if it may be
             if record.seq == change.record:
                 event = _changed(event, change)
+            elif record.seq in change.records:
+                event = msgspec.structs.replace(event, content=change.after, error="", full=None)
             elif change.name == "max_observation_chars" and event.full is not None:
                 event = msgspec.structs.replace(event, content=cut(event.full, change.value), full=None)
             results.setdefault(key_of(call.name, call.args), []).append(event)
@@ -78,6 +67,9 @@ class ExperimentGate(Plugin):
     """The last plug-in of an experiment: it sees each call as it would be made."""
 
     name = "experiment_gate"
+    harmless = True
+    conducts_experiments = True
+    """Runs that are experiments are loaded for an agent that has it, and for no other."""
 
     def __init__(self, records: Sequence[Record], change: Change, plugins: Sequence[Any]) -> None:
         self._results = recorded_results(records, change)
@@ -107,8 +99,8 @@ class ExperimentGate(Plugin):
             done = known[min(earlier, len(known) - 1)]
             return ToolOutcome(done.content, done.error, final=done.final, source=done.source, executed=False)
         tool = run.toolkit.get(call.name) or self._of_plugins.get(call.name)
-        if tool is not None and may_run(tool):
+        if tool is not None and may_run_again(tool):
             self.ran.append(call.name)
             return call
         self.unknown.append(call.name)
-        return ToolOutcome(UNKNOWN, "unknown_outcome", executed=False)
+        return ToolOutcome(NOT_IN_EXPERIMENT, "unknown_outcome", executed=False)

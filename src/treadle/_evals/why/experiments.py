@@ -19,16 +19,21 @@ from msgspec import Struct
 
 from treadle._evals.stats import Share, wilson
 from treadle._evals.why.asking import AskedOnce, Purse
-from treadle._evals.why.changes import Change, agent_with, events_of
-from treadle._evals.why.effects import ExperimentGate, disarmed, takes_part
-from treadle._evals.why.judges import Judge
+from treadle._evals.why.changes import Change, events_of
+from treadle._evals.why.effects import ExperimentGate, disarmed
+from treadle._evals.why.judges import Judge, Judged
+from treadle._evals.why.notebook import Notebook
+from treadle._evals.why.variants import agent_with, left_out, plugins_of, profile_with, settings_with, started_with
 from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record, renderings
 from treadle._journal.base import Journal
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
 from treadle._types.events import (
+    ContextCompacted,
     Forked,
+    HistoryReplaced,
+    MessageRetracted,
     Noted,
     Record,
     RunFinished,
@@ -38,11 +43,13 @@ from treadle._types.events import (
     ToolDone,
     ToolStarted,
 )  # fmt: skip
+from treadle._types.experiment import EXPERIMENT, experiment_mark, experiment_of
 from treadle._types.request import Reply, Request
-from treadle._types.state import fold
+from treadle._types.state import RunState, fold
+from treadle._types.state_values import Entry
 
-NOTE = "experiment"
-"""The component of the record that says what an experiment has changed."""
+NEUTRAL = ("", "Thank you.", "This is a request of a user.", "Please reply.")
+"""What a repetition has at the end of its system prompt when it is shaken: words that should change nothing."""
 
 
 class Experiment(Struct, frozen=True, omit_defaults=True):
@@ -63,6 +70,8 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     ran: tuple[str, ...] = ()
     """Tools that were run: only ones that are `pure`."""
     seconds: float = 0.0
+    shaken: bool = False
+    """The trials differ in words that should change nothing: what helps only in one of them helps by luck."""
 
     @property
     def helps(self) -> bool:
@@ -99,15 +108,29 @@ class Lab:
     ) -> None:
         if not records or not isinstance(records[0].event, RunStarted):
             raise ConfigError("the log does not begin with the start of a run")
-        if any(isinstance(record.event, StepStarted) for record in records):
-            raise ConfigError("this run is made of other runs (a plan or a document): look at one of those instead")
+        if (mark := experiment_mark(records)) is not None:
+            raise ConfigError(f"this run is an experiment itself: look at the run it was made with, {experiment_of(mark)}")
+        inside = [record.event.run for record in records if isinstance(record.event, StepStarted)]
+        if inside:
+            raise ConfigError(
+                "this run is made of other runs (a plan or a document): look at one of those instead: "
+                + ", ".join(dict.fromkeys(inside))
+            )
         self.agent, self.records, self.judge, self.purse, self.journal = agent, records, judge, purse, journal
         self.models = models or {}
         self.state = fold(records)
+        self.entries = messages_of(records)
+        """Every message that a request has had, also those that have left the window since."""
+        started = self.state.started
+        assert started is not None
+        self.started: RunStarted = started
         self.trials = 1
+        self.notebook: Notebook | None = None
+        self.total = 0
+        """How many experiments were planned so far, for whoever shows the progress."""
         self.done: list[Experiment] = []
         self._slots = asyncio.Semaphore(parallel)
-        self._known: dict[tuple[bytes, int, int], asyncio.Task[Experiment]] = {}
+        self._known: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
         self._replies: dict[bytes, asyncio.Task[Reply]] = {}
         self._on_experiment = on_experiment
         self.cuts = {0: 1} | {
@@ -116,8 +139,8 @@ class Lab:
             if isinstance(record.event, ThinkStarted) and record.event.component == "loop"
         }
         """Where each step begins."""
-        plugins = agent_with(Change("nothing"), agent, {}).plugins
-        self.left_out = tuple(_name(plugin) for plugin in plugins if not takes_part(plugin))
+        self.settings = settings_with(Change("nothing"), agent, started)
+        self.left_out = tuple(left_out(plugins_of(agent, self.settings)))
         """Plug-ins that take no part in experiments, because their hooks may have effects."""
 
     @property
@@ -136,20 +159,22 @@ class Lab:
                 raise problem
         return [experiment for experiment in found if isinstance(experiment, Experiment)]
 
-    async def try_one(self, change: Change, step: int) -> Experiment:
+    async def try_one(self, change: Change, step: int, *, trials: int = 0, shaken: bool = False) -> Experiment:
         """Raises `BudgetExhaustedError` when the search has nothing left to spend; what was begun stays resumable."""
-        key = (msgspec.json.encode(change), step, self.trials)
+        trials = trials or self.trials
+        key = (msgspec.json.encode(change), step, trials, shaken)
         task = self._known.get(key)
         if task is None:
-            task = self._known[key] = asyncio.create_task(self._experiment(change, step))
+            self.total += 1
+            task = self._known[key] = asyncio.create_task(self._experiment(change, step, trials, shaken))
         return await task
 
-    async def _experiment(self, change: Change, step: int) -> Experiment:
+    async def _experiment(self, change: Change, step: int, count: int, shaken: bool) -> Experiment:
         if step not in self.cuts:
             raise ConfigError(f"the run has no step {step}; its steps are {', '.join(map(str, self.steps)) or 'none'}")
         begun = time.monotonic()
         async with self._slots:
-            trials = [await self._trial(change, step, trial) for trial in range(self.trials)]
+            trials = [await self._trial(change, step, trial, shaken) for trial in range(count)]
         shown = next((trial for trial in trials if trial.right), trials[0])
         experiment = Experiment(
             change,
@@ -162,22 +187,31 @@ class Lab:
             tuple(dict.fromkeys(name for trial in trials for name in trial.unknown)),
             tuple(dict.fromkeys(name for trial in trials for name in trial.ran)),
             time.monotonic() - begun,
+            shaken,
         )
         self.done.append(experiment)
+        if self.notebook is not None:
+            await self.notebook.note("tried", noted(experiment))
         if self._on_experiment is not None:
             self._on_experiment(experiment)
         return experiment
 
-    async def _trial(self, change: Change, step: int, trial: int) -> _Trial:
-        run_id = self._id(change, step, trial)
+    async def _trial(self, change: Change, step: int, trial: int, shaken: bool) -> _Trial:
+        shake = NEUTRAL[trial % len(NEUTRAL)] if shaken else ""
+        run_id = self._id(change, step, trial, shake)
         records = await self._stored(run_id)
         if not records or not isinstance(records[-1].event, RunFinished):
-            variant = self._agent(change, trial)
+            variant = self._agent(change, 0 if shake else trial)
             if not records:
-                await self._fork(change, step, run_id, variant)
-            records = await self._drive(variant, change, run_id)
+                await self._fork(change, step, run_id, variant, shake)
+            records = await self._drive(variant, run_id)
         state = fold(records)
-        judged = await self.judge.judge(state)
+        try:
+            judged = await self.judge.judge(state)
+        except BudgetExhaustedError:
+            raise
+        except Exception as error:  # a judge of the user's that cannot say has not said that it is right
+            judged = Judged(False, f"the judge failed: {type(error).__name__}: {error}")
         since = next(record.seq for record in records if isinstance(record.event, Forked))
         late = [record.event for record in records if record.seq > since]
         return _Trial(
@@ -196,36 +230,42 @@ class Lab:
             return []
 
     def _agent(self, change: Change, trial: int) -> Agent[Any, Any]:
-        variant = agent_with(change, self.agent, self.models)
-        kept = [plugin for plugin in variant.plugins if takes_part(plugin)]
-        variant.plugins = (*kept, ExperimentGate(self.records, change, kept))
-        variant.models = tuple(AskedOnce(model, self.purse, self._replies, trial) for model in variant.models)
+        settings = settings_with(change, self.agent, self.started)
+        variant = agent_with(change, self.agent, settings, self.models)
+        variant.plugins = (*variant.plugins, ExperimentGate(self.records, change, variant.plugins))
+        variant.models = tuple(
+            AskedOnce(model, self.purse, self._replies, trial, lambda profile: profile_with(change, profile))
+            for model in variant.models
+        )
         variant.toolkit = Toolkit(disarmed(tool) for tool in variant.toolkit)
         variant.journal = self.journal
         return variant
 
-    async def _fork(self, change: Change, step: int, run_id: str, variant: Agent[Any, Any]) -> None:
+    async def _fork(self, change: Change, step: int, run_id: str, variant: Agent[Any, Any], shake: str) -> None:
         cut = self.cuts[step]
         first = self.records[0]
         assert isinstance(first.event, RunStarted)
-        # An experiment is no part of the user's conversation.
-        apart = msgspec.structs.replace(first, event=msgspec.structs.replace(first.event, conversation=""))
-        kept = [record for record in self.records if record.seq < cut]
-        events = events_of(change, fold(kept), variant)
-        await fork_at_record(self.journal, [apart, *self.records[1:]], cut, new_id=run_id)
-        last = (await self.journal.load(run_id))[-1].seq
-        note = Noted(NOTE, {"of": first.run, "step": step, "change": msgspec.to_builtins(change)})
-        await self.journal.append(
-            [Record(run_id, last + 1 + index, time.time(), event) for index, event in enumerate([*events, note])]
+        apart = msgspec.structs.replace(first, event=started_with(change, first.event))
+        kept = [apart, *(record for record in self.records[1:] if record.seq < cut)]
+        state = fold(kept)
+        events = events_of(change, state, variant)
+        if shake:
+            for event in events:
+                state.apply(Record(run_id, state.seq + 1, 0.0, event))
+            assert state.started is not None
+            words = f"{state.started.system}\n\n{shake}".strip()
+            events.append(HistoryReplaced(len(state.window), system=words, reason="neutral words"))
+        note = Noted(EXPERIMENT, {"of": first.run, "step": step, "change": msgspec.to_builtins(change)})
+        parent = self.notebook.id if self.notebook is not None else ""
+        await fork_at_record(
+            self.journal, [apart, *self.records[1:]], cut, new_id=run_id, events=[*events, note], parent=parent
         )
 
-    async def _drive(self, variant: Agent[Any, Any], change: Change, run_id: str) -> list[Record]:
-        settings: dict[str, Any] = {"probe": False}  # nothing is found out about the model here
-        if change.kind == "setting":
-            settings[change.name] = change.value
-        elif change.kind == "dialect":
-            settings["dialect"] = change.name
-        run = variant.launch(await variant.load(run_id, **settings))
+    async def _drive(self, variant: Agent[Any, Any], run_id: str) -> list[Record]:
+        changed: dict[str, Any] = {
+            name: getattr(variant.settings, name) for name in variant.settings.__struct_fields__
+        }  # what was recorded is among them already
+        run = variant.launch(await variant.load(run_id, **changed))
         spent = asyncio.create_task(self.purse.out.wait())
         try:
             await asyncio.wait([run.task, spent], return_when=asyncio.FIRST_COMPLETED)
@@ -239,13 +279,13 @@ class Lab:
                 await run.abandon()
         return list(run.records)
 
-    def _id(self, change: Change, step: int, trial: int) -> str:
+    def _id(self, change: Change, step: int, trial: int, shake: str = "") -> str:
         """The same for the same experiment on the same run."""
         what = (
             self.records[0].run,
             len(self.records),
             step,
-            trial,
+            f"{trial} {shake}" if shake else trial,
             change,
             [model.name for model in self.agent.models],
         )
@@ -279,5 +319,27 @@ def _lines(request: Request) -> list[str]:
     return lines
 
 
-def _name(plugin: object) -> str:
-    return getattr(plugin, "name", "") or type(plugin).__name__
+def messages_of(records: Sequence[Record]) -> list[Entry]:
+    state = RunState()
+    found: dict[int, Entry] = {}
+    for record in records:
+        if isinstance(record.event, ContextCompacted | MessageRetracted | HistoryReplaced):
+            found |= {entry.seq: entry for entry in state.window if entry.seq not in found}
+        state.apply(record)
+    found |= {entry.seq: entry for entry in state.window if entry.seq not in found}
+    return [found[seq] for seq in sorted(found)]
+
+
+def noted(experiment: Experiment) -> dict[str, Any]:
+    """An experiment as the log of the search has it."""
+    return {
+        "change": str(experiment.change),
+        "kind": experiment.change.kind,
+        "step": experiment.step,
+        "runs": list(experiment.runs),
+        "right": experiment.right,
+        "trials": experiment.trials,
+        "answer": experiment.answer[:500],
+        "why": experiment.why[:500],
+        "unknown": list(experiment.unknown),
+    }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -10,11 +11,16 @@ from msgspec import Struct
 from treadle._evals.checks import Check, ExpectedCall, RecordedCall, evaluate_check
 from treadle._evals.runner import FAILED_STOPS
 from treadle._evals.why.asking import Purse
+from treadle._evals.why.marks import Mark
 from treadle._models.base import Model, complete
+from treadle._models.catalog.registry import resolve_model
+from treadle._types.errors import ConfigError
+from treadle._types.events import Record
 from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.request import Request
-from treadle._types.state import RunState
+from treadle._types.state import RunState, fold
 
+Custom = Callable[[RunState], "bool | Awaitable[bool]"]
 _GOOD_ENDS = ("answer", "final_tool")
 
 
@@ -37,6 +43,10 @@ class ByCheck:
 
     def __init__(self, check: Check, name: str = "a check") -> None:
         self.check, self.name = check, name
+        said = check.answer_contains
+        items = said if isinstance(said, tuple) else (said,)
+        self.wanted = tuple(str(item) for item in items if isinstance(item, str | int | float))
+        """What the answer should have had."""
 
     async def judge(self, state: RunState) -> Judged:
         if state.finished is None or state.finished.stop_reason in FAILED_STOPS:  # as in an evaluation
@@ -44,6 +54,18 @@ class ByCheck:
         answer = state.finished.answer
         verdict = evaluate_check(self.check, answer, [RecordedCall(step.tool, step.args) for step in state.steps])
         return Judged(verdict.passed, "; ".join(verdict.problems))
+
+
+class ByFunction:
+    """A function of the user's: of the state of a run, gives whether it went right."""
+
+    def __init__(self, judge: Custom) -> None:
+        self._judge = judge
+        self.name = f"the check {getattr(judge, '__name__', type(judge).__name__)}"
+
+    async def judge(self, state: RunState) -> Judged:
+        said = self._judge(state)
+        return Judged(bool(await said if inspect.isawaitable(said) else said))
 
 
 class ByEnd:
@@ -84,27 +106,71 @@ class ByModel:
         return Judged(reply.text.strip().upper().startswith("YES"), reply.text.strip())
 
 
-def expected(answer: str = "", call: str = "", args: dict[str, Any] | None = None) -> ByCheck:
-    """A judge that expects this in the answer, or a call of this tool with these arguments (others may be there)."""
-    wanted_text = _number(answer) if answer else ""
-    check = Check(
-        answer_contains=(wanted_text,) if answer else (), args=(ExpectedCall(call, args or {}),) if call else ()
+def judge_for(
+    records: Sequence[Record],
+    marks: Sequence[Mark],
+    check: Check | Custom | None,
+    note: str,
+    model: str | Model | None,
+    purse: Purse,
+    *,
+    by_person: bool = True,
+) -> Judge:
+    """Who judges: a check, what is expected, how a run that failed ends, and as a last resort a model."""
+    if check is not None:
+        return ByCheck(check) if isinstance(check, Check) else ByFunction(check)
+    if marks:
+        return ByMarks(marks, by_person=by_person)
+    finished = fold(records).finished
+    if finished is None or not finished.success or finished.stop_reason not in _GOOD_ENDS:
+        return ByEnd()
+    if model is not None:
+        return ByModel(resolve_model(model), purse, note)
+    raise ConfigError(
+        "this run ended with an answer, so somebody has to say what is wrong with it: give what was expected "
+        "(answer=..., or call=... with args=..., or a mark on the run: `treadle runs mark`), a check=..., or as a last "
+        "resort a judge_model=..."
     )
-    wanted = [f"the answer has {answer!r}"] if answer else []
-    wanted += [f"{call} is called" + (f" with {args}" if args else "")] if call else []
-    return ByCheck(check, f"what was expected: {' and '.join(wanted)}")
 
 
-def expected_by_mark(note: str) -> ByCheck | None:
-    """What a person noted about a run: `expected: TEXT` is what the answer should have had, `expected call: TOOL` what
-    should have been called."""
-    answer = re.search(r"^\s*expected(?: answer)?:\s*(.+)$", note, re.MULTILINE | re.IGNORECASE)
-    call = re.search(r"^\s*expected call:\s*(\S+)", note, re.MULTILINE | re.IGNORECASE)
-    if answer is None and call is None:
-        return None
-    judge = expected(answer[1].strip() if answer else "", call[1] if call else "")
-    judge.name = f"a person's mark, {judge.name}"
-    return judge
+class ByMarks:
+    """What somebody expected, of the whole run or of a step of it. All of it has to be there."""
+
+    def __init__(self, marks: Sequence[Mark], *, by_person: bool = False) -> None:
+        self._checks = [(mark.step, _check_of(mark)) for mark in marks]
+        wanted = " and ".join(str(mark) for mark in marks)
+        self.name = f"a person's mark, {wanted}" if by_person else f"what was {wanted}"
+        self.wanted = tuple(mark.answer for mark in marks if mark.answer and not mark.step)
+
+    async def judge(self, state: RunState) -> Judged:
+        problems: list[str] = []
+        for step, check in self._checks:
+            judged = _at_step(state, step, check) if step else await ByCheck(check).judge(state)
+            if not judged.right:
+                problems.append(judged.why)
+        return Judged(not problems, "; ".join(problems))
+
+
+def _at_step(state: RunState, step: int, check: Check) -> Judged:
+    """A step is right when what was expected of it was called there, or stands in what it said or what came of it."""
+    calls = [one for one in state.steps if one.iteration == step]
+    said = [one.thought for one in calls] + [one.observation for one in calls]
+    if not calls and state.iteration == step and state.finished is not None:
+        said.append(state.finished.answer)
+    verdict = evaluate_check(check, "\n".join(said), [RecordedCall(one.tool, one.args) for one in calls])
+    return Judged(verdict.passed, "; ".join(f"at step {step}: {problem}" for problem in verdict.problems))
+
+
+def _check_of(mark: Mark) -> Check:
+    if mark.call:
+        return Check(args=(ExpectedCall(mark.call, mark.args or {}),))
+    return Check(answer_contains=(_number(mark.answer),))
+
+
+def expected(answer: str = "", call: str = "", args: dict[str, Any] | None = None) -> ByMarks:
+    """A judge that expects this in the answer, or a call of this tool with these arguments (others may be there)."""
+    marks = [Mark(answer=answer)] if answer else []
+    return ByMarks([*marks, Mark(call=call, args=args)] if call else marks)
 
 
 def _number(text: str) -> str | float:

@@ -100,7 +100,8 @@ async def find_fixes(
                 wanted.setdefault(cause.change, []).append(task)
     promising = sorted(wanted, key=lambda change: (-len(wanted[change]), change.size))[:most]
     tried = await asyncio.gather(*(_everywhere(change, labs, failed) for change in promising))
-    ranked = sorted(tried, key=lambda fix: (len(fix.breaks) - len(fix.fixes), len(fix.breaks), fix.change.size))
+    # What breaks nothing comes first, however much another one fixes.
+    ranked = sorted(tried, key=lambda fix: (bool(fix.breaks), len(fix.breaks) - len(fix.fixes), fix.change.size))
     return Fixes(tuple(ranked), causes, purse.requests, not purse.out.is_set())
 
 

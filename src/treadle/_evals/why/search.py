@@ -1,7 +1,8 @@
 """The search for what made a run go wrong: economical, and with evidence for what it says.
 
 First the same again, to see what chance does. Then each kind of change, the pieces of texts cut smaller where one
-helps; and for what helps, by bisection, the last step at which it still does: there the run went wrong.
+helps; what helps equally is tried again with neutral words around it; and for what helps best, by bisection, the last
+step at which it still does: there the run went wrong.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from treadle._engine.run import Run
 from treadle._evals.checks import Check
 from treadle._evals.stats import Share
-from treadle._evals.why import candidates
+from treadle._evals.why import candidates, reasons
 from treadle._evals.why.asking import Purse
 from treadle._evals.why.changes import Change
 from treadle._evals.why.experiments import Experiment, Lab
 from treadle._evals.why.findings import Cause, Causes
-from treadle._evals.why.judges import ByCheck, ByEnd, ByModel, Judge, expected, expected_by_mark
+from treadle._evals.why.judges import Custom, Judge, judge_for
+from treadle._evals.why.marks import Mark, marks_in
+from treadle._evals.why.notebook import Notebook
 from treadle._evals.why.patches import patch_for, source_files
+from treadle._evals.why.pieces import pieces
+from treadle._evals.why.ranking import ranked
 from treadle._flows.agent import Agent
 from treadle._journal.memory import MemoryJournal
 from treadle._models.base import Model
@@ -27,14 +35,22 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
 from treadle._types.events import Record
-from treadle._types.state import fold
 
-_SCOPE = {
-    "prompt": 0, "description": 0, "passage": 0, "result": 1, "setting": 2, "guard": 3, "tools": 4, "dialect": 5,
-    "model": 6,
-}  # fmt: skip
-"""Of changes that help alike, the one that touches least is nearest to the cause."""
 AGAIN_WHEN_RANDOM = 3
+SHAKEN = 3
+"""How often what helps is tried with neutral words around it, where several changes help."""
+SHAKEN_MOST = 4
+"""How many of them."""
+
+
+class Wanted(Struct, frozen=True):
+    """What a search is to try beside what it finds itself."""
+
+    dialects: Sequence[str] = ()
+    lines: Sequence[str] = ()
+    guards: Sequence[str] = ()
+    also: Sequence[tuple[Change, int]] = ()
+    files: Sequence[Path] = ()
 
 
 @bounded
@@ -45,10 +61,13 @@ async def find_causes(
     answer: str = "",
     call: str = "",
     args: dict[str, Any] | None = None,
-    check: Check | None = None,
+    step: int = 0,
+    check: Check | Custom | None = None,
     judge_model: str | Model | None = None,
     models: Iterable[str | Model] = (),
     dialects: Iterable[str] = (),
+    lines: Iterable[str] = (),
+    guards: Iterable[str] = (),
     also: Iterable[tuple[Change, int]] = (),
     requests: Count = 120,
     cost: float | None = None,
@@ -59,17 +78,19 @@ async def find_causes(
 ) -> Causes:
     """Find the smallest change with which a recorded run of `agent` would have gone right.
 
-    The run is forked at its steps with one thing changed, and judged: by `check`, by what is expected (`answer`: a text
-    or number in it; `call`: a tool, with `args`), by a person's note on the run (`expected: ...`), for a run that
-    failed by how it ends, and as a last resort by `judge_model`. Nothing with an effect runs: `pure` tools only, all
-    other results come from the log. `models` and `dialects` are others to try, `also` changes of your own with the
-    step they begin at. At most `requests` model requests are made; what was begun is kept in the agent's journal, and
-    the same call again goes on with it.
+    The run is forked at its steps with one thing changed, and judged: by `check` (or a function of the run's state), by
+    what is expected (`answer`: a text or number in it; `call`: a tool, with `args`; of the whole run, or of `step`), by
+    a person's mark on the run (`mark_wrong`), for a run that failed by how it ends, and as a last resort by
+    `judge_model`. Nothing with an effect runs: `pure` tools only, all other results come from the log. `models`,
+    `dialects`, `lines` of the prompt and `guards` are others to try, `also` changes of your own with the step they
+    begin at. At most `requests` model requests are made; what was begun is kept in the agent's journal, and the same
+    call again goes on with it.
     """
     records = await _records(agent, run)
     purse = Purse(requests, cost)
-    note = await _mark(agent, records[0].run)
-    judge = _judge(records, (answer, call, args), check, note, judge_model, purse)
+    note = await _note(agent, records[0].run)
+    marks = [Mark(step=step, answer=answer, call=call, args=args)] if answer or call else marks_in(note)
+    judge = judge_for(records, marks, check, note, judge_model, purse, by_person=not (answer or call))
     named = {model.name: model for model in [*map(resolve_model, models), *agent.models[1:]]}
     lab = Lab(
         agent,
@@ -82,19 +103,56 @@ async def find_causes(
         on_experiment=on_experiment,
     )
     lab.trials = trials
-    return await search(lab, dialects=[*dialects], also=[*also], files=[*map(Path, files)])
+    wanted = Wanted([*dialects], [*lines], [*guards], [*also], [*map(Path, files)])
+    return await search(lab, wanted, marks)
 
 
-async def search(
-    lab: Lab, *, dialects: Sequence[str] = (), also: Sequence[tuple[Change, int]] = (), files: Sequence[Path] = ()
-) -> Causes:
-    """The search itself, on a run that its lab knows."""
-    judge, purse = lab.judge, lab.purse
-    problem = await judge.judge(lab.state)
+async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] = ()) -> Causes:
+    """The search itself, on a run that its lab knows. It is written down in the journal while it goes on."""
+    problem = await lab.judge.judge(lab.state)
     if problem.right:
-        raise ConfigError(f"nothing is wrong with this run by {judge.name}: say what was expected")
+        raise ConfigError(f"nothing is wrong with this run by {lab.judge.name}: say what was expected")
     if not lab.steps:
         raise ConfigError("this run made no model request in its loop: there is no step to fork it at")
+    notebook = Notebook(lab.journal, lab.records[0].run, lab.state)
+    await notebook.open(lab.judge.name, problem.why)
+    lab.notebook = notebook
+    found: Causes | None = None
+    try:
+        found = await _search(lab, wanted or Wanted(), marks, problem.why)
+    finally:
+        lab.notebook = None
+        if found is None:
+            await notebook.close()
+        else:
+            await notebook.close(str(found), complete=found.complete, data=_told(found))
+    return found
+
+
+def _told(found: Causes) -> dict[str, Any]:
+    return {
+        "causes": [
+            {
+                "change": str(cause.change),
+                "run": cause.experiment.runs[0],
+                "difference": cause.difference,
+                "patch": cause.patch,
+                "step": cause.experiment.step,
+                "last_step": cause.last_step,
+                "share": str(cause.experiment.share),
+            }
+            for cause in found.causes
+        ],
+        "requests": found.requests,
+        "reused": found.reused,
+        "tokens": found.tokens,
+        "cost": found.cost,
+        "complete": found.complete,
+    }
+
+
+async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str) -> Causes:
+    judge, purse = lab.judge, lab.purse
     complete, repeated, until = True, None, 0
     spent, reused, usage = purse.requests, purse.reused, purse.usage
     try:
@@ -105,13 +163,15 @@ async def search(
         repeated = again.share
         if again.helps:
             until = await _last_step(lab, again)
-        await _try_kinds(lab, dialects, also)
+        if not (again.right == again.trials and lab.left_out):  # else a plug-in that took no part was the cause
+            await _try_kinds(lab, wanted, marks)
+            await _shake(lab, repeated)
     except BudgetExhaustedError:
         complete = False
-    found, whole = await _explained(lab, [*source_files(lab.agent), *files], repeated)
+    found, whole = await _explained(lab, [*source_files(lab.agent), *wanted.files], repeated)
     used = purse.usage - usage
     return Causes(
-        lab.records[0].run, judge.name, problem.why, tuple(found), tuple(lab.done), repeated, purse.requests - spent,
+        lab.records[0].run, judge.name, problem, tuple(found), tuple(lab.done), repeated, purse.requests - spent,
         purse.reused - reused, used.total_tokens, used.cost, complete and whole and not purse.out.is_set(),
         lab.left_out, until,
     )  # fmt: skip
@@ -127,7 +187,7 @@ async def _records(agent: Agent[Any, Any], run: str | Run[Any] | Sequence[Record
     return await agent.journal.load(run)
 
 
-async def _mark(agent: Agent[Any, Any], run_id: str) -> str:
+async def _note(agent: Agent[Any, Any], run_id: str) -> str:
     """What a person has noted about the run."""
     try:
         return (await agent.journal.info(run_id)).note if agent.journal is not None else ""
@@ -135,93 +195,65 @@ async def _mark(agent: Agent[Any, Any], run_id: str) -> str:
         return ""
 
 
-def _judge(
-    records: Sequence[Record],
-    wanted: tuple[str, str, dict[str, Any] | None],
-    check: Check | None,
-    note: str,
-    model: str | Model | None,
-    purse: Purse,
-) -> Judge:
-    if check is not None:
-        return ByCheck(check)
-    if wanted[0] or wanted[1]:
-        return expected(*wanted)
-    if (marked := expected_by_mark(note)) is not None:
-        return marked
-    finished = fold(records).finished
-    if finished is None or not finished.success or finished.stop_reason not in ("answer", "final_tool"):
-        return ByEnd()
-    if model is not None:
-        return ByModel(resolve_model(model), purse, note)
-    raise ConfigError(
-        "this run ended with an answer, so somebody has to say what is wrong with it: give what was expected "
-        "(answer=..., or call=... with args=..., or a note on the run, 'expected: ...'), a check=..., or as a last "
-        "resort a judge_model=..."
-    )
-
-
-async def _try_kinds(lab: Lab, dialects: Sequence[str], also: Sequence[tuple[Change, int]]) -> None:
+async def _try_kinds(lab: Lab, wanted: Wanted, marks: Sequence[Mark]) -> None:
     """Everything that could be the cause, the small changes first."""
-    await lab.try_all(also)
-    for helped in await lab.try_all(candidates.texts(lab)):
+    await lab.try_all(wanted.also)
+    await _with_narrowing(lab, candidates.texts(lab))
+    await _with_narrowing(lab, candidates.results(lab))
+    await lab.try_all([*reasons.settings(lab), *candidates.again(lab), *reasons.thresholds(lab), *reasons.guards(lab)])
+    await lab.try_all([*reasons.tools(lab), *candidates.corrected(lab, _expected(lab.judge, marks))])
+    calls = [mark.call for mark in marks if mark.call]
+    await lab.try_all(reasons.additions(lab, calls, wanted.lines, wanted.guards))
+    await lab.try_all([*reasons.dialects(lab, wanted.dialects), *reasons.models(lab)])
+
+
+def _expected(judge: Judge, marks: Sequence[Mark]) -> list[str]:
+    """Texts that the answer should have had, where somebody has said so."""
+    return [*dict.fromkeys([*(mark.answer for mark in marks if mark.answer), *getattr(judge, "wanted", ())])]
+
+
+async def _with_narrowing(lab: Lab, tried: Sequence[tuple[Change, int]]) -> None:
+    for helped in await lab.try_all(tried):
         if helped.helps:
             await _narrow(lab, helped)
-    for helped in await lab.try_all(candidates.results(lab)):
-        if helped.helps:
-            await _narrow(lab, helped)
-    await lab.try_all([*candidates.settings(lab), *candidates.guards(lab), *candidates.tools(lab)])
-    await lab.try_all([*candidates.dialects(lab, dialects), *candidates.models(lab)])
 
 
 async def _narrow(lab: Lab, helped: Experiment) -> None:
-    """Which piece of a text that helps when it is gone is enough."""
+    """Which piece of a text that helps when it is gone is enough; which of several results."""
     change = helped.change
-    parts = candidates.pieces(change.before)
-    if len(parts) < 2:
+    if change.records:
+        await _with_narrowing(lab, candidates.groups(lab, change.records))
+        return
+    parts = pieces(change.before)
+    if len(parts) < 2 or (change.kind == "passage" and change.name == "history" and change.record < 0):
         return
     kind = "passage" if change.kind == "result" else change.kind
     smaller = [(Change(kind, change.name, part, record=change.record), helped.step) for part in parts]
-    for part in await lab.try_all(smaller):
-        if part.helps:
-            await _narrow(lab, part)
+    await _with_narrowing(lab, smaller)
 
 
-def _ranked(lab: Lab, repeated: Share | None) -> list[Experiment]:
-    """What helps more than the same again does, the best first."""
-    chance = repeated.value if repeated else 0.0
-    helping = [e for e in lab.done if e.change.kind != "nothing" and e.helps and e.share.value > chance]
-    texts = [e for e in helping if e.change.before]
-
-    def has_smaller(whole: Experiment) -> bool:
-        """Whether a piece of it helps as well: then the piece is what matters."""
-        return any(
-            other.change.before != whole.change.before
-            and other.change.before in whole.change.before
-            and (other.change.record, other.change.name) == (whole.change.record, whole.change.name)
-            and other.right >= whole.right
-            for other in texts
-        )
-
-    kept = [e for e in helping if not (e.change.before and has_smaller(e))]
-    return sorted(
-        kept,
-        key=lambda e: (
-            -e.share.value,
-            bool(e.unknown),
-            _SCOPE[e.change.kind],
-            max(1, e.step),
-            e.change.size,
-        ),
-    )
+async def _shake(lab: Lab, repeated: Share | None) -> None:
+    """What helps by luck helps no longer when words that mean nothing stand beside it. Only where several help, and
+    chance is not measured already."""
+    best = ranked(lab.done, repeated)
+    if lab.trials > 1 or len(best) < 2:
+        return
+    for experiment in best[:SHAKEN_MOST]:
+        await lab.try_one(experiment.change, experiment.step, trials=SHAKEN, shaken=True)
 
 
 async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) -> tuple[list[Cause], bool]:
     causes: list[Cause] = []
     whole = True
-    for rank, experiment in enumerate(_ranked(lab, repeated)):
+    if repeated is not None and repeated.value == 1 and lab.left_out:
+        # Without the plug-ins that may not take part, the same again always goes right: one of them it was.
+        same = next(e for e in reversed(lab.done) if e.change.kind == "nothing" and e.trials == repeated.tasks)
+        names = ", ".join(lab.left_out)
+        experiment = msgspec.structs.replace(same, change=Change("guard", names))
+        causes.append(Cause(experiment, experiment.step, ""))
+    for rank, experiment in enumerate(ranked(lab.done, repeated)):
         last = experiment.step
-        if rank == 0:  # where it went wrong is the same place for all of them
+        if rank == 0 and not causes:  # where it went wrong is the same place for all of them
             try:
                 last = await _last_step(lab, experiment)
             except BudgetExhaustedError:

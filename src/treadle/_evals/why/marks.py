@@ -1,0 +1,94 @@
+"""What a person says is wrong with a run: the answer or a step, and what was expected. It is kept in the run's note.
+
+A note stays a text that people write as they like; lines of this form are marks:
+
+    expected: 522250
+    expected call: population {"city": "Lyon"}
+    expected at step 2: 522250
+    expected call at step 2: population {"city": "Lyon"}
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from treadle._journal.base import Journal, RunInfo
+from treadle._safety.bounds import Amount, bounded
+from treadle._types.errors import ConfigError
+from treadle._types.events import ThinkStarted
+
+_LINE = re.compile(r"^\s*expected(?: (answer|call))?(?: at step (\d+))?:[ \t]*(\S.*)$", re.IGNORECASE)
+
+
+class Mark(Struct, frozen=True, omit_defaults=True):
+    """What was expected: a text in the answer, or a call; of the whole run, or of one step."""
+
+    step: int = 0
+    """0: of the whole run."""
+    answer: str = ""
+    call: str = ""
+    args: dict[str, Any] | None = None
+
+    def __str__(self) -> str:
+        where = f" at step {self.step}" if self.step else ""
+        if self.call:
+            args = f" {msgspec.json.encode(self.args).decode()}" if self.args else ""
+            return f"expected call{where}: {self.call}{args}"
+        return f"expected{where}: {self.answer}"
+
+
+def marks_in(note: str) -> list[Mark]:
+    """The marks of a note; lines that are none, and a call whose arguments are no JSON object, are left alone."""
+    found: list[Mark] = []
+    for line in note.splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        what, step, text = match[1], int(match[2] or 0), match[3].strip()
+        if (what or "").lower() != "call":
+            found.append(Mark(step, text))
+            continue
+        name, _, rest = text.partition(" ")
+        try:
+            args: object = msgspec.json.decode(rest) if rest.strip() else None
+        except msgspec.DecodeError:
+            continue
+        if args is None or isinstance(args, dict):
+            found.append(Mark(step, "", name, cast("dict[str, Any] | None", args)))
+    return found
+
+
+@bounded
+async def mark_wrong(
+    journal: Journal,
+    run_id: str,
+    *,
+    answer: str = "",
+    call: str = "",
+    args: dict[str, Any] | None = None,
+    step: Amount = 0,
+) -> RunInfo:
+    """Say that a run's answer, or one `step` of it, is wrong, and what was expected: a text, or a call. It is noted in
+    the journal, beside what was noted before, the thumb goes down, and `find_causes` judges by it."""
+    if bool(answer.strip()) == bool(call.strip()):
+        raise ConfigError("say what was expected: answer='...', or call='tool' (with args={...} if you like)")
+    if args is not None and not call:
+        raise ConfigError("args are those of a call: name its tool with call='...'")
+    records = await journal.load(run_id)
+    steps = sorted({r.event.iteration for r in records if isinstance(r.event, ThinkStarted)})
+    if step and step not in steps:
+        raise ConfigError(f"the run has no step {step}; its steps are {', '.join(map(str, steps)) or 'none'}")
+    line = str(Mark(step, " ".join(answer.split()), call.strip(), args))
+    note = (await journal.info(run_id)).note
+    kept = [old for old in note.splitlines() if not _same_place(old, line)]
+    return await journal.annotate(run_id, note="\n".join([*kept, line]).strip(), thumb="down")
+
+
+def _same_place(old: str, new: str) -> bool:
+    """Whether both say what was expected of the same: then the later one counts."""
+    one, other = marks_in(old), marks_in(new)
+    return bool(one and other) and (one[0].step, bool(one[0].call)) == (other[0].step, bool(other[0].call))

@@ -1,0 +1,63 @@
+"""Which of the changes that help comes first: what helps most often, then what touches least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle._evals.stats import Share
+from treadle._evals.why.changes import ADDED, OFFERED, Change
+from treadle._evals.why.experiments import Experiment
+
+_SCOPE = {
+    "prompt": 0, "description": 0, "passage": 0, "again": 1, "threshold": 1, "setting": 2, "result": 3, "guard": 4,
+    "tools": 5, "dialect": 9, "model": 10,
+}  # fmt: skip
+"""Of changes that help alike, the one that touches least is nearest to the cause."""
+_CORRECTED, _ADDED = 7, 8
+
+
+def scope(change: Change) -> int:
+    """What is put in the place of something, or added to it, may help although nothing was wrong with what was there:
+    it comes after what helps by being taken away."""
+    if change.kind in ("prompt", "description", "passage") and change.after:
+        return _CORRECTED if change.before else _ADDED
+    if change.kind == "guard" and change.after == ADDED:
+        return _ADDED
+    if change.kind == "tools" and change.after == OFFERED:
+        return 1
+    return _SCOPE[change.kind]
+
+
+def ranked(done: Sequence[Experiment], repeated: Share | None) -> list[Experiment]:
+    """What helps more than the same again does, the best first; each change at the step it was tried at first."""
+    chance = repeated.value if repeated else 0.0
+    first: dict[bytes, Experiment] = {}
+    for experiment in done:
+        key = repr(experiment.change).encode()
+        known = first.get(key)
+        if known is None or (experiment.step == known.step and experiment.trials > known.trials):
+            first[key] = experiment
+    helping = [e for e in first.values() if e.change.kind != "nothing" and e.helps and e.share.value > chance]
+    kept = [e for e in helping if not _has_smaller(e, helping)]
+    return sorted(
+        kept,
+        key=lambda e: (-e.share.value, bool(e.unknown), scope(e.change), max(1, e.step), e.change.size),
+    )
+
+
+def _has_smaller(whole: Experiment, helping: Sequence[Experiment]) -> bool:
+    """Whether a piece of it helps as well: then the piece is what matters."""
+    change = whole.change
+    if change.records:
+        return any(other.change.record in change.records and other.right >= 1 for other in helping)
+    if not change.before or (change.after and change.kind != "result"):
+        return False
+    return any(
+        other.change.before
+        and not (other.change.after and other.change.kind != "result")
+        and other.change.before != change.before
+        and other.change.before in change.before
+        and (other.change.record, other.change.name) == (change.record, change.name)
+        and other.share.value >= whole.share.value
+        for other in helping
+    )
