@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from why.scripted import EFFECTS, census, population, results_of, system_of
 
-from evals.why.broken_runs import EFFECTS, census, population, results_of, system_of
 from treadle import ScriptedModel
 from treadle._evals.checks import Check
 from treadle._evals.runner import Variant, run_tasks

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from why.cases import Broken
+from why.scripted import CASES as BROKEN
+from why.scripted import EFFECTS
 
-from evals.why.broken_runs import BROKEN, EFFECTS, Broken
 from treadle import Agent, ConfigError, ScriptedModel
 from treadle._evals.why.changes import Change
 from treadle._evals.why.findings import Causes

@@ -31,8 +31,8 @@ from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._models.base import Model, meet
 from treadle._types.errors import BudgetExhaustedError, ConfigError
-from treadle._types.experiment import is_experiment, takes_part
 from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
+from treadle._types.experiment import is_experiment, takes_part
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 

@@ -21,6 +21,10 @@ WITHHELD = "(This result is not available.)"
 _WORD = re.compile(r"[^\W_]{2,}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
+_IN_PIECES = 3
+"""How many results are tried in pieces, even if it does not help to withhold them."""
+_ALL = 10_000
+
 Tried = tuple[Change, int]
 
 
@@ -82,7 +86,45 @@ def messages(lab: Lab) -> list[Tried]:
         step = lab.step_after(max(0, entry.seq))
         if not entry.component.startswith("tool:") and step is not None:
             found.append((Change("passage", entry.component, before=text_in(entry), record=entry.seq), step))
+            found += parts(lab, entry)
     return found
+
+
+def parts(lab: Lab, entry: Entry, most: int = PIECES) -> list[Tried]:
+    """The pieces of a message, each left out: the rest of it may be what the answer needs."""
+    step = lab.step_after(max(0, entry.seq))
+    cut = pieces(text_in(entry), most)
+    if step is None or len(cut) < 2 or isinstance(entry.message, AssistantMessage):
+        return []
+    name = entry.component.removeprefix("tool:")
+    return [(Change("passage", name, piece, record=entry.seq), step) for piece in cut]
+
+
+def finest(lab: Lab) -> list[Tried]:
+    """Every line, or sentence, of every text by itself, those first whose words the answer has. For when nothing else
+    has helped: a larger piece may hold the cause and something that is needed as well."""
+    words = own_words(lab)
+    first = lab.steps[0]
+    found: list[Tried] = [(Change("prompt", before=line), first) for line in _lines(lab.started.system)]
+    for schema in lab.state.tools:
+        found += [(Change("description", schema.name, line), first) for line in _lines(schema.description)]
+    for _, entry in blamed(lab):
+        step = lab.step_after(max(0, entry.seq))
+        if step is None or isinstance(entry.message, AssistantMessage):
+            continue
+        name = entry.component.removeprefix("tool:")
+        found += [(Change("passage", name, line, record=entry.seq), step) for line in _lines(text_in(entry))]
+    return sorted(found, key=lambda tried: -blame_of(tried[0].before, words))
+
+
+def _lines(text: str) -> list[str]:
+    """As small as pieces are: lines, and the sentences, clauses or elements of a long one."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if line.strip():
+            small = pieces(line, _ALL)
+            found += [line, *small] if len(small) > 1 else [line]
+    return [*dict.fromkeys(found)]
 
 
 def results(lab: Lab) -> list[Tried]:
@@ -93,6 +135,8 @@ def results(lab: Lab) -> list[Tried]:
     entries = [entry for _, entry in rank if entry.component.startswith("tool:") and lab.step_after(entry.seq)]
     chosen = entries if len(entries) <= PIECES else entries[: PIECES // 2]
     found = [withheld(lab, entry) for entry in chosen]
+    for entry in chosen[:_IN_PIECES]:
+        found += parts(lab, entry)
     if len(chosen) < len(entries):
         rest = sorted(entry.seq for entry in entries[len(chosen) :])
         found += groups(lab, rest)

@@ -21,6 +21,7 @@ from treadle._tools.results import cut
 from treadle._types.events import Record, ThinkDone, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall, text_of
 
+
 def disarmed(tool: Tool) -> Tool:
     """A tool that may not run has nothing behind it, whoever would reach it."""
     return tool if may_run_again(tool) else tool.replace(execute=_never, context_param="", needs_deps="", convert=None)

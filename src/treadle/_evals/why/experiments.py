@@ -109,7 +109,9 @@ class Lab:
         if not records or not isinstance(records[0].event, RunStarted):
             raise ConfigError("the log does not begin with the start of a run")
         if (mark := experiment_mark(records)) is not None:
-            raise ConfigError(f"this run is an experiment itself: look at the run it was made with, {experiment_of(mark)}")
+            raise ConfigError(
+                f"this run is an experiment itself: look at the run it was made with, {experiment_of(mark)}"
+            )
         inside = [record.event.run for record in records if isinstance(record.event, StepStarted)]
         if inside:
             raise ConfigError(
@@ -126,6 +128,8 @@ class Lab:
         self.started: RunStarted = started
         self.trials = 1
         self.notebook: Notebook | None = None
+        self.from_the_start: Experiment | None = None
+        """The same again from before the plug-ins have started, where that was looked at."""
         self.total = 0
         """How many experiments were planned so far, for whoever shows the progress."""
         self.done: list[Experiment] = []

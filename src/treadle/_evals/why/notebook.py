@@ -27,7 +27,7 @@ def search_id(run_id: str) -> str:
 
 
 class Notebook:
-    """What a search writes down; one at a time for each run. A journal that cannot be written to is an error at once."""
+    """What a search writes down; one search at a time for each run."""
 
     def __init__(self, journal: Journal, run_id: str, state: RunState) -> None:
         self.journal, self.of, self.id = journal, run_id, search_id(run_id)
@@ -87,6 +87,8 @@ async def read_notebook(journal: Journal, run_id: str) -> Noticed | None:
         info = await journal.info(search_id(run_id))
     except (RunNotFoundError, JournalError):
         return None
-    notes = [record.event.data for record in records if isinstance(record.event, Noted) and record.event.component == WHY]
+    notes = [
+        record.event.data for record in records if isinstance(record.event, Noted) and record.event.component == WHY
+    ]
     last = records[-1].event
     return Noticed(tuple(notes), info.status == "running", last.answer if isinstance(last, RunFinished) else "")

@@ -25,7 +25,7 @@ def pieces(text: str, most: int = PIECES) -> list[str]:
 
 
 def _elements(text: str) -> list[tuple[int, int]]:
-    """The elements of the first list or object of a text that is JSON, each with a comma: without it, it is JSON still."""
+    """The elements of the first list or object of a JSON text, each with a comma: what is left is JSON still."""
     if not text.lstrip().startswith(("[", "{", '"')):
         return []
     depth, start, quoted, commas = 0, -1, False, []

@@ -28,7 +28,9 @@ def scope(change: Change) -> int:
     return _SCOPE[change.kind]
 
 
-def ranked(done: Sequence[Experiment], repeated: Share | None) -> list[Experiment]:
+def ranked(
+    done: Sequence[Experiment], repeated: Share | None, from_the_start: Experiment | None = None
+) -> list[Experiment]:
     """What helps more than the same again does, the best first; each change at the step it was tried at first."""
     chance = repeated.value if repeated else 0.0
     first: dict[bytes, Experiment] = {}
@@ -37,7 +39,12 @@ def ranked(done: Sequence[Experiment], repeated: Share | None) -> list[Experimen
         known = first.get(key)
         if known is None or (experiment.step == known.step and experiment.trials > known.trials):
             first[key] = experiment
-    helping = [e for e in first.values() if e.change.kind != "nothing" and e.helps and e.share.value > chance]
+    alone = from_the_start.share.value if from_the_start is not None else 0.0
+    helping = [
+        e
+        for e in first.values()
+        if e.change.kind != "nothing" and e.helps and e.share.value > (chance if e.step else max(chance, alone))
+    ]
     kept = [e for e in helping if not _has_smaller(e, helping)]
     return sorted(
         kept,

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from treadle._engine.loop.deciding import answer_probability
 from treadle._engine.settings import Settings
 from treadle._evals.why.candidates import Tried
@@ -17,8 +19,26 @@ from treadle._types.experiment import takes_part
 
 _DEFAULTS = Settings()
 _NOT_TRIED = frozenset(
-    "dialect probe stream_thoughts verbose markers files imports ask budget on_budget retry raise_errors complete_name "
-    "error_detail seed tool_timeout max_parallel provenance".split()
+    [
+        "dialect",
+        "probe",
+        "stream_thoughts",
+        "verbose",
+        "markers",
+        "files",
+        "imports",
+        "ask",
+        "budget",
+        "on_budget",
+        "retry",
+        "raise_errors",
+        "complete_name",
+        "error_detail",
+        "seed",
+        "tool_timeout",
+        "max_parallel",
+        "provenance",
+    ]
 )
 """Settings with their own kind of change, that concern only what is shown, or that keep a person in control."""
 _FEW = 4
@@ -36,8 +56,6 @@ def settings(lab: Lab) -> list[Tried]:
 
 
 def _plain(value: Any) -> Any:
-    import msgspec
-
     return msgspec.to_builtins(value)
 
 
@@ -77,8 +95,14 @@ def thresholds(lab: Lab) -> list[Tried]:
             other = min(1.01, here + 0.01) if here >= now else max(0.0, here - 0.01)
             found.append((Change("threshold", name, value=round(other, 2)), event.iteration))
         seen = seen or isinstance(event, ToolDone)
-    found += [(Change("threshold", name, value=round(getattr(decide, name) / 2, 2)), lab.steps[0]) for name in ("first", "later")]
-    found += [(Change("threshold", name, value=round((1 + getattr(decide, name)) / 2, 2)), lab.steps[0]) for name in ("first", "later")]
+    found += [
+        (Change("threshold", name, value=round(getattr(decide, name) / 2, 2)), lab.steps[0])
+        for name in ("first", "later")
+    ]
+    found += [
+        (Change("threshold", name, value=round((1 + getattr(decide, name)) / 2, 2)), lab.steps[0])
+        for name in ("first", "later")
+    ]
     return [*dict.fromkeys([*found, (Change("threshold", "off"), lab.steps[0])])]
 
 

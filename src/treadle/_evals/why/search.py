@@ -28,6 +28,7 @@ from treadle._evals.why.notebook import Notebook
 from treadle._evals.why.patches import patch_for, source_files
 from treadle._evals.why.pieces import pieces
 from treadle._evals.why.ranking import ranked
+from treadle._evals.why.variants import name_of
 from treadle._flows.agent import Agent
 from treadle._journal.memory import MemoryJournal
 from treadle._models.base import Model
@@ -163,8 +164,11 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str)
         repeated = again.share
         if again.helps:
             until = await _last_step(lab, again)
-        if not (again.right == again.trials and lab.left_out):  # else a plug-in that took no part was the cause
+        if not (again.right == again.trials and suspects(lab)):  # else a plug-in that took no part was the cause
             await _try_kinds(lab, wanted, marks)
+            lab.from_the_start = await _from_the_start(lab)
+            if not ranked(lab.done, repeated, lab.from_the_start):
+                await _with_narrowing(lab, candidates.finest(lab))
             await _shake(lab, repeated)
     except BudgetExhaustedError:
         complete = False
@@ -175,6 +179,20 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str)
         purse.reused - reused, used.total_tokens, used.cost, complete and whole and not purse.out.is_set(),
         lab.left_out, until,
     )  # fmt: skip
+
+
+def suspects(lab: Lab) -> list[str]:
+    """Plug-ins that take no part in experiments and may be the cause: the user's own, and any that left a trace."""
+    given = {name_of(plugin) for plugin in lab.agent.plugins}
+    traces = {str(getattr(record.event, "component", "")) for record in lab.records}
+    return [name for name in lab.left_out if name in given or name in traces]
+
+
+async def _from_the_start(lab: Lab) -> Experiment | None:
+    """What begins before the plug-ins have started does without those that take no part: whether that alone helps."""
+    if not lab.left_out or not any(e.helps and e.step == 0 for e in lab.done):
+        return None
+    return await lab.try_one(Change("nothing"), 0)
 
 
 async def _records(agent: Agent[Any, Any], run: str | Run[Any] | Sequence[Record]) -> list[Record]:
@@ -235,7 +253,7 @@ async def _narrow(lab: Lab, helped: Experiment) -> None:
 async def _shake(lab: Lab, repeated: Share | None) -> None:
     """What helps by luck helps no longer when words that mean nothing stand beside it. Only where several help, and
     chance is not measured already."""
-    best = ranked(lab.done, repeated)
+    best = ranked(lab.done, repeated, lab.from_the_start)
     if lab.trials > 1 or len(best) < 2:
         return
     for experiment in best[:SHAKEN_MOST]:
@@ -245,13 +263,9 @@ async def _shake(lab: Lab, repeated: Share | None) -> None:
 async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) -> tuple[list[Cause], bool]:
     causes: list[Cause] = []
     whole = True
-    if repeated is not None and repeated.value == 1 and lab.left_out:
-        # Without the plug-ins that may not take part, the same again always goes right: one of them it was.
-        same = next(e for e in reversed(lab.done) if e.change.kind == "nothing" and e.trials == repeated.tasks)
-        names = ", ".join(lab.left_out)
-        experiment = msgspec.structs.replace(same, change=Change("guard", names))
-        causes.append(Cause(experiment, experiment.step, ""))
-    for rank, experiment in enumerate(ranked(lab.done, repeated)):
+    if without := _without_plugins(lab, repeated):
+        causes.append(Cause(without, without.step, ""))
+    for rank, experiment in enumerate(ranked(lab.done, repeated, lab.from_the_start)):
         last = experiment.step
         if rank == 0 and not causes:  # where it went wrong is the same place for all of them
             try:
@@ -260,6 +274,17 @@ async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) ->
                 whole = False
         causes.append(Cause(experiment, last, await lab.difference(experiment), patch_for(experiment.change, files)))
     return causes, whole
+
+
+def _without_plugins(lab: Lab, repeated: Share | None) -> Experiment | None:
+    """Without the plug-ins that may not take part, the same again always goes right: one of them it was, or chance."""
+    names = suspects(lab)
+    same: Experiment | None = None
+    if repeated is not None and repeated.value == 1:
+        same = next(e for e in reversed(lab.done) if e.change.kind == "nothing" and e.trials == repeated.tasks)
+    elif lab.from_the_start is not None and lab.from_the_start.share.value == 1:
+        same = lab.from_the_start
+    return msgspec.structs.replace(same, change=Change("guard", ", ".join(names))) if names and same else None
 
 
 async def _last_step(lab: Lab, helped: Experiment) -> int:

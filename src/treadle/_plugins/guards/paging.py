@@ -33,6 +33,7 @@ class Paging(Plugin):
     """The tool is offered from the first cut on, not before: most runs never need it."""
 
     name = "paging"
+    harmless = True
     tools = (
         Tool(
             READ_MORE,

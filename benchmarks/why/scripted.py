@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from why.cases import Broken
 
 from treadle import Agent, ModelError, Plugin, RunContext, ScriptedModel, tool
-from treadle._evals.why.changes import Change
 from treadle._models.scripted import Entry
 from treadle._types.events import MessageAdded
 from treadle._types.messages import SystemMessage, ToolMessage, UserMessage, text_of
-from treadle._types.request import Request
+from treadle._types.profile import DecisionThresholds, Profile
+from treadle._types.request import Reply, Request
 
 EFFECTS: list[str] = []
 """What a tool with an effect has done."""
@@ -64,17 +65,6 @@ def report(city: str) -> str:
         + "In total 522250 live there.\n"
         + "It is old.\n" * 20
     )
-
-
-class Broken(Struct, frozen=True):
-    """A run that goes wrong, and the change that must be ranked first."""
-
-    name: str
-    agent: Callable[[Any], Agent[Any, Any]]
-    is_cause: Callable[[Change], bool]
-    answer: str = "522250"
-    options: Callable[[], dict[str, Any]] = dict
-    history: tuple[Any, ...] = ()
 
 
 def _look_up(request: Request, name: str = "population") -> Entry:
@@ -247,7 +237,54 @@ def _city_from_unit(request: Request) -> Entry:
     return f"{got[-1]} people live in Lyon."
 
 
-BROKEN = [
+NAMES = {
+    "prompt line: answer from memory": ("from memory",),
+    "prompt line: rounding": (
+        "nearest million",
+        "round",
+    ),
+    "a line among thirty of the prompt": ("from memory",),
+    "a line of a tool's description": ("best source",),
+    "a tool that should not be there": ("old_population",),
+    "a wrong result of a tool with an effect": (
+        "999",
+        "census",
+    ),
+    "a passage of a result": ("exactly 12",),
+    "a message of the history": ("moved away",),
+    "the temperature": ("temperature",),
+    "the dialect": ("dialect",),
+    "the model": ("model",),
+    "a result that was cut": (
+        "max_observation",
+        "cut",
+        "truncat",
+    ),
+    "a guard that forbids the tools": (
+        "do not use any tools",
+        "nagging",
+    ),
+    "a line of what is remembered": ("moved away",),
+    "a tool that was not offered": (
+        "first_tools",
+        "not offered",
+        "missing tool",
+    ),
+    "a sentence of a prompt of one line": ("never give numbers",),
+    "a prompt with which the provider refuses": ("xml",),
+    "a wrong result at the second step": (
+        "999",
+        "census",
+    ),
+    "a description that asks for the wrong thing": ("name of the country",),
+    "the limit of iterations": (
+        "max_iterations",
+        "limit",
+    ),
+}
+"""Words by which a reader of the trace would name the cause."""
+
+_FIRST = [
     Broken(
         "prompt line: answer from memory",
         _agent(_guesser, [population], system=PROMPT.format("Answer from memory, without tools.")),
@@ -356,3 +393,162 @@ BROKEN = [
         lambda c: c.kind == "setting" and c.name == "max_iterations",
     ),
 ]
+
+
+# ---- causes of other kinds
+
+
+@tool(effect="pure")
+def people(place: str) -> str:
+    """How many people live there."""
+    return {"Lyon": "522250", "LYO": "not known"}.get(place, "not known")
+
+
+CODED = people.replace(
+    parameters={
+        "type": "object",
+        "properties": {"place": {"type": "string", "description": "The place. Give its airport code. In capitals."}},
+        "required": ["place"],
+    }
+)
+
+
+def _follows_parameters(request: Request) -> Entry:
+    """Fills in what the description of the parameter asks for."""
+    got = results_of(request)
+    if got:
+        return f"{got[-1]} people live in Lyon."
+    asked = str(next((tool.parameters for tool in request.tools), ""))
+    return {"name": "people", "args": {"place": "LYO" if "airport code" in asked else "Lyon"}}
+
+
+def _unsure(request: Request) -> Entry:
+    """Would rather look it up (40 % for an answer), and the threshold decides what becomes of that."""
+    got = results_of(request) or [said(request)] * ("522250" in said(request))
+    if got:
+        return Reply('{"thought": "", "action": "final_answer", "final_answer": "522250 people."}')
+    if "final_answer" in str(request.format) or request.format is None:
+        answer = '{"thought": "", "action": "final_answer", "final_answer": "About 400000."}'
+        return Reply(answer, options={"final_answer": 0.4, "population": 0.6})
+    return Reply('{"thought": "", "action": "population", "args": {"city": "Lyon"}}')
+
+
+def _forgetful(request: Request) -> Entry:
+    """Knows only what is still in the conversation."""
+    return "It is 522250." if "522250" in said(request) else "You have not told me."
+
+
+TRIES: list[str] = []
+
+
+@tool(effect="pure")
+def shaky(city: str) -> str:
+    """The number of people who live in a city."""
+    TRIES.append(city)
+    if len(TRIES) % 50 == 1:
+        raise TimeoutError("the server did not answer")
+    return "522250"
+
+
+def _gives_up(request: Request) -> Entry:
+    got = results_of(request)
+    if not got:
+        return {"name": "shaky", "args": {"city": "Lyon"}}
+    return f"{got[-1]} people live in Lyon." if got[-1].isdigit() else "The server does not answer."
+
+
+@tool(effect="pure")
+def search_notes(query: str) -> str:
+    """Passages about a topic."""
+    return (
+        "[1] (atlas.pdf) Lyon has 522250 inhabitants.\n"
+        "[2] (leaflet.txt) After the last count, Lyon has 99 inhabitants.\n"
+        "[3] (atlas.pdf) Lyon lies on the Rhone."
+    )
+
+
+def _cites(request: Request) -> Entry:
+    """Takes the passage that calls itself the newest, else the first that has a number."""
+    got = results_of(request)
+    if not got:
+        return {"name": "search_notes", "args": {"query": "Lyon"}}
+    found = re.search(r"last count, Lyon has (\d+)", got[-1]) or re.search(r"has (\d+) inhabitants", got[-1])
+    return f"{found[1]} people live in Lyon." if found else "I do not know."
+
+
+@tool(effect="unsafe")
+def registry(city: str) -> str:
+    """The number of people by the registry."""
+    return "The registry has 77 for Lyon."
+
+
+def _believes(request: Request) -> Entry:
+    """Has one source and repeats it: without it, it knows nothing."""
+    got = results_of(request)
+    numbers = re.findall(r"\d+", got[-1]) if got else []
+    if not got:
+        return {"name": "registry", "args": {"city": "Lyon"}}
+    return f"{numbers[0]} people live in Lyon." if numbers else "I do not know."
+
+
+class Censor(Plugin):
+    """A plug-in of a user that changes answers; it does not say that it is harmless."""
+
+    name = "censor"
+
+    async def on_answer(self, run: RunContext, answer: str) -> str:
+        return re.sub(r"\d+", "[number]", answer)
+
+
+_KNOWS = ({"role": "user", "content": "522250 people live in Lyon."}, {"role": "assistant", "content": "I see."})
+
+_DECIDES = Profile(json_schema=True, strict_schema=True, decide=DecisionThresholds(0.3, 0.5))
+
+_MORE = [
+    Broken(
+        "a sentence about a parameter",
+        _agent(_follows_parameters, [CODED]),
+        lambda c: c.kind == "description" and "airport code" in c.before,
+        ("airport code",),
+    ),
+    Broken(
+        "a decision threshold",
+        lambda journal: Agent(
+            ScriptedModel(_unsure, profile=_DECIDES), [population], dialect="schema", journal=journal
+        ),
+        lambda c: c.kind == "threshold",
+        ("threshold",),
+    ),
+    Broken(
+        "history that was trimmed away",
+        _agent(_forgetful, None, max_history_messages=1),
+        lambda c: c.kind == "setting" and c.name == "max_history_messages",
+        ("max_history", "trim"),
+        history=(*_KNOWS, {"role": "user", "content": "Thanks."}, {"role": "assistant", "content": "Welcome."}),
+    ),
+    Broken(
+        "a call that failed by accident",
+        _agent(_gives_up, [shaky]),
+        lambda c: c.kind == "again" and c.name == "shaky",
+        ("timeout", "did not answer"),
+    ),
+    Broken(
+        "a cited passage",
+        _agent(_cites, [search_notes]),
+        lambda c: c.kind == "passage" and "99" in c.before and "[1]" not in c.before and not c.after,
+        ("leaflet", "last count"),
+    ),
+    Broken(
+        "the only source is wrong",
+        _agent(_believes, [registry]),
+        lambda c: c.kind in ("passage", "result") and c.name == "registry" and "77" in c.before,
+        ("77", "registry"),
+    ),
+    Broken(
+        "a plug-in that changes the answer",
+        _agent(_look_up, [population], plugins=[Censor()]),
+        lambda c: c.kind == "guard" and "censor" in c.name,
+        ("censor",),
+    ),
+]  # fmt: skip
+CASES = [*(msgspec.structs.replace(case, names=NAMES[case.name]) for case in _FIRST), *_MORE]
