@@ -29,7 +29,7 @@ class Memory(Plugin):
     harmless = True
 
     async def on_start(self, run: RunContext) -> None:
-        note = "The door code is 9900.\nThe door code was changed: it is 4417 now."
+        note = "Remember: the door code is 4417.\nThe door code has changed: it is 9900 now."
         await run.emit(MessageAdded(UserMessage(note, kind="note"), self.name))
 
 
