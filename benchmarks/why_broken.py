@@ -43,7 +43,7 @@ async def searched(case: Broken, requests: int, on_experiment: Any = None) -> di
     agent, run_id, answer = await broken_run(case, MemoryJournal())
     row: dict[str, Any] = {"case": case.name, "answer": answer}
     begun = time.monotonic()
-    options = {"requests": requests, "parallel": 1, **case.expected, **case.options()}
+    options: dict[str, Any] = {"requests": requests, "parallel": 1, **case.expected, **case.options()}
     found = await find_causes(agent, run_id, on_experiment=on_experiment, **options)
     ranks = [rank for rank, cause in enumerate(found.causes, 1) if case.is_cause(cause.change)]
     return row | {

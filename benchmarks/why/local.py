@@ -85,7 +85,7 @@ def cases(plain: Any, taught: Any) -> list[Broken]:
         case(
             "a line of the memory",
             _with(plugins=[Memory()], system="Be brief."),
-            lambda c: c.kind == "passage" and "9900" in c.before and "4417" not in c.before and not c.after,
+            lambda c: c.kind == "passage" and c.before in "The door code has changed: it is 9900 now." and not c.after,
             ("9900",),
             answer="4417", question=CODE,
         ),

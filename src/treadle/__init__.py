@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from treadle._evals.report import evaluation_report as evaluation_report
     from treadle._evals.runner import Variant as Variant
     from treadle._evals.runner import run_tasks as run_tasks
-    from treadle._evals.why.changes import Change as Change
     from treadle._evals.why.findings import Causes as Causes
+    from treadle._evals.why.lab.changes import Change as Change
     from treadle._evals.why.search import find_causes as find_causes
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
@@ -218,7 +218,7 @@ _LAZY_IMPORTS = {
     "blame": "_flows.replay",
     "compare": "_flows.compare",
     "Causes": "_evals.why.findings",
-    "Change": "_evals.why.changes",
+    "Change": "_evals.why.lab.changes",
     "find_causes": "_evals.why.search",
     "prefixes": "_flows.prefixes",
     "prove_answer": "_flows.proofs.proof",

@@ -14,6 +14,7 @@ from treadle._engine.context import DepsT, RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.decisions import Answer, decisions_about, results_for, waiting_calls
 from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.core.experiment import refuse_experiment
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
@@ -35,7 +36,6 @@ from treadle._tools.external import client_tool
 from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
-from treadle._types.experiment import refuse_experiment
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 

@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from treadle._dialects.registry import dialect_for
+from treadle._engine.core.experiment import experiment_mark, experiment_of
 from treadle._engine.requests.render import Renderer, digest_of
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import ConfigError
 from treadle._types.events import Event, Forked, Record, RunFinished, ThinkDone, ThinkStarted
-from treadle._types.experiment import experiment_mark, experiment_of
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.request import Request

@@ -22,7 +22,7 @@ from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
-from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search
+from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search, why
 from treadle._server.api.known import grounds, memory
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
@@ -43,6 +43,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
     *catalog.OPERATIONS,
     *comparison.OPERATIONS,
+    *why.OPERATIONS,
     *inspection.OPERATIONS,
     *grounds.OPERATIONS,
     *conversations.OPERATIONS,

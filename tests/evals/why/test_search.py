@@ -11,8 +11,8 @@ from why.scripted import CASES as BROKEN
 from why.scripted import EFFECTS
 
 from treadle import Agent, ConfigError, ScriptedModel
-from treadle._evals.why.changes import Change
 from treadle._evals.why.findings import Causes
+from treadle._evals.why.lab.changes import Change
 from treadle._evals.why.patches import patch_for
 from treadle._evals.why.search import find_causes
 from treadle._journal.memory import MemoryJournal

@@ -131,6 +131,40 @@ export interface Memo {
   conversation: string;
 }
 
+export interface Experiment {
+  change: string;
+  kind: string;
+  step: number;
+  runs: string[];
+  right: number;
+  trials: number;
+  answer: string;
+  why: string;
+  unknown: string[];
+}
+
+export interface Cause {
+  change: string;
+  run: string;
+  difference: string;
+  patch: string;
+  step: number;
+  last_step: number;
+  share: string;
+}
+
+export interface Why {
+  marks: { step?: number; answer?: string; call?: string; args?: Record<string, Json> }[];
+  running: boolean;
+  judge: string;
+  problem: string;
+  experiments: Experiment[];
+  causes: Cause[];
+  requests: number;
+  complete: boolean;
+  failed: string;
+}
+
 export type Filter = Record<string, string>;
 
 const query = (values: Filter) => {
@@ -151,6 +185,9 @@ export const desk = {
   editMemory: (store: string, id: number, summary: string) => call<Memo>("POST", `/api/memory/${encodeURIComponent(store)}/${id}`, { summary }),
   forgetMemory: (store: string, id: number) => call("DELETE", `/api/memory/${encodeURIComponent(store)}/${id}`),
   forgetUser: (store: string, user: string) => call<{ forgotten: number }>("DELETE", `/api/memory/${encodeURIComponent(store)}${query({ user })}`),
+  why: (run: string) => call<Why>("GET", `/api/runs/${encodeURIComponent(run)}/why`),
+  expected: (run: string, body: { answer?: string; call?: string; step: number }) => call<Why>("POST", `/api/runs/${encodeURIComponent(run)}/expected`, body),
+  search: (run: string) => call<Why>("POST", `/api/runs/${encodeURIComponent(run)}/why`, {}),
   agents: () => call<{ agents: AgentFacts[] }>("GET", "/api/agents").then((found) => found.agents),
   health: (agent: string) => call<{ servers: McpHealth[] }>("GET", `/api/agents/${encodeURIComponent(agent)}/mcp`).then((found) => found.servers),
   tryTool: (agent: string, tool: string, args: Record<string, Json>) =>

@@ -11,13 +11,14 @@ import "../desk/desk.css";
 import { Cache } from "../desk/cache";
 import { Notes } from "../desk/notes";
 import { Waterfall } from "../desk/waterfall";
+import { WhyView } from "../desk/why";
 import { Cost } from "./cost";
 import { Close } from "./icons";
 import { RequestView } from "./request";
 import { Timeline } from "./timeline";
 
 const SETTLE = 250;
-const TABS = ["Timeline", "Tokens and cost", "Waterfall", "Cache"] as const;
+const TABS = ["Timeline", "Tokens and cost", "Waterfall", "Cache", "Why"] as const;
 type Name = (typeof TABS)[number];
 
 export function Inspector({ run }: { run: string }) {
@@ -92,6 +93,7 @@ export function Inspector({ run }: { run: string }) {
             {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} asked={wanted?.asked ?? 0} />}
             {tab === "Tokens and cost" && <Cost run={body} />}
             {tab === "Waterfall" && <Waterfall records={records} jump={jump} />}
+            {tab === "Why" && <WhyView run={run} steps={stepsOf(records)} />}
             {tab === "Cache" && <Cache run={run} upTo={records.length} showRequest={show} />}
           </div>
         </>
@@ -100,6 +102,12 @@ export function Inspector({ run }: { run: string }) {
       )}
     </aside>
   );
+}
+
+/** The numbers of the steps in which the loop asked the model. */
+function stepsOf(records: LogRecord[]): number[] {
+  const asked = records.filter((record) => record.type === "think_started" && record.event.component === "loop");
+  return [...new Set(asked.map((record) => Number(record.event.iteration)))];
 }
 
 function Tab({ name, chosen, choose }: { name: string; chosen: boolean; choose: () => void }) {

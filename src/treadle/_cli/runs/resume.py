@@ -27,6 +27,7 @@ from treadle._cli.setup.launch import (
 )
 from treadle._cli.setup.user_config import UserConfig
 from treadle._engine.core.decisions import Answer
+from treadle._engine.core.experiment import is_search
 from treadle._flows.replay import fork
 from treadle._flows.waiting import waiting_calls
 from treadle._journal import Journal
@@ -35,7 +36,6 @@ from treadle._tools.external import external_tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
-from treadle._types.experiment import is_search
 from treadle._types.state import fold
 
 _YES: Answer = {"allow": True, "by": "--yes"}

@@ -19,6 +19,7 @@ from treadle._dialects.registry import choose_dialect, dialect_for
 from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
+from treadle._engine.core.experiment import is_experiment, takes_part
 from treadle._engine.core.hooks import Hooks
 from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
@@ -32,7 +33,6 @@ from treadle._journal.base import Journal
 from treadle._models.base import Model, meet
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
-from treadle._types.experiment import is_experiment, takes_part
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle._engine.core.execution import Execution
+from treadle._engine.core.experiment import is_search
 from treadle._journal.base import Journal
 from treadle._types.events import ChildSpent, Record, ToolDone
-from treadle._types.experiment import is_search
 from treadle._types.state import RunState, fold
 from treadle._types.usage import NO_USAGE, Usage
 

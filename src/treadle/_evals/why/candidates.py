@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from treadle._evals.why.changes import Change, parameter_texts, text_in
-from treadle._evals.why.experiments import Lab
+from treadle._evals.why.lab.changes import Change, parameter_texts, text_in
+from treadle._evals.why.lab.experiments import Lab
 from treadle._evals.why.pieces import PIECES, pieces
 from treadle._types.events import ToolDone
 from treadle._types.messages import AssistantMessage
@@ -123,6 +123,7 @@ def _lines(text: str) -> list[str]:
     for line in text.splitlines():
         if line.strip():
             small = pieces(line, _ALL)
+            small += [part for whole in small for part in pieces(whole, _ALL, clauses=True)]
             found += [line, *small] if len(small) > 1 else [line]
     return [*dict.fromkeys(found)]
 

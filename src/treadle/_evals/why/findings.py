@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from treadle._evals.stats import Share
-from treadle._evals.why.changes import Change
-from treadle._evals.why.experiments import Experiment
+from treadle._evals.why.lab.changes import Change
+from treadle._evals.why.lab.experiments import Experiment
 
 
 class Cause(Struct, frozen=True):

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from treadle._evals.runner import Trial, Variant, agent_for
 from treadle._evals.tasks import TaskSet
-from treadle._evals.why.asking import Purse
-from treadle._evals.why.changes import Change
-from treadle._evals.why.experiments import Experiment, Lab
 from treadle._evals.why.findings import Causes
-from treadle._evals.why.judges import ByCheck
+from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.changes import Change
+from treadle._evals.why.lab.experiments import Experiment, Lab
+from treadle._evals.why.lab.judges import ByCheck
 from treadle._evals.why.search import search
 from treadle._journal.base import Journal
 from treadle._safety.bounds import Count, bounded

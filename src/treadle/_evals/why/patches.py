@@ -9,7 +9,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from treadle._evals.why.changes import Change
+from treadle._evals.why.lab.changes import Change
 from treadle._flows.agent import Agent
 
 _LARGEST = 1_000_000

@@ -10,12 +10,13 @@ _SENTENCE = re.compile(r"\S.*?(?:[.!?;](?=\s)|$)", re.DOTALL)
 _OPEN, _CLOSE = "[{(", "]})"
 
 
-def pieces(text: str, most: int = PIECES) -> list[str]:
-    """The text as at most so many pieces. One that cannot be cut any smaller is given as it is."""
+def pieces(text: str, most: int = PIECES, *, clauses: bool = False) -> list[str]:
+    """The text as at most so many pieces. One that cannot be cut any smaller is given as it is; `clauses` cuts
+    sentences, too, of which what is left may mean nothing."""
     spans = [match.span() for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
     if len(spans) == 1:
         spans = _elements(text) or [match.span() for match in _SENTENCE.finditer(text)]
-    if len(spans) == 1:
+    if len(spans) == 1 and clauses:
         spans = _clauses(text) or spans
     if len(spans) <= 1:
         return [text[start:end] for start, end in spans]
@@ -28,7 +29,8 @@ def _elements(text: str) -> list[tuple[int, int]]:
     """The elements of the first list or object of a JSON text, each with a comma: what is left is JSON still."""
     if not text.lstrip().startswith(("[", "{", '"')):
         return []
-    depth, start, quoted, commas = 0, -1, False, []
+    depth, start, quoted = 0, -1, False
+    commas: list[int] = []
     index = 0
     while index < len(text):
         char = text[index]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle._evals.stats import Share
-from treadle._evals.why.changes import ADDED, OFFERED, Change
-from treadle._evals.why.experiments import Experiment
+from treadle._evals.why.lab.changes import ADDED, OFFERED, Change
+from treadle._evals.why.lab.experiments import Experiment
 
 _SCOPE = {
     "prompt": 0, "description": 0, "passage": 0, "again": 1, "threshold": 1, "setting": 2, "result": 3, "guard": 4,

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.core.experiment import takes_part
 from treadle._engine.loop.deciding import answer_probability
 from treadle._engine.settings import Settings
 from treadle._evals.why.candidates import Tried
-from treadle._evals.why.changes import ADDED, OFFERED, Change
-from treadle._evals.why.experiments import Lab
-from treadle._evals.why.variants import GUARDS, name_of, plugins_of
+from treadle._evals.why.lab.changes import ADDED, OFFERED, Change
+from treadle._evals.why.lab.experiments import Lab
+from treadle._evals.why.lab.variants import GUARDS, name_of, plugins_of
 from treadle._types.events import ContextCompacted, DialectDemoted, ThinkDone, ToolDone, ToolSelectionStarted
-from treadle._types.experiment import takes_part
 
 _DEFAULTS = Settings()
 _NOT_TRIED = frozenset(

@@ -18,17 +18,17 @@ from treadle._engine.run import Run
 from treadle._evals.checks import Check
 from treadle._evals.stats import Share
 from treadle._evals.why import candidates, reasons
-from treadle._evals.why.asking import Purse
-from treadle._evals.why.changes import Change
-from treadle._evals.why.experiments import Experiment, Lab
 from treadle._evals.why.findings import Cause, Causes
-from treadle._evals.why.judges import Custom, Judge, judge_for
-from treadle._evals.why.marks import Mark, marks_in
-from treadle._evals.why.notebook import Notebook
+from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.changes import Change
+from treadle._evals.why.lab.experiments import Experiment, Lab
+from treadle._evals.why.lab.judges import Custom, Judge, judge_for
+from treadle._evals.why.lab.marks import Mark, marks_in
+from treadle._evals.why.lab.notebook import Notebook
+from treadle._evals.why.lab.variants import name_of
 from treadle._evals.why.patches import patch_for, source_files
 from treadle._evals.why.pieces import pieces
 from treadle._evals.why.ranking import ranked
-from treadle._evals.why.variants import name_of
 from treadle._flows.agent import Agent
 from treadle._journal.memory import MemoryJournal
 from treadle._models.base import Model
@@ -118,15 +118,12 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     notebook = Notebook(lab.journal, lab.records[0].run, lab.state)
     await notebook.open(lab.judge.name, problem.why)
     lab.notebook = notebook
-    found: Causes | None = None
     try:
         found = await _search(lab, wanted or Wanted(), marks, problem.why)
+        await notebook.close(str(found), complete=found.complete, data=_told(found))
     finally:
         lab.notebook = None
-        if found is None:
-            await notebook.close()
-        else:
-            await notebook.close(str(found), complete=found.complete, data=_told(found))
+        await notebook.close()
     return found
 
 

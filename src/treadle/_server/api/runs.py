@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from treadle._engine.answering.output import shape_of
+from treadle._engine.core.experiment import is_search
 from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
 from treadle._server.api.content import TextItem, content_of
@@ -84,7 +85,8 @@ async def get_run(call: Call) -> Response:
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     records = await call.hub.records(run_id)
-    children = await call.hub.journal.list(parent=run_id, limit=200)
+    inside = await call.hub.journal.list(parent=run_id, limit=200)
+    children = [info for info in inside if not is_search(info.run_id)]
     info = await call.hub.journal.info(run_id)
     return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 

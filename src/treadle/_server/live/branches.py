@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.core.experiment import experiment_mark, experiment_of
 from treadle._journal.base import RunInfo
 from treadle._server.errors import bad_request, conflict
 from treadle._types.events import Forked, Injected, Record, RunFinished, RunStarted, ThinkStarted
@@ -75,6 +76,8 @@ class ForkPlan(Struct, frozen=True, kw_only=True):
 
 def kept_records(records: Sequence[Record], plan: ForkPlan, *, new_id: str, user: str) -> list[Record]:
     """The records a fork begins with; the first one says whose it is and what is asked."""
+    if (mark := experiment_mark(records)) is not None:
+        raise conflict(f"this run is an experiment: fork the run it was made with, {experiment_of(mark)}")
     at = last_before_model(records) if plan.at is None else plan.at
     if not 0 <= at < len(records):
         raise conflict(f"`at` is {at}, but the run has the records 0 to {len(records) - 1}")

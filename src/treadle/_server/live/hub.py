@@ -55,6 +55,7 @@ class Hub:
         self._facts: OrderedDict[str, RunFacts] = OrderedDict()
         self._loading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
+        self.searches = Searches()
         self._warned: set[str] = set()
         """Unfinished runs that cannot be resumed here, and of which the log has been told."""
 
@@ -117,14 +118,15 @@ class Hub:
             if live.state.paused is None:
                 return live
             await asyncio.wait([live.task])  # it has recorded its pause and is about to end
-        agent, facts = await self._served(run_id)
+        agent, facts = await self.served(run_id)
         async with self._loading:  # two at once must not both load it
             if (live := self.runs.get(run_id)) is not None:
                 return live
             run = await agent.load(run_id, unattended=unattended)
             return await self._drive(agent, run, key or f"user:{facts.user}")
 
-    async def _served(self, run_id: str) -> tuple[Agent, RunFacts]:
+    async def served(self, run_id: str) -> tuple[Agent, RunFacts]:
+        """The agent that a run belongs to, as this server has it."""
         facts = await self.facts(run_id)
         served = self.agents.get(facts.agent)
         agent = self.variants.of_run(served, facts) if served is not None else self.trials.get(facts.agent)
@@ -194,7 +196,7 @@ class Hub:
 
     async def approve(self, run_id: str, approve: bool | Mapping[str, Answer]) -> None:
         """Decide about calls that wait, as `Agent.resume(approve=...)` does, and have the run go on."""
-        await self._served(run_id)
+        await self.served(run_id)
         decisions = await decided(self.journal, run_id, fold(await self.records(run_id)), approve)
         await leave_decisions(self.journal, run_id, decisions)
         self._go_on(run_id)
@@ -206,7 +208,7 @@ class Hub:
 
     async def leave_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
         """The same, for a caller that resumes the run itself."""
-        agent, _ = await self._served(run_id)
+        agent, _ = await self.served(run_id)
         state = fold(await self.records(run_id))
         await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by)
 
@@ -233,7 +235,7 @@ class Hub:
             if not run.cancel():
                 raise conflict("the run has just ended: there is nothing left to cancel")
             return
-        agent, facts = await self._served(run_id)
+        agent, facts = await self.served(run_id)
         if run is not None and run.begun:
             await asyncio.wait([run.task])
         try:
@@ -256,7 +258,7 @@ class Hub:
 
     async def fork(self, run_id: str, plan: ForkPlan, *, user: str, key: str) -> Run:
         """A new run that shares the first records of another and continues from there."""
-        _, facts = await self._served(run_id)
+        _, facts = await self.served(run_id)
         new_id = fresh_id()
         kept = kept_records(await self.records(run_id), plan, new_id=new_id, user=user or facts.user)
         await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
@@ -303,6 +305,7 @@ class Hub:
     async def close(self) -> None:
         """End all streams and give runs `grace` seconds to finish; the others stay unfinished in the journal."""
         self.closing = True
+        await self.searches.close()
         for channel in self._channels.values():
             channel.closed = True
             channel.wake()
@@ -312,6 +315,23 @@ class Hub:
         for run in list(self.runs.values()):
             await run.abandon()
         await self.variants.aclose()
+
+
+class Searches:
+    """Searches for the causes of runs that went wrong, while they are under way; what they find is in the journal."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, asyncio.Task[None]] = {}
+        self.failed: dict[str, str] = {}
+        """Why the last one about a run could not be made."""
+
+    async def close(self) -> None:
+        """They stop; the same search again goes on where each of them was."""
+        tasks = [*self.running.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 def _with_journal(agent: Agent, name: str, journal: Journal) -> Agent:

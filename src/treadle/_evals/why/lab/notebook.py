@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.core.experiment import SEARCH
 from treadle._journal.base import Journal
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import Event, Noted, Record, RunFinished, RunStarted
-from treadle._types.experiment import SEARCH
 from treadle._types.ids import fresh_id
 from treadle._types.state import RunState
 

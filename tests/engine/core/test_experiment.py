@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from treadle import Agent, ConfigError, Plugin, RunContext, ScriptedModel, Tool, ToolContext, fork
 from treadle._engine.context import execution_of
 from treadle._engine.core.blueprint import Origin
+from treadle._engine.core.experiment import EXPERIMENT, experiment_mark
 from treadle._engine.loop.driver import Loop
 from treadle._engine.run import new_run
 from treadle._flows.replay import fork_at_record
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.base import ToolOutcome
 from treadle._types.events import MessageAdded, Noted, Record, RunFinished, ToolStarted
-from treadle._types.experiment import EXPERIMENT, experiment_mark
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.request import Request
 

@@ -32,7 +32,7 @@ def experiment_of(mark: Noted) -> str:
     return str(mark.data.get("of", ""))
 
 
-def takes_part(plugin: Any) -> bool:
+def takes_part(plugin: object) -> bool:
     """Whether the plug-in's own class says that it is harmless: one that extends a harmless one has not said so."""
     return bool(vars(type(plugin)).get("harmless", False))
 

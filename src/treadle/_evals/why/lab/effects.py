@@ -15,7 +15,7 @@ import msgspec
 from treadle._engine.acting.execute import NOT_IN_EXPERIMENT, may_run_again
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._evals.why.changes import Change, edited
+from treadle._evals.why.lab.changes import Change, edited
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.events import Record, ThinkDone, ToolDone, ToolStarted

@@ -17,13 +17,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.core.experiment import EXPERIMENT, experiment_mark, experiment_of
 from treadle._evals.stats import Share, wilson
-from treadle._evals.why.asking import AskedOnce, Purse
-from treadle._evals.why.changes import Change, events_of
-from treadle._evals.why.effects import ExperimentGate, disarmed
-from treadle._evals.why.judges import Judge, Judged
-from treadle._evals.why.notebook import Notebook
-from treadle._evals.why.variants import agent_with, left_out, plugins_of, profile_with, settings_with, started_with
+from treadle._evals.why.lab.asking import AskedOnce, Purse
+from treadle._evals.why.lab.changes import Change, events_of
+from treadle._evals.why.lab.effects import ExperimentGate, disarmed
+from treadle._evals.why.lab.judges import Judge, Judged
+from treadle._evals.why.lab.notebook import Notebook
+from treadle._evals.why.lab.variants import agent_with, left_out, plugins_of, profile_with, settings_with, started_with
 from treadle._flows.agent import Agent
 from treadle._flows.replay import fork_at_record, renderings
 from treadle._journal.base import Journal
@@ -43,7 +44,6 @@ from treadle._types.events import (
     ToolDone,
     ToolStarted,
 )  # fmt: skip
-from treadle._types.experiment import EXPERIMENT, experiment_mark, experiment_of
 from treadle._types.request import Reply, Request
 from treadle._types.state import RunState, fold
 from treadle._types.state_values import Entry

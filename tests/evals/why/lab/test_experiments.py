@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from treadle import Agent, ConfigError, Plugin, RunContext, ScriptedModel, Tool
 from treadle._engine.result import RunResult
-from treadle._evals.why.asking import Purse
-from treadle._evals.why.changes import Change
-from treadle._evals.why.experiments import Lab
-from treadle._evals.why.judges import expected
+from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.changes import Change
+from treadle._evals.why.lab.experiments import Lab
+from treadle._evals.why.lab.judges import expected
 from treadle._flows.compare import compare
 from treadle._flows.replay import replay
 from treadle._journal.memory import MemoryJournal

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from treadle._evals.checks import Check, ExpectedCall, RecordedCall, evaluate_check
 from treadle._evals.runner import FAILED_STOPS
-from treadle._evals.why.asking import Purse
-from treadle._evals.why.marks import Mark
+from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.marks import Mark
 from treadle._models.base import Model, complete
 from treadle._models.catalog.registry import resolve_model
 from treadle._types.errors import ConfigError

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from treadle._engine.core.experiment import takes_part
 from treadle._engine.preset import no_plugins
 from treadle._engine.settings import Settings
-from treadle._evals.why.changes import ADDED, Change, described
+from treadle._evals.why.lab.changes import ADDED, Change, described
 from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._plugins.small_models.give_up_guard import GiveUpGuard
@@ -19,7 +20,6 @@ from treadle._plugins.thinking.reflection import Reflection
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.events import RunStarted
-from treadle._types.experiment import takes_part
 from treadle._types.profile import DecisionThresholds, Profile
 
 GUARDS: Mapping[str, type[Any]] = {

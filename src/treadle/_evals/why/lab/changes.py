@@ -6,7 +6,7 @@ and replayed like any other run. A model, a setting and a plug-in are the agent'
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -184,7 +184,7 @@ def _rewritten(value: Any, change: Change) -> Any:
     """A JSON Schema with the text changed in its descriptions and titles; an example or a value of a list that is just
     the text goes."""
     if isinstance(value, dict):
-        fields: dict[str, Any] = value
+        fields = cast("dict[str, Any]", value)
         return {
             name: edited(inner, change.before, change.after)
             if name in ("description", "title") and isinstance(inner, str)
@@ -193,7 +193,7 @@ def _rewritten(value: Any, change: Change) -> Any:
             if not (name in ("default", "examples") and not change.after and str(inner) == change.before)
         }
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[Any]", value)
         kept = [item for item in items if change.after or str(item) != change.before]
         return [_rewritten(item, change) for item in kept]
     return value
@@ -205,12 +205,11 @@ def parameter_texts(schema: ToolSchema) -> list[str]:
 
     def look(value: Any) -> None:
         if isinstance(value, dict):
-            fields: dict[str, Any] = value
-            for name, inner in fields.items():
+            for name, inner in cast("dict[str, Any]", value).items():
                 if name == "description" and isinstance(inner, str) and inner:
                     found.append(inner)
-                elif name == "enum" and isinstance(inner, list) and len(inner) > 1:  # pyright: ignore[reportUnknownArgumentType]
-                    found.extend(str(item) for item in inner)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+                elif name == "enum" and isinstance(inner, list):
+                    found.extend(str(item) for item in cast("list[Any]", inner))
                 elif name in ("default", "examples") and inner not in (None, ""):
                     found.append(str(inner))
                 else:

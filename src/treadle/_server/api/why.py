@@ -1,0 +1,185 @@
+"""Operations about why a run went wrong: say what was expected, start a search for the cause, follow it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._evals.why.lab.marks import Mark, mark_wrong, marks_in
+from treadle._evals.why.lab.notebook import read_notebook
+from treadle._evals.why.search import find_causes
+from treadle._safety.logs import get_logger, log_handled
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.errors import bad_request, conflict
+from treadle._types.errors import TreadleError
+
+logger = get_logger()
+_MOST = 2
+"""Searches at the same time: each asks for many replies."""
+_Text = Annotated[str, Meta(max_length=2_000)]
+
+
+class Expected(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was expected of a run, or of one step of it: a text in the answer, or a call."""
+
+    answer: _Text = ""
+    call: Annotated[str, Meta(max_length=200)] = ""
+    args: dict[str, Any] | None = None
+    step: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+
+
+class SearchBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    requests: Annotated[int, Meta(ge=1, le=400)] = 60
+    """At most so many model requests."""
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """An experiment: what was changed, and what happened."""
+
+    change: str
+    kind: str
+    step: int
+    runs: tuple[str, ...] = ()
+    right: int = 0
+    trials: int = 1
+    answer: str = ""
+    why: str = ""
+    unknown: tuple[str, ...] = ()
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A change with which the run goes right."""
+
+    change: str
+    run: str = ""
+    difference: str = ""
+    patch: str = ""
+    step: int = 0
+    last_step: int = 0
+    share: str = ""
+
+
+class WhyBody(Struct, frozen=True, kw_only=True):
+    """What is known about why a run went wrong."""
+
+    marks: list[Mark] = []
+    running: bool = False
+    judge: str = ""
+    problem: str = ""
+    experiments: list[Tried] = []
+    causes: list[Found] = []
+    requests: int = 0
+    complete: bool = False
+    failed: str = ""
+    """Why the last search could not be made."""
+
+
+async def mark_run(call: Call) -> Response:
+    run_id, body = call.path("run_id"), call.body
+    await call.hub.owned(run_id, call.principal.user)
+    try:
+        await mark_wrong(call.hub.journal, run_id, answer=body.answer, call=body.call, args=body.args, step=body.step)
+    except TreadleError as error:
+        raise bad_request(str(error)) from None
+    return answer(await _known(call, run_id))
+
+
+async def search_causes(call: Call) -> Response:
+    """Starts it and returns; the same request again while it works is a conflict."""
+    run_id, body = call.path("run_id"), call.body
+    await call.hub.owned(run_id, call.principal.user)
+    searches = call.hub.searches
+    if run_id in searches.running:
+        raise conflict("a search for the causes of this run is under way already")
+    if len(searches.running) >= _MOST:
+        raise conflict(f"{_MOST} searches are under way already: wait until one of them is done", again=True)
+    agent, _ = await call.hub.served(run_id)
+    searches.failed.pop(run_id, None)
+    task = asyncio.create_task(_search(searches, agent, run_id, body.requests))
+    searches.running[run_id] = task
+    # What cannot be searched says so at once; what can is written down in the journal from now on.
+    await asyncio.wait([task], timeout=0.2)
+    return answer(await _known(call, run_id))
+
+
+async def _search(searches: Any, agent: Any, run_id: str, requests: int) -> None:
+    try:
+        await find_causes(agent, run_id, requests=requests)
+    except TreadleError as error:
+        searches.failed[run_id] = str(error)
+    except Exception as error:
+        log_handled(logger, "the search for the causes of run %s failed", run_id)
+        searches.failed[run_id] = f"the search failed ({type(error).__name__})"
+    finally:
+        searches.running.pop(run_id, None)
+
+
+async def run_why(call: Call) -> Response:
+    run_id = call.path("run_id")
+    await call.hub.owned(run_id, call.principal.user)
+    return answer(await _known(call, run_id))
+
+
+async def _known(call: Call, run_id: str) -> WhyBody:
+    journal, searches = call.hub.journal, call.hub.searches
+    marks = marks_in((await journal.info(run_id)).note)
+    failed = searches.failed.get(run_id, "")
+    noticed = await read_notebook(journal, run_id)
+    if noticed is None:
+        return WhyBody(marks=marks, failed=failed, running=run_id in searches.running)
+    began = max(index for index, note in enumerate(noticed.notes) if note["what"] == "began")
+    latest = noticed.notes[began:]
+    tried = {(note["change"], note["step"], note["trials"]): note for note in latest if note["what"] == "tried"}
+    found: dict[str, Any] = next((note for note in latest if note["what"] == "found"), {})
+    return WhyBody(
+        marks=marks,
+        failed=failed,
+        running=noticed.running or run_id in searches.running,
+        judge=latest[0]["judge"],
+        problem=latest[0]["problem"],
+        experiments=[Tried(**_fields(note)) for note in tried.values()],
+        causes=msgspec.convert(found.get("causes", []), list[Found]),
+        requests=found.get("requests", 0),
+        complete=bool(found.get("complete")),
+    )
+
+
+def _fields(note: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in note.items() if name in Tried.__struct_fields__}
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/api/runs/{run_id}/why",
+        handler=run_why,
+        tag="inspector",
+        errors=(404,),
+        summary="Why a run went wrong, as far as it is known: what was expected, the experiments, the causes.",
+        answers={200: WhyBody},
+    ),
+    Operation(
+        method="POST",
+        path="/api/runs/{run_id}/why",
+        handler=search_causes,
+        tag="inspector",
+        body=SearchBody,
+        errors=(404, 409),
+        summary="Search for the smallest change with which the run goes right. Nothing with an effect runs.",
+        answers={200: WhyBody},
+    ),
+    Operation(
+        method="POST",
+        path="/api/runs/{run_id}/expected",
+        handler=mark_run,
+        tag="inspector",
+        body=Expected,
+        errors=(400, 404),
+        summary="Mark the answer, or a step, as wrong, and say what was expected.",
+        answers={200: WhyBody},
+    ),
+)
