@@ -170,7 +170,7 @@ PUBLIC = set(
     plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp structured_llm_call
     Skill load_skills
     Verdict prove_answer verify_proof
-    Causes Change find_causes
+    Causes Change find_causes mark_wrong
     temporal_worker tool""".split()
 )
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from treadle._evals.runner import run_tasks as run_tasks
     from treadle._evals.why.findings import Causes as Causes
     from treadle._evals.why.lab.changes import Change as Change
+    from treadle._evals.why.lab.marks import mark_wrong as mark_wrong
     from treadle._evals.why.search import find_causes as find_causes
     from treadle._flows import presets as presets
     from treadle._flows.agent import Agent as Agent
@@ -220,6 +221,7 @@ _LAZY_IMPORTS = {
     "Causes": "_evals.why.findings",
     "Change": "_evals.why.lab.changes",
     "find_causes": "_evals.why.search",
+    "mark_wrong": "_evals.why.lab.marks",
     "prefixes": "_flows.prefixes",
     "prove_answer": "_flows.proofs.proof",
     "verify_proof": "_flows.proofs.proof",

@@ -23,13 +23,38 @@ def test_why_finds_a_change_and_shows_the_evidence(home: Path, inside: Inside):
     before = inside("runs", "list", "--ids").out.split()
     done = inside("runs", "why", "last", "--expect", "5", "-m", again, "--parallel", "1", "--source", __file__)
     assert done.code == 0, done.err
-    assert "judged by what was expected: the answer has '5'" in done.out
+    assert "judged by what was expected: 5" in done.out
     assert "1. it goes right with the system prompt without 'Say four.'" in done.out
     assert "-system.text: Say four." in done.out
     assert "model requests" in done.out
     assert "- step 1: nothing changed" in done.err
     assert "+ step 1: the system prompt without 'Say four.'" in done.err
-    assert len(inside("runs", "list", "--ids").out.split()) > len(before), "each experiment is a run to look at"
+    assert inside("runs", "list", "--ids").out.split() == before, "experiments are no runs of the user"
+    everything = inside("runs", "list", "--all", "--ids").out.split()
+    assert len(everything) > len(before) + 2, "each experiment is a run to look at"
+    experiment = next(run for run in everything if "." not in run and run not in before)
+    assert "How much is 2 + 3?" in inside("runs", "show", experiment).out
+    refused = inside("runs", "fork", experiment, "--at", "1")
+    assert "is an experiment: fork the run it was made with" in refused.err
+
+
+def test_a_mark_on_the_answer_or_a_step_and_a_patch_that_is_applied(home: Path, inside: Inside):
+    again = wrong_run(home, inside)
+    prompt = home / "prompt.txt"
+    prompt.write_text("Be kind.\nSay four.\n")
+    assert "no step 9" in inside("runs", "mark", "last", "--expect", "5", "--step", "9").err
+    assert "say what was expected" in inside("runs", "mark", "last").err
+    assert "expected at step 1: 5" in inside("runs", "mark", "last", "--expect", "5", "--step", "1").out
+    wanted = ("--expect-call", "calculator", "--expect-args", '{"a": 2}')
+    assert 'expected call: calculator {"a":2}' in inside("runs", "mark", "last", *wanted).out
+    inside("runs", "note", "last", "expected at step 1: 5")
+    done = inside("runs", "why", "last", "-m", again, "--parallel", "1", "--source", str(prompt), "--apply")
+    assert "judged by a person's mark, expected at step 1: 5" in done.out
+    assert "-Say four." in done.out, done.out + done.err
+    assert f"applied to {prompt}" in done.out
+    assert prompt.read_text() == "Be kind.\n"
+    nothing = inside("runs", "why", "last", "-m", again, "--parallel", "1", "--apply")
+    assert "no patch to apply" in nothing.err
 
 
 def test_why_as_json_and_with_a_persons_mark(home: Path, inside: Inside):

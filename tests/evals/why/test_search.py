@@ -96,7 +96,7 @@ async def test_a_patch_for_the_users_own_file(tmp_path: Path):
     causes = await find_causes(agent, result.run_id, answer="42", files=[file])
     assert "-  Guess." in causes.causes[0].patch
     assert "+" not in causes.causes[0].patch.replace("+++", "").replace("+1", "").replace("@@", "")
-    assert "temperature: 0.0" in patch_for(Change("setting", "temperature", value=0.0), [file])
-    assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "none"]) == causes.causes[0].patch
+    assert "temperature: 0.0" in patch_for(Change("setting", "temperature", value=0.0), [file])[0]
+    assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "none"])[0] == causes.causes[0].patch
     (tmp_path / "two.yaml").write_text("Guess.\n")
-    assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "two.yaml"]) == "", "it could be either"
+    assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "two.yaml"]) == ("", ""), "it could be either"

@@ -146,10 +146,24 @@ def _register_experiments(actions: Any) -> None:
     action.add_argument("--expect", default="", metavar="TEXT", help="what the answer should have had in it")
     action.add_argument("--expect-call", default="", metavar="TOOL", help="the tool that should have been called")
     action.add_argument("--expect-args", default="", metavar="JSON", help="with --expect-call: its arguments")
+    action.add_argument(
+        "--step",
+        type=amount,
+        default=0,
+        metavar="N",
+        help="with --expect or --expect-call: of step N, not of the whole run",
+    )
     action.add_argument("--judge", default="", metavar="MODEL", help="as a last resort: a model that judges")
     action.add_argument("--try-model", action="append", default=[], metavar="MODEL", help="also try this model")
     action.add_argument("--try-dialect", action="append", default=[], metavar="NAME", help="also try this dialect")
+    action.add_argument(
+        "--try-line", action="append", default=[], metavar="TEXT", help="also try this line of the prompt"
+    )
+    action.add_argument("--try-guard", action="append", default=[], metavar="NAME", help="also try with this plug-in")
     action.add_argument("--source", action="append", default=[], metavar="FILE", help="a file to look for the cause in")
+    action.add_argument(
+        "--apply", action="store_true", help="after showing it, apply the patch of the first cause to the file"
+    )
     action.add_argument("--requests", type=count, default=120, metavar="N", help="at most so many model requests (120)")
     action.add_argument("--trials", type=count, default=1, metavar="N", help="repetitions of each experiment (1)")
     action.add_argument("--parallel", type=count, default=4, metavar="N", help="experiments at the same time (4)")
@@ -200,6 +214,19 @@ def _register_noting(actions: Any) -> None:
     action = _action(actions, "note", "annotate:set_note", "note something about a run; an empty text removes the note")
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("text", help="the note; it takes the place of the one before")
+    action = _action(
+        actions,
+        "mark",
+        "why.command:mark_run",
+        "say that a run's answer, or a step of it, is wrong, and what was expected",
+    )
+    action.add_argument("run", help=RUN_HELP)
+    action.add_argument(
+        "--expect", default="", metavar="TEXT", help="what the answer (or the step) should have had in it"
+    )
+    action.add_argument("--expect-call", default="", metavar="TOOL", help="the tool that should have been called")
+    action.add_argument("--expect-args", default="", metavar="JSON", help="with --expect-call: its arguments")
+    action.add_argument("--step", type=amount, default=0, metavar="N", help="step N is wrong, not the answer")
     action = _action(actions, "tag", "annotate:set_tags", "give a run tags")
     action.add_argument("run", help=RUN_HELP)
     action.add_argument("tags", nargs="+", metavar="TAG", help="the tags; runs list --tag finds the run")

@@ -15,7 +15,10 @@ from treadle._cli.driving.lifecycle import close, load_model
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent
+from treadle._evals.why.findings import Cause
 from treadle._evals.why.lab.experiments import Experiment
+from treadle._evals.why.lab.marks import mark_wrong
+from treadle._evals.why.patches import apply_patch
 from treadle._evals.why.search import find_causes
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
@@ -37,15 +40,18 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
             run_id,
             answer=args.expect,
             call=args.expect_call,
-            args=wanted,
+            args=wanted or None,
+            step=args.step,
             judge_model=args.judge or None,
             models=args.try_model,
             dialects=args.try_dialect,
+            lines=args.try_line,
+            guards=args.try_guard,
             requests=args.requests,
             trials=args.trials,
             parallel=args.parallel,
             files=[*map(Path, args.source), *([Path(launch.file)] if launch.file else [])],
-            on_experiment=None if args.quiet or args.json else _show,
+            on_experiment=None if args.quiet or args.json else _Progress(args.requests).show,
         )
     finally:
         await close(agent, None)
@@ -53,7 +59,32 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
     else:
         print("\n".join(clean(line) for line in str(found).splitlines()))
+    if args.apply:
+        return _apply(found.causes[0] if found.causes else None)
     return 0 if found.causes else 1
+
+
+async def mark_run(args: argparse.Namespace, journal: Journal) -> int:
+    """`runs mark`: kept in the journal, and what `runs why` judges by."""
+    run_id = await find_run(journal, args.run)
+    wanted = _arguments(args.expect_args)
+    info = await mark_wrong(
+        journal, run_id, answer=args.expect, call=args.expect_call, args=wanted or None, step=args.step
+    )
+    print("\n".join([info.run_id, *(f"  {clean(line)}" for line in info.note.splitlines())]))
+    return 0
+
+
+def _apply(cause: Cause | None) -> int:
+    """Only after it was shown, and only what still fits the file."""
+    if cause is None or not cause.patch:
+        raise ConfigError(
+            "there is no patch to apply: the text of the cause is in none of the files, or in more than one place of "
+            "them (name the file with --source)"
+        )
+    path = apply_patch(cause)
+    print(f"applied to {path}")
+    return 0
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -68,7 +99,17 @@ def _arguments(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _show(experiment: Experiment) -> None:
-    mark = "+" if experiment.helps else "-"
-    trials = f" ({experiment.right} of {plural(experiment.trials, 'trial')})" if experiment.trials > 1 else ""
-    print(f"{mark} step {experiment.step}: {clean(str(experiment.change))}{trials}", file=sys.stderr, flush=True)
+class _Progress:
+    """One line for each experiment, with what was changed and what came of it."""
+
+    def __init__(self, requests: int) -> None:
+        self.requests, self.done, self.helped = requests, 0, 0
+
+    def show(self, experiment: Experiment) -> None:
+        self.done += 1
+        self.helped += experiment.helps and experiment.change.kind != "nothing"
+        mark = "+" if experiment.helps else "-"
+        trials = f" ({experiment.right} of {plural(experiment.trials, 'trial')})" if experiment.trials > 1 else ""
+        said = clean(" ".join(experiment.answer.split())[:60])
+        line = f"{self.done:>3} {mark} step {experiment.step}: {clean(str(experiment.change))}{trials} -> {said}"
+        print(line, file=sys.stderr, flush=True)

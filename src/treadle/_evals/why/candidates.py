@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from treadle._evals.why.lab.changes import Change, parameter_texts, text_in
-from treadle._evals.why.lab.experiments import Lab
+from treadle._evals.why.lab.experiments import Lab, blame_of
 from treadle._evals.why.pieces import PIECES, pieces
 from treadle._types.events import ToolDone
 from treadle._types.messages import AssistantMessage
@@ -28,22 +28,9 @@ _ALL = 10_000
 Tried = tuple[Change, int]
 
 
-def own_words(lab: Lab) -> list[str]:
-    """The words of the wrong answer that the question does not have."""
-    finished = lab.state.finished
-    asked = set(_words(lab.state.question))
-    return [word for word in _words(finished.answer if finished else "") if word not in asked]
-
-
-def blame_of(text: str, words: Sequence[str]) -> float:
-    """The share of the answer's own words that a text has."""
-    own = set(_words(text))
-    return sum(word in own for word in words) / len(words) if words else 0.0
-
-
 def blamed(lab: Lab) -> list[tuple[float, Entry]]:
     """The messages of the run with the share of the answer's own words that each has, the largest first."""
-    words = own_words(lab)
+    words = lab.own_words
     scored: list[tuple[float, Entry]] = []
     for entry in lab.entries:
         if entry.component == "question" or (
@@ -53,10 +40,6 @@ def blamed(lab: Lab) -> list[tuple[float, Entry]]:
         if text := text_in(entry):
             scored.append((blame_of(text, words), entry))
     return sorted(scored, key=lambda pair: -pair[0])
-
-
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]
 
 
 def texts(lab: Lab) -> list[Tried]:
@@ -103,7 +86,7 @@ def parts(lab: Lab, entry: Entry, most: int = PIECES) -> list[Tried]:
 def finest(lab: Lab) -> list[Tried]:
     """Every line, or sentence, of every text by itself, those first whose words the answer has. For when nothing else
     has helped: a larger piece may hold the cause and something that is needed as well."""
-    words = own_words(lab)
+    words = lab.own_words
     first = lab.steps[0]
     found: list[Tried] = [(Change("prompt", before=line), first) for line in _lines(lab.started.system)]
     for schema in lab.state.tools:

@@ -19,6 +19,8 @@ class Cause(Struct, frozen=True):
     """The first request that differs, as a diff."""
     patch: str = ""
     """For the user's own file, where the text was found in one."""
+    file: str = ""
+    """That file."""
 
     @property
     def change(self) -> Change:

@@ -9,8 +9,10 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from treadle._evals.why.findings import Cause
 from treadle._evals.why.lab.changes import Change
 from treadle._flows.agent import Agent
+from treadle._types.errors import ConfigError
 
 _LARGEST = 1_000_000
 """Bytes. A prompt or a tool does not stand in a larger file."""
@@ -29,18 +31,36 @@ def source_files(agent: Agent[Any, Any]) -> list[Path]:
     return list(found)
 
 
-def patch_for(change: Change, files: Sequence[Path]) -> str:
-    """A unified diff; empty when the text is in no file, or in more than one place."""
-    if change.kind not in ("prompt", "description", "setting") or not files:
-        return ""
-    patches: list[str] = []
-    for path in dict.fromkeys(files):
-        text = _read(path)
-        new = _setting(text, change) if change.kind == "setting" else _edit(text, change)
-        if new is not None and new != text:
-            one, other = text.splitlines(keepends=True), new.splitlines(keepends=True)
-            patches.append("".join(unified_diff(one, other, f"a/{path.name}", f"b/{path.name}")))
-    return patches[0] if len(patches) == 1 else ""
+def patch_for(change: Change, files: Sequence[Path]) -> tuple[str, str]:
+    """A unified diff and the file it is for; both empty when the text is in no file, or in more than one place."""
+    found = [
+        (path, text, new)
+        for path in dict.fromkeys(files)
+        if (text := _read(path)) and (new := _new(text, change)) is not None
+    ]
+    if len(found) != 1:
+        return "", ""
+    path, text, new = found[0]
+    one, other = text.splitlines(keepends=True), new.splitlines(keepends=True)
+    return "".join(unified_diff(one, other, f"a/{path.name}", f"b/{path.name}")), str(path)
+
+
+def apply_patch(cause: Cause) -> Path:
+    """Make the change in the user's file. Refused when the file is not as it was when the patch was made."""
+    path = Path(cause.file)
+    new = _new(_read(path), cause.change)
+    if new is None or patch_for(cause.change, [path])[0] != cause.patch:
+        raise ConfigError(f"{path} has changed since the patch was made: nothing was written; search again")
+    path.write_text(new, "utf-8")
+    return path
+
+
+def _new(text: str, change: Change) -> str | None:
+    """The file with the change; None where it cannot be made there in exactly one place."""
+    if change.kind not in ("prompt", "description", "setting") or (change.kind == "prompt" and change.name):
+        return None
+    new = _setting(text, change) if change.kind == "setting" else _edit(text, change)
+    return None if new == text else new
 
 
 def _read(path: Path) -> str:

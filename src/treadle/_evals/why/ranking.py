@@ -48,7 +48,7 @@ def ranked(
     kept = [e for e in helping if not _has_smaller(e, helping)]
     return sorted(
         kept,
-        key=lambda e: (-e.share.value, bool(e.unknown), scope(e.change), max(1, e.step), e.change.size),
+        key=lambda e: (-e.share.value, bool(e.unknown), scope(e.change), max(1, e.step), not e.blame, e.change.size),
     )
 
 

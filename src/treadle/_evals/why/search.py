@@ -269,7 +269,8 @@ async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) ->
                 last = await _last_step(lab, experiment)
             except BudgetExhaustedError:
                 whole = False
-        causes.append(Cause(experiment, last, await lab.difference(experiment), patch_for(experiment.change, files)))
+        patch, file = patch_for(experiment.change, files)
+        causes.append(Cause(experiment, last, await lab.difference(experiment), patch, file))
     return causes, whole
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from difflib import unified_diff
@@ -48,6 +49,7 @@ from treadle._types.request import Reply, Request
 from treadle._types.state import RunState, fold
 from treadle._types.state_values import Entry
 
+_WORD = re.compile(r"[^\W_]{2,}")
 NEUTRAL = ("", "Thank you.", "This is a request of a user.", "Please reply.")
 """What a repetition has at the end of its system prompt when it is shaken: words that should change nothing."""
 
@@ -72,6 +74,8 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     shaken: bool = False
     """The trials differ in words that should change nothing: what helps only in one of them helps by luck."""
+    blame: float = 0.0
+    """The share of the wrong answer's own words that the changed text has."""
 
     @property
     def helps(self) -> bool:
@@ -126,6 +130,10 @@ class Lab:
         started = self.state.started
         assert started is not None
         self.started: RunStarted = started
+        asked = set(words_of(self.state.question))
+        answer = self.state.finished.answer if self.state.finished else ""
+        self.own_words = [word for word in words_of(answer) if word not in asked]
+        """The words of the wrong answer that the question does not have."""
         self.trials = 1
         self.notebook: Notebook | None = None
         self.from_the_start: Experiment | None = None
@@ -192,6 +200,7 @@ class Lab:
             tuple(dict.fromkeys(name for trial in trials for name in trial.ran)),
             time.monotonic() - begun,
             shaken,
+            blame_of(change.before, self.own_words),
         )
         self.done.append(experiment)
         if self.notebook is not None:
@@ -321,6 +330,16 @@ def _lines(request: Request) -> list[str]:
     for tool in request.tools:
         lines += [f"tool {tool.name}: {line}" for line in tool.description.splitlines()]
     return lines
+
+
+def words_of(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def blame_of(text: str, words: Sequence[str]) -> float:
+    """The share of the answer's own words that a text has."""
+    own = set(words_of(text))
+    return sum(word in own for word in words) / len(words) if words else 0.0
 
 
 def messages_of(records: Sequence[Record]) -> list[Entry]:
