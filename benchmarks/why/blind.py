@@ -243,7 +243,7 @@ CASES = [
     ),
     Broken(
         "a selection that hides the tool", _made(_selects, MANY, selection_max=2),
-        lambda c: (c.kind == "setting" and c.name.startswith("selection")) or (c.name == "stock_level" and bool(c.after)),
+        lambda c: c.name.startswith("selection") or (c.name == "stock_level" and bool(c.after)),
         ("selection",), "7", question="How many pieces are in stock?",
     ),
     Broken(
