@@ -26,3 +26,22 @@ def test_example(path: Path, tmp_path: Path):
 def test_examples_have_numbers_of_their_own():
     numbers = [int(path.stem[:2]) for path in (*EXAMPLES, *NOTEBOOKS)]
     assert len(set(numbers)) == len(numbers) >= 10
+
+
+CAPABILITIES = {
+    "24_skills": "skills",
+    "25_agents_md": "terminal",
+    "26_proof": "proofs",
+    "27_memory": "memory",
+    "28_many_tools": "many_tools",
+    "29_handoff": "agents",
+    "30_background": "agents",
+    "31_guardrails": "guardrails",
+}
+
+
+@pytest.mark.parametrize(("example", "page"), CAPABILITIES.items())
+def test_what_an_agent_can_be_given_has_a_program_and_a_page_that_names_it(example: str, page: str):
+    folder = EXAMPLES[0].parent
+    assert (folder / f"{example}.py") in EXAMPLES
+    assert f"examples/{example}" in (folder.parent / "docs" / "howto" / f"{page}.md").read_text("utf-8")

@@ -69,8 +69,10 @@ def test_a_skill_is_named_and_its_body_comes_only_when_it_is_chosen(model: Any, 
     )
     agent = Agent(model, tools=None, skills=[tmp_path], max_iterations=4)
     result = finish(agent, "How often did it rain in May? Use the skill rain-report.")
-    chosen = [step for step in result.steps if step.tool == "use_skill" and not step.error]
-    assert all("never a percentage" in step.observation for step in chosen)
+    used = [step for step in result.steps if step.tool == "use_skill" and not step.error]
+    assert all("never a percentage" in step.observation for step in used)
+    # A model may also read the file itself: either way it is a call in the log.
+    chosen = [step for step in result.steps if "never a percentage" in step.observation]
     said = [str(getattr(message, "content", "")) for message in result.messages]
     assert any("never a percentage" in text for text in said) == bool(chosen)
 

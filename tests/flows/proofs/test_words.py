@@ -14,6 +14,7 @@ def test_sentences_have_their_places():
     assert [sentence.text for sentence in found] == shown
     assert all(text[s.start : s.end] == s.text for s in found)
     assert [s.cited for s in found if s.cited] == [("4",)]
+    assert [sentence.text for sentence in sentences("Code:\n```python\nx = 1\n```\n")] == ["Code:", "x = 1"]
 
 
 def test_words_names_and_numbers():

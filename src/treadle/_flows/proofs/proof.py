@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from treadle._flows.proofs.support import MAX_ANSWER, MAX_SENTENCES, METHOD, Claim, claims_of
+from treadle._flows.proofs.support import MAX_ANSWER, MAX_SENTENCES, METHOD, NOT_LOOKED_UP, Claim, claims_of
 from treadle._flows.replay import replay
 from treadle._journal.base import Journal
 from treadle._journal.export import export_run, read_export
@@ -77,7 +77,7 @@ class Grounds(Struct, frozen=True):
     answer: str
     claims: tuple[Claim, ...]
     complete: bool
-    """False when the answer goes on after the last claim: it is too long to be looked at whole."""
+    """False when it was not looked at whole: the answer goes on after the last claim, or the log is too large."""
     method: str = METHOD
 
 
@@ -97,7 +97,8 @@ def _grounds(export: bytes, run_id: str) -> Grounds:
     if not answer:
         raise ConfigError(f"run {run_id} has no answer to prove: it must be finished, with one")
     claims = claims_of(answer, logs)
-    return Grounds(answer, claims, len(answer) <= MAX_ANSWER and len(claims) < MAX_SENTENCES)
+    whole = len(answer) <= MAX_ANSWER and len(claims) < MAX_SENTENCES
+    return Grounds(answer, claims, whole and all(claim.why != NOT_LOOKED_UP for claim in claims))
 
 
 def _proof(export: bytes, run_id: str) -> bytes:

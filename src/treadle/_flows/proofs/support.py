@@ -22,6 +22,7 @@ METHOD = "words-2"
 """The name of what is done here; a proof says by which it was made."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
+NOT_LOOKED_UP = "it was not looked up: the answer and its log are too large"
 _MAX_GROUNDS = 3
 MAX_SENTENCES = 500
 MAX_ANSWER = 500_000
@@ -94,9 +95,7 @@ class _Index:
         if sentence.text.rstrip("\"')*_ ").endswith("?") or not (words.content or words.numbers):
             return _claim(sentence, "empty")
         if self._votes <= 0:
-            return _claim(
-                sentence, "unsupported", "it was not looked up: the answer and its log are too large together"
-            )
+            return _claim(sentence, "unsupported", NOT_LOOKED_UP)
         if sentence.cited:
             among = {position for name in sentence.cited for position in self._by_citation.get(name, ())}
             if not among:
@@ -163,7 +162,7 @@ class _Index:
 
     def _places(self, found: Sequence[int], among: set[int] | None) -> Sequence[int]:
         """The passages that a word or a number speaks for; of very many the first."""
-        self._votes -= len(found) + 1
+        self._votes -= 1 + (min(len(found), _MAX_PLACES) if among is None else len(found))
         return (found if among is None else [position for position in found if position in among])[:_MAX_PLACES]
 
     def _gain(self, position: int, words: Words, covered: frozenset[str], wanted: set[Decimal]) -> tuple[int, int]:

@@ -80,7 +80,7 @@ def _pieces(text: str, begin: int, end: int) -> Iterator[Sentence]:
     while begin < end:
         until = end if end - begin <= MAX_SENTENCE else _last_blank(text, begin, begin + MAX_SENTENCE)
         shown = text[begin:until].rstrip()
-        if shown.strip(" *_`|-"):
+        if shown.strip(" *_`|-") and not shown.startswith(("```", "~~~")):  # a fence claims nothing
             ids = tuple(part for match in _CITATION.finditer(shown) for part in re.split(r"[,;\s]+", match[1]) if part)
             yield Sentence(begin, begin + len(shown), shown, ids)
         begin = until

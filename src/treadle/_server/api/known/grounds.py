@@ -28,7 +28,7 @@ class GroundsBody(Struct, frozen=True):
     """Each sentence of the answer by its place in it, in characters: supported, unsupported, or empty."""
     counts: dict[str, int]
     complete: bool
-    """False when the answer goes on after the last claim."""
+    """False when it was not looked at whole: the answer goes on after the last claim, or the log is too large."""
 
 
 async def run_grounds(call: Call) -> Response:
