@@ -47,7 +47,19 @@ class Cast:
             name="counter",
         )
 
+        refunds = Agent(ScriptedModel(["You get 3 euros back."]), tools=[open_bills], name="refunds")
+        clerk = Agent(
+            ScriptedModel([call("transfer_to_refunds", reason="money back")] * 3),
+            tools=[refunds.as_handoff()],
+            name="clerk",
+        )
+        broken = Agent(ScriptedModel([ValueError("down")] * 3), tools=[open_bills], name="broken")
+
         def front(request: Request) -> Any:
+            if "back" in question_of(request):
+                return call("transfer_to_clerk", reason="it is about refunds")
+            if "broken" in question_of(request):
+                return "Sorry." if has_results(request) else call("transfer_to_broken", reason="try")
             if "owe" in question_of(request):
                 return call("transfer_to_billing", reason="it is about bills")
             told = any(isinstance(m, UserMessage) and "has ended" in str(m.content) for m in request.messages)
@@ -55,9 +67,8 @@ class Cast:
                 return "41,000, it is counted."
             return "Counting." if has_results(request) else call("start_counter", task="count the letters")
 
-        self.front = Agent(
-            ScriptedModel(front), tools=[billing.as_handoff()], plugins=[BackgroundAgents(counter)], name="front"
-        )
+        handoffs = [agent.as_handoff() for agent in (billing, clerk, broken)]
+        self.front = Agent(ScriptedModel(front), tools=handoffs, plugins=[BackgroundAgents(counter)], name="front")
 
 
 @pytest.fixture
@@ -90,6 +101,16 @@ def test_who_has_the_conversation_now(stage: Stage, cast: Cast, axe: Any):
     stage.page.reload()
     stage.finish()
     assert stage.page.locator(".speaker").inner_text() == "Answered by billing"
+
+
+def test_the_last_of_a_chain_speaks_and_one_who_cannot_gives_it_back(stage: Stage):
+    stage.ask("Do I get money back?")
+    stage.finish()
+    assert stage.page.locator(".speaker").inner_text() == "Answered by refunds"
+    stage.ask("And from the broken one?")
+    stage.finish(2)
+    assert "Sorry." in stage.page.locator(".answer").last.inner_text()
+    assert stage.page.locator(".speaker").count() == 1, "the first agent has it again"
 
 
 def test_work_in_the_background_has_a_card_until_its_end(stage: Stage, cast: Cast, axe: Any):

@@ -256,6 +256,7 @@ function change(view: RunView, call: string, make: (use: ToolUse) => Partial<Too
 
 function finished(view: RunView, data: Data): Partial<RunView> {
   const error = text(data.error);
+  const passedOn = view.items.some((item) => item.kind === "tool" && item.call === data.call_id && item.child && !item.work);
   const items = change(view, text(data.call_id), (use) => ({
     ...(inBackground(use, text(data.observation)) ? { child: true, work: use.work || "running" } : {}),
     state: error ? "failed" : "done",
@@ -265,7 +266,8 @@ function finished(view: RunView, data: Data): Partial<RunView> {
     artifacts: list<Artifact>(data.artifacts),
     truncated: data.truncated === true,
   }));
-  return { items, activity: using(items) };
+  // One who could not take it gives the conversation back.
+  return { items, activity: using(items), ...(passedOn && error ? { speaker: "" } : {}) };
 }
 
 /** What the engine says when an agent has begun to work in the background. */

@@ -71,9 +71,17 @@ def test_it_is_recorded_and_shown():
 def test_a_chain_of_hand_offs_says_who_has_it_last_and_ends():
     last = Agent(ScriptedModel(["Done."]), [add], name="refunds")
     middle = billing(call("transfer_to_refunds", reason="money back"), tools=[last.as_handoff()])
-    result = go(front(to=middle).run("q"))
+    agent = front(to=middle, journal=MemoryJournal())
+
+    async def main() -> tuple[Any, list[ev.Record]]:
+        run = agent.prepare("q", run_id="r")
+        return await agent.launch(run), list(run.records)
+
+    result, records = go(main())
     assert result.answer == "Done."
     assert result.metadata["reports"]["handoff"]["to"] == "refunds"
+    told = [record.event.phase for record in records if isinstance(record.event, ev.PhaseChanged)]
+    assert told == [f"handed over to billing: {WHY}", "handed over to refunds: money back"], "where the user looks"
 
 
 def test_agents_that_hand_over_in_a_circle_are_stopped():

@@ -62,7 +62,7 @@ async def _hand_over(agent: Delegate, context: ToolContext, reason: str) -> Tool
         told = PhaseChanged(f"handed over to {agent.name}: {reason}")
         await run.emit(Noted(NOTE, {"report": report}), told)
         if run.outermost.id != run.id:  # who holds the conversation is said where the caller looks
-            await run.outermost.emit(Noted(NOTE, {"report": report}))
+            await run.outermost.emit(Noted(NOTE, {"report": report}), told)
     result = await agent.launch(child)
     return ToolResponse(
         result.answer or f"The agent gave no answer ({result.error or result.stop_reason}).",
