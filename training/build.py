@@ -15,11 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from training import bfcl, builtin_tasks, chains, ids, lookups, mishaps, nested, plain_tasks
+from training import bfcl
 from training.render import Conversation, render
 from training.scenario import Act, Scenario
-from training.talk import KNOWN, questions
-from training.tools import Facts
+from training.scenes import builtin_tasks, chains, ids, lookups, mishaps, nested, plain_tasks
+from training.scenes.talk import KNOWN, questions
+from training.worlds.tools import Facts
 
 Make = Callable[[random.Random, Facts], Scenario]
 MIXTURE: tuple[tuple[Make, int], ...] = (

@@ -183,7 +183,7 @@ async def _asked(network: Network, questions: list[str]) -> list[str]:
     import random
 
     from training.scenario import Scenario, distractors
-    from training.tools import Facts
+    from training.worlds.tools import Facts
 
     model = Batched(network)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from training.scenario import Act, Leave, Say, Scenario, Step, distractors
-from training.tools import Facts
+from training.worlds.tools import Facts
 from treadle import Agent, Tool
 from treadle import Conversation as Talk
 from treadle._dialects.base import Decision

@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from training.devices import Calculator, Converter, Messenger
-from training.domains import KINDS
-from training.tools import Facts, Lookup, Record, lookup, relation
+from training.worlds.devices import Calculator, Converter, Messenger
+from training.worlds.domains import KINDS
+from training.worlds.tools import Facts, Lookup, Record, lookup, relation
 from treadle import Tool
 
 WorldTool = Lookup | Record | Calculator | Converter | Messenger | Tool

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from training.render import DIALECT, Conversation  # noqa: E402
-from training.talk import KNOWN, questions  # noqa: E402
+from training.scenes.talk import KNOWN, questions  # noqa: E402
 
 from training import build  # noqa: E402
 from treadle._types.request import Reply  # noqa: E402

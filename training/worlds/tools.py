@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from training import words as w
-from training.domains import KINDS, Attribute, Kind, Value
+from training.worlds import words as w
+from training.worlds.domains import KINDS, Attribute, Kind, Value
 from treadle import Tool, ToolError
 
 Args = dict[str, Any]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 
-from training import words as w
-from training.devices import Calculator, compute
-from training.domains import KINDS
-from training.languages import other as other_language
-from training.questions import ask, sum_over, tell
 from training.scenario import Say, Scenario, Step, act
-from training.tools import Facts, Lookup, Record, lookup, relation, shown
+from training.worlds import words as w
+from training.worlds.devices import Calculator, compute
+from training.worlds.domains import KINDS
+from training.worlds.languages import other as other_language
+from training.worlds.questions import ask, sum_over, tell
+from training.worlds.tools import Facts, Lookup, Record, lookup, relation, shown
 
 
 def single(r: random.Random, facts: Facts) -> Scenario:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from training import words as w
+from training.worlds import words as w
 
 Value = int | float | str
 Values = Callable[[random.Random], Value]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from training import words as w
-from training.devices import compute
-from training.questions import arithmetic
 from training.scenario import Say, Scenario, Step, act
-from training.tools import Facts
+from training.worlds import words as w
+from training.worlds.devices import compute
+from training.worlds.questions import arithmetic
+from training.worlds.tools import Facts
 from treadle import Tool
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 
-from training import words as w
-from training.actions import actions
-from training.devices import Calculator, Converter, Messenger, compute
-from training.languages import other as other_language
-from training.questions import arithmetic, ask
 from training.scenario import Leave, Say, Scenario, act
-from training.tools import Facts, lookup
+from training.worlds import words as w
+from training.worlds.actions import actions
+from training.worlds.devices import Calculator, Converter, Messenger, compute
+from training.worlds.languages import other as other_language
+from training.worlds.questions import arithmetic, ask
+from training.worlds.tools import Facts, lookup
 
 
 def sums(r: random.Random, facts: Facts) -> Scenario:

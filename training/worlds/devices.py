@@ -9,8 +9,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from training import words as w
-from training.tools import Args, parameters, text_schema
+from training.worlds import words as w
+from training.worlds.tools import Args, parameters, text_schema
 from treadle import Tool, ToolError
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from training import words as w
-from training.domains import KINDS
-from training.tools import Args, parameters, text_schema
+from training.worlds import words as w
+from training.worlds.domains import KINDS
+from training.worlds.tools import Args, parameters, text_schema
 from treadle import Tool
 
 

@@ -8,10 +8,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from training import words as w
-from training.devices import Calculator, compute
 from training.scenario import Say, Scenario, Step, act
-from training.tools import Facts, lookup, parameters, shown, text_schema
+from training.worlds import words as w
+from training.worlds.devices import Calculator, compute
+from training.worlds.tools import Facts, lookup, parameters, shown, text_schema
 from treadle import Tool, ToolError
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 
-from training import words as w
-from training.devices import Calculator, Converter, Messenger, compute
-from training.domains import KINDS, attribute_named
-from training.questions import sum_over
 from training.scenario import Say, Scenario, Step, WorldTool, act
-from training.tools import Facts, Lookup, Record, lookup, shown
+from training.worlds import words as w
+from training.worlds.devices import Calculator, Converter, Messenger, compute
+from training.worlds.domains import KINDS, attribute_named
+from training.worlds.questions import sum_over
+from training.worlds.tools import Facts, Lookup, Record, lookup, shown
 
 
 def fact_sum(r: random.Random, facts: Facts) -> Scenario:

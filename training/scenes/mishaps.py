@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 
-from training import words as w
-from training.chains import chain, fact_sum
-from training.devices import Calculator, Messenger, compute
-from training.domains import KINDS
-from training.lookups import single
-from training.questions import ask, sum_over, tell
 from training.scenario import Act, Say, Scenario, Step, act
-from training.tools import Facts, Lookup, Picky, lookup, shown
+from training.scenes.chains import chain, fact_sum
+from training.scenes.lookups import single
+from training.worlds import words as w
+from training.worlds.devices import Calculator, Messenger, compute
+from training.worlds.domains import KINDS
+from training.worlds.questions import ask, sum_over, tell
+from training.worlds.tools import Facts, Lookup, Picky, lookup, shown
 from treadle import ToolError
 
 

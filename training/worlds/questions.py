@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from training import words as w
-from training.domains import Value
-from training.tools import Lookup, shown
+from training.worlds import words as w
+from training.worlds.domains import Value
+from training.worlds.tools import Lookup, shown
 
 
 def ask(r: random.Random, lookup: Lookup, key: str) -> str:

@@ -6,12 +6,12 @@ import json
 import random
 from typing import Any
 
-from training import words as w
-from training.devices import Calculator, compute
-from training.domains import KINDS, Attribute
-from training.questions import ask, sum_over, tell
 from training.scenario import Say, Scenario, Step, act
-from training.tools import Args, Facts, Lookup, parameters, shown, text_schema
+from training.worlds import words as w
+from training.worlds.devices import Calculator, compute
+from training.worlds.domains import KINDS, Attribute
+from training.worlds.questions import ask, sum_over, tell
+from training.worlds.tools import Args, Facts, Lookup, parameters, shown, text_schema
 from treadle import Tool, ToolError
 
 NAMED = ("product", "company", "employee", "project", "hotel", "book", "room", "building", "ship", "course", "recipe")

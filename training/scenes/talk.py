@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from training import words as w
+from training.worlds import words as w
 
 _HERE = Path(__file__).parent
 _LISTS: dict[str, list[Any]] = json.loads((_HERE / "talk.json").read_text())
@@ -25,7 +25,7 @@ OCCASIONS = ("a gift", "a weekend", "a quick dinner", "a team event", "a rainy d
 
 def questions(r: random.Random, count: int) -> list[str]:
     """That many different questions, none of which is one of the knowledge test."""
-    tested = {json.loads(line)["question"] for line in (_HERE / "knowledge.jsonl").read_text().splitlines()}
+    tested = {json.loads(line)["question"] for line in (_HERE.parent / "knowledge.jsonl").read_text().splitlines()}
     made: dict[str, None] = dict.fromkeys([*_LISTS["facts"], *_LISTS["talk"], *_LISTS["advice"]])
     while len(made) < count:
         question = _question(r)
