@@ -1,68 +1,25 @@
-"""The base model on an accelerator: weights from a GGUF file, low-rank adapters, constrained decoding in batches."""
+"""The base model with low-rank adapters on an accelerator: constrained decoding in batches."""
 
 from __future__ import annotations
 
-import concurrent.futures
 import math
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gguf
 import llguidance
 import llguidance.numpy as masks
 import numpy as np
 import torch
 import torch.nn.functional as functional
-from gguf.quants import dequantize
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from torch import nn
-from transformers import Qwen2Config, Qwen2ForCausalLM
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
+from training import adapter_file
+from training.adapter_file import AdapterFile
+from training.weights import DEVICE, PROJECTIONS, Weights
+
 RANK, ALPHA = 16, 32
-PROJECTIONS = {
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-}
 DECIDED_BY = 12
 """Tokens of a reply that can stand before its decision."""
-NORMS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
-OUTSIDE = {
-    "token_embd.weight": "model.embed_tokens.weight",
-    "output.weight": "lm_head.weight",
-    "output_norm.weight": "model.norm.weight",
-}
-QWEN_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
-
-def tokenizer_of(reader: gguf.GGUFReader) -> Tokenizer:
-    """The tokenizer that the file describes (byte-level pairs with Qwen's way of splitting)."""
-    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
-    kinds = reader.fields["tokenizer.ggml.token_type"].contents()
-    merges = [tuple(line.split(" ")) for line in reader.fields["tokenizer.ggml.merges"].contents()]
-    tokenizer = Tokenizer(models.BPE(vocab={token: index for index, token in enumerate(tokens)}, merges=merges))
-    split = pre_tokenizers.Split(Regex(QWEN_SPLIT), behavior="isolated")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(
-        [
-            AddedToken(token, special=True, normalized=False)
-            for token, kind in zip(tokens, kinds, strict=True)
-            if kind == 3
-        ]
-    )
-    return tokenizer
 
 
 class Adapter(nn.Module):
@@ -74,8 +31,12 @@ class Adapter(nn.Module):
         self.a = nn.Parameter(torch.randn(RANK, base.in_features, device=DEVICE) / math.sqrt(base.in_features))
         self.b = nn.Parameter(torch.zeros(base.out_features, RANK, device=DEVICE))
         self.on = True
+        self.merged: torch.Tensor | None = None
+        """The weights with the addition, while nothing is learnt: a third of the work for each token."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.on and self.merged is not None:
+            return functional.linear(x, self.merged, self.base.bias)
         plain = self.base(x)
         if not self.on:
             return plain
@@ -98,10 +59,9 @@ class Written(NamedTuple):
 
 class Network:
     def __init__(self, path: Path) -> None:
-        self.reader = gguf.GGUFReader(str(path))
-        self.tokenizer = tokenizer_of(self.reader)
+        self.weights = Weights(path)
+        self.tokenizer, self.model = self.weights.tokenizer, self.weights.model
         self.end = self.tokenizer.token_to_id("<|im_end|>")
-        self.model = _load(self.reader)
         self.vocabulary = int(self.model.config.vocab_size)
         self.adapters: dict[str, Adapter] = {}
         for index, layer in enumerate(self.model.model.layers):
@@ -133,35 +93,35 @@ class Network:
                 )
                 adapter.b.zero_()
 
+    def merge(self, on: bool) -> None:
+        """With `on`, what is learnt is added to copies of the weights: faster to decode, not to be trained."""
+        with torch.no_grad():
+            for adapter in self.adapters.values():
+                change = adapter.b @ adapter.a * (ALPHA / RANK) if on else None
+                weight = adapter.base.weight
+                adapter.merged = None if change is None else (weight.float() + change).to(weight.dtype)
+
     def restore(self, path: Path) -> None:
-        """Adapters that `save` has written."""
-        tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(str(path)).tensors}
+        """Adapters that `save` has written, or a mean of such."""
+        file = adapter_file.read(path)
         with torch.no_grad():
             for key, adapter in self.adapters.items():
-                for part, parameter in (("a", adapter.a), ("b", adapter.b)):
-                    tensor = tensors[f"{key}.weight.lora_{part}"]
-                    values = np.array(dequantize(tensor.data, tensor.tensor_type))
-                    parameter.copy_(torch.from_numpy(values).to(parameter).reshape(parameter.shape))
+                a, b = (torch.from_numpy(part.astype(np.float32)) for part in file.parts(f"{key}.weight"))
+                adapter.a.copy_(a)
+                adapter.b.copy_(self.weights.rows_as_used(_projection(key), b) * (file.alpha / len(a) * RANK / ALPHA))
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def save(self, path: Path, name: str, notes: dict[str, str]) -> None:
         """The adapters in the form llama.cpp loads."""
-        writer = gguf.GGUFWriter(str(path), "qwen2")
-        writer.add_type("adapter")
-        writer.add_string("adapter.type", "lora")
-        writer.add_float32("adapter.lora.alpha", float(ALPHA))
-        writer.add_name(name)
-        for key, value in notes.items():
-            writer.add_string(f"treadle.{key}", value)
+        tensors: dict[str, Any] = {}
         for key, adapter in self.adapters.items():
-            for part, tensor in (("a", adapter.a), ("b", adapter.b)):
-                writer.add_tensor(f"{key}.weight.lora_{part}", tensor.detach().to(torch.float16).cpu().numpy())
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
+            b = self.weights.rows_as_stored(_projection(key), adapter.b.detach())
+            for part, tensor in (("a", adapter.a.detach()), ("b", b)):
+                tensors[f"{key}.weight.lora_{part}"] = tensor.to(torch.float16).cpu().numpy()
+        texts = adapter_file.described(self.weights.architecture, name, notes)
+        adapter_file.write(path, AdapterFile(texts, float(ALPHA), tensors))
 
     @torch.inference_mode()
     def generate(self, jobs: list[Job], limit: int) -> list[Written]:
@@ -248,55 +208,6 @@ class Network:
         return logits.masked_fill(~allowed, float("-inf")).argmax(-1)
 
 
-def _load(reader: gguf.GGUFReader) -> Qwen2ForCausalLM:
-    def meta(key: str) -> Any:
-        return reader.fields[f"qwen2.{key}"].contents()
-
-    tensors = {tensor.name: tensor for tensor in reader.tensors}
-    config = Qwen2Config(
-        vocab_size=int(tensors["token_embd.weight"].shape[1]),
-        hidden_size=meta("embedding_length"),
-        intermediate_size=meta("feed_forward_length"),
-        num_hidden_layers=meta("block_count"),
-        num_attention_heads=meta("attention.head_count"),
-        num_key_value_heads=meta("attention.head_count_kv"),
-        rms_norm_eps=meta("attention.layer_norm_rms_epsilon"),
-        max_position_embeddings=32768,
-        tie_word_embeddings="output.weight" not in tensors,
-    )
-    config.rope_theta = float(meta("rope.freq_base"))
-    config.rope_parameters = {"rope_type": "default", "rope_theta": float(meta("rope.freq_base"))}
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        futures = {
-            _long_name(name): [pool.submit(_dequantized, tensor, *part) for part in _parts(tensor)]
-            for name, tensor in tensors.items()
-        }
-        state = {
-            name: torch.cat([f.result() for f in parts]) if len(parts) > 1 else parts[0].result()
-            for name, parts in futures.items()
-        }
-    with torch.device("meta"):
-        model = Qwen2ForCausalLM(config)
-    loaded = model.load_state_dict(state, strict=False, assign=True)
-    assert not loaded.unexpected_keys, loaded.unexpected_keys
-    if config.tie_word_embeddings:
-        model.tie_weights()
-    model.model.rotary_emb = type(model.model.rotary_emb)(config=config)  # its buffers are in no file
-    return model.to(DEVICE).eval().requires_grad_(False)
-
-
-def _long_name(name: str) -> str:
-    if name in OUTSIDE:
-        return OUTSIDE[name]
-    _, index, part, kind = name.split(".")
-    return f"model.layers.{index}.{PROJECTIONS.get(part) or NORMS[part]}.{kind}"
-
-
-def _parts(tensor: Any) -> list[tuple[int, int]]:
-    rows = tensor.data.shape[0]
-    pieces = 32 if tensor.n_elements > 20_000_000 else 1
-    return [(rows * i // pieces, rows * (i + 1) // pieces) for i in range(pieces)]
-
-
-def _dequantized(tensor: Any, start: int, stop: int) -> torch.Tensor:
-    return torch.from_numpy(np.array(dequantize(tensor.data[start:stop], tensor.tensor_type))).to(DTYPE)
+def _projection(key: str) -> str:
+    """`attn_q` of `blk.3.attn_q`."""
+    return key.rpartition(".")[2]

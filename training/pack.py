@@ -12,34 +12,41 @@ import lzma
 import sys
 from pathlib import Path
 
-import gguf
 import numpy as np
+
+from training.adapter_file import AdapterFile, Array, read, write
 
 KEPT_BITS = 4
 FRACTION_BITS = 10
 """Of a 16-bit floating-point number."""
 
 
-def rounded(path: Path) -> bytes:
-    """The file with its weights rounded."""
-    content = bytearray(path.read_bytes())
+def rounded(file: AdapterFile) -> AdapterFile:
+    return file._replace(tensors={name: _rounded(tensor) for name, tensor in file.tensors.items()})
+
+
+def _rounded(tensor: Array) -> Array:
     dropped = FRACTION_BITS - KEPT_BITS
-    for tensor in gguf.GGUFReader(str(path)).tensors:
-        assert tensor.tensor_type == gguf.GGMLQuantizationType.F16, f"{tensor.name} is {tensor.tensor_type.name}"
-        start, size = int(tensor.data_offset), int(tensor.n_bytes)
-        bits = np.frombuffer(content, np.uint16, size // 2, start).astype(np.uint32)
-        bits = (bits + (1 << (dropped - 1))) >> dropped << dropped
-        content[start : start + size] = bits.astype(np.uint16).tobytes()
-    return bytes(content)
+    bits = tensor.astype(np.float16).view(np.uint16).astype(np.uint32)
+    return ((bits + (1 << (dropped - 1))) >> dropped << dropped).astype(np.uint16).view(np.float16)
+
+
+def pack(source: Path, folder: Path) -> tuple[Path, str]:
+    """The compressed file, and the hash of what it unpacks to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = folder / f"{source.stem}.rounded"
+    write(plain, rounded(read(source)))
+    content = plain.read_bytes()
+    plain.unlink()
+    packed = folder / f"{source.stem}.gguf.xz"
+    packed.write_bytes(lzma.compress(content, preset=6))
+    return packed, hashlib.sha256(content).hexdigest()
 
 
 def main() -> None:
     source, folder = map(Path, sys.argv[1:])
-    content = rounded(source)
-    packed = lzma.compress(content, preset=6)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{source.stem}.gguf.xz").write_bytes(packed)
-    print(f"{source.stem}: {hashlib.sha256(content).hexdigest()}, {len(packed):,} of {len(content):,} bytes")
+    packed, digest = pack(source, folder)
+    print(f"{source.stem}: {digest}, {packed.stat().st_size:,} of {source.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
