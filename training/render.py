@@ -10,18 +10,21 @@ import random
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jsonschema_rs
 import msgspec
 
 from training.scenario import Act, Leave, Say, Scenario, Step, distractors
 from training.worlds.tools import Facts
-from treadle import Agent, Tool
+from treadle import Agent, Plugin, Tool
 from treadle import Conversation as Talk
 from treadle._dialects.base import Decision
 from treadle._dialects.compact import CompactDialect
+from treadle._engine.context import RunContext
 from treadle._engine.run import Run
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages
+from treadle._plugins.guards.context_guard import SUMMARY, ContextGuard
 from treadle._types.messages import ToolCall
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, Request, StreamPart
@@ -94,11 +97,12 @@ class PromptWriter:
 class Player(PromptWriter):
     """Plays the script and writes down what it was asked."""
 
-    def __init__(self, script: Sequence[Step], steering: str = "") -> None:
+    def __init__(self, script: Sequence[Step], steering: str = "", steering_after: int = 1) -> None:
         super().__init__()
         self._script: Iterator[Step] = iter(script)
-        self._steering = steering
+        self._steering, self._steering_after = steering, steering_after
         self.run: Run | None = None
+        """The run that is steered."""
         self.turns: list[Turn] = []
         self.over = False
         self._words = ""
@@ -112,12 +116,41 @@ class Player(PromptWriter):
             self.over = True
             raise RuntimeError("the engine asked for more than the script has")
         text = written(step)
+        if not permitted(request, text):
+            self.over = True
+            raise RuntimeError(f"the engine's constraint does not permit {text}")
         self._words = step.text if isinstance(step, Leave) else ""
         self.turns.append(Turn(self.prompt(request), text, step.trained))
         if self._steering and self.run is not None:
-            self.run.send(self._steering)
-            self._steering = ""
+            self._steering_after -= 1
+            if not self._steering_after:
+                self.run.send(self._steering)
+                self._steering = ""
         yield Reply(text, usage=Usage(10, 10, requests=1))
+
+
+def permitted(request: Request, text: str) -> bool:
+    """Whether the constraint of the request lets a model write this."""
+    if request.format is None or request.format.schema is None:
+        return True
+    return jsonschema_rs.is_valid(request.format.schema, msgspec.json.decode(text))
+
+
+class Shortening(Plugin):
+    """Puts a summary in the place of what was done so far, as a long run does: by the engine's own means."""
+
+    name = "shortening"
+
+    def __init__(self, summary: str, after: int) -> None:
+        self.summary, self.left = summary, after + 1
+
+    async def before_round(self, run: RunContext) -> None:
+        self.left -= 1
+        if self.left:
+            return
+        guard = ContextGuard(keep=0)
+        covered = [entry for group in guard._removable(run, 0) for entry in group]
+        await guard._replace(run, covered, SUMMARY + self.summary, "compacted")
 
 
 async def render(
@@ -134,8 +167,14 @@ async def render(
     }
     if system:
         settings["system"] = system
-    past = [step._replace(trained=False) for _, script in scenario.history for step in script]
-    player = Player([*past, *scenario.script], scenario.steering)
+    if scenario.summary:
+        settings["plugins"] = [Shortening(scenario.summary, scenario.summary_after)]
+    past = [
+        step if scenario.learn_history else step._replace(trained=False)
+        for _, script in scenario.history
+        for step in script
+    ]
+    player = Player([*past, *scenario.script], scenario.steering, scenario.steering_after)
     talk = Talk(Agent(player, tools=tools, **settings))
     for question, script in [*scenario.history, (scenario.question, scenario.script)]:
         run = await talk.start(question)
@@ -148,5 +187,7 @@ async def render(
         if player.over or result.answer != (None if isinstance(last, Act) else last.text):
             return None
     if len(player.turns) != len(past) + len(scenario.script):
+        return None
+    if scenario.summary and scenario.summary not in player.turns[-1].prompt:
         return None
     return Conversation(scenario.kind, player.turns)

@@ -57,8 +57,15 @@ class Scenario(NamedTuple):
     script: Sequence[Step]
     history: Sequence[tuple[str, Sequence[Step]]] = ()
     """Earlier questions of the conversation with what was done."""
+    learn_history: bool = False
+    """Whether what was done then is learnt, too."""
     steering: str = ""
-    """Said by the user after the first step."""
+    """Said by the user while it works."""
+    steering_after: int = 1
+    """After which step of the script."""
+    summary: str = ""
+    """What takes the place of the steps so far, as in a long run."""
+    summary_after: int = 0
     no_tool_for: tuple[str, ...] = ()
     """Kinds of things no other tool may know anything about."""
     fill: bool = True

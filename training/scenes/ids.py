@@ -9,7 +9,9 @@ from typing import Any
 from training.scenario import Say, Scenario, Step, act
 from training.worlds import words as w
 from training.worlds.devices import Calculator, compute
-from training.worlds.domains import KINDS, Attribute
+from training.worlds.domains import KINDS
+from training.worlds.kinds import Attribute
+from training.worlds.naming import a, styled
 from training.worlds.questions import ask, sum_over, tell
 from training.worlds.tools import Args, Facts, Lookup, parameters, shown, text_schema
 from treadle import Tool, ToolError
@@ -54,13 +56,14 @@ class Finder:
         self.parameter = r.choice(self.kind.parameters)
         known = [attribute for attribute in self.kind.attributes if attribute.name != without]
         self.others = r.sample(known, min(len(known), r.choice((0, 0, 1, 2))))
-        self.name = r.choice((f"find_{noun}", f"search_{noun}", f"{noun}_{word}", f"{noun}_search", f"lookup_{noun}"))
+        names = (f"find_{noun}", f"search_{noun}", f"{noun}_{word}", f"{noun}_search", f"lookup_{noun}")
+        self.name = styled(r, r.choice(names))
         also = ", ".join(other.name for other in self.others)
         self.description = r.choice(
             (
-                f"Finds a {kind} by name and gives its {word}{' and ' + also if also else ''}.",
-                f"The {word} of a {kind}{', its ' + also if also else ''}, by name.",
-                f"Search a {kind} by its name. Returns {word}{', ' + also if also else ''}.",
+                f"Finds {a(kind)} by name and gives its {word}{' and ' + also if also else ''}.",
+                f"The {word} of {a(kind)}{', its ' + also if also else ''}, by name.",
+                f"Search {a(kind)} by its name. Returns {word}{', ' + also if also else ''}.",
             )
         )
         self.style = r.randrange(3)
@@ -97,7 +100,7 @@ class ByNumber(Lookup):
         )
         self.schema = parameters({self.parameter: text_schema(hint)})
         if r.random() < 0.5:
-            self.description = f"The {self.what} of a {kind}, by its {word}."
+            self.description = f"The {self.what} of {a(kind)}, by its {word}."
 
     def call(self, **args: Any) -> str:
         number = str(args.get(self.parameter, ""))
@@ -107,7 +110,7 @@ class ByNumber(Lookup):
                 self.facts.r.choice(
                     (
                         f"no {self.kind.name} with the {self.word} {number!r}",
-                        f"{number!r} is not a {self.word}; they look like {self.numbers.example}",
+                        f"{number!r} is not {a(self.word)}; they look like {self.numbers.example}",
                         f"unknown {self.word}: {number}",
                         f"invalid {self.parameter}",
                     )

@@ -9,6 +9,7 @@ from training.worlds import words as w
 from training.worlds.devices import Calculator, compute
 from training.worlds.domains import KINDS
 from training.worlds.languages import other as other_language
+from training.worlds.naming import style
 from training.worlds.questions import ask, sum_over, tell
 from training.worlds.tools import Facts, Lookup, Record, lookup, relation, shown
 
@@ -47,8 +48,9 @@ def choose(r: random.Random, facts: Facts) -> Scenario:
     tool = tools[0]
     alike = [(other, a) for other in KINDS.values() if other.name != kind.name for a in other.attributes]
     tools += [Lookup(facts, other, attribute) for other, attribute in alike if attribute.name == tool.what]
+    named = style(r)
     for one in tools:  # all in one style, with distinct names
-        one.name = f"{w.snake(one.kind.name)}_{w.snake(one.what)}"
+        one.name = named(f"{w.snake(one.kind.name)}_{w.snake(one.what)}")
     key = facts.thing(kind.name)
     return Scenario(
         "choose", tools, ask(r, tool, key), [act(tool, tool.args(key)), Say(tell(r, tool, key, tool.answer(key)))]

@@ -1,53 +1,10 @@
-"""What the worlds know: kinds of things, what can be asked about each, and how one thing leads to another.
-
-`Attribute.names` has the attribute's name in other languages; only those that have one are asked about there.
-"""
+"""What the worlds know: kinds of things, what can be asked about each, and how one thing leads to another."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from typing import NamedTuple
-
 from training.worlds import words as w
-
-Value = int | float | str
-Values = Callable[[random.Random], Value]
-
-
-class Attribute(NamedTuple):
-    name: str
-    unit: str
-    values: Values
-    names: tuple[str, str, str] | None = None
-    """German, French, Spanish."""
-
-    @property
-    def numeric(self) -> bool:
-        return bool(self.unit)
-
-
-class Kind(NamedTuple):
-    name: str
-    keys: w.Source
-    parameters: tuple[str, ...]
-    """How tools call the parameter that names one."""
-    attributes: tuple[Attribute, ...]
-    relations: tuple[tuple[str, str], ...] = ()
-    """What it is related to: the relation's name and the kind at its end."""
-
-
-def whole(low: int, high: int) -> Values:
-    return lambda r: r.randint(low, high)
-
-
-def amount(low: float, high: float, digits: int = 2) -> Values:
-    return lambda r: round(r.uniform(low, high), digits)
-
-
-def one_of(*values: str) -> Values:
-    return lambda r: r.choice(values)
-
+from training.worlds.kinds import Attribute, Kind, amount, one_of, whole
+from training.worlds.more_domains import MORE
 
 A = Attribute
 SUBJECTS = ("pottery", "statistics", "Danish", "welding", "chemistry", "sailing", "law", "logic")
@@ -372,6 +329,7 @@ KINDS: dict[str, Kind] = {
             ),
             (("foreman", "employee"), ("city", "city")),
         ),
+        *MORE,
     )
 }
 

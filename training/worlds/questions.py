@@ -6,7 +6,7 @@ import random
 from typing import NamedTuple
 
 from training.worlds import words as w
-from training.worlds.domains import Value
+from training.worlds.kinds import Value
 from training.worlds.tools import Lookup, shown
 
 

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from training.worlds import words as w
-from training.worlds.domains import KINDS, Attribute, Kind, Value
+from training.worlds.domains import KINDS
+from training.worlds.formats import one
+from training.worlds.kinds import Attribute, Kind, Value
+from training.worlds.naming import a, styled
 from treadle import Tool, ToolError
 
 Args = dict[str, Any]
@@ -80,7 +83,7 @@ class Lookup:
         self.parameter = r.choice(kind.parameters)
         self.style = r.randrange(5)
         noun, topic = w.snake(kind.name), w.snake(self.what)
-        self.name = r.choice(
+        name = r.choice(
             (
                 f"get_{noun}_{topic}",
                 f"{noun}_{topic}",
@@ -94,15 +97,16 @@ class Lookup:
                 f"{noun}-{topic}",
             )
         )
+        self.name = styled(r, name)
         in_unit = f" in {self.unit}" if self.unit else ""
         self.description = r.choice(
             (
-                f"Returns the {self.what} of a {kind.name}{in_unit}.",
-                f"Look up the {self.what} of a {kind.name}{in_unit}.",
+                f"Returns the {self.what} of {a(kind.name)}{in_unit}.",
+                f"Look up the {self.what} of {a(kind.name)}{in_unit}.",
                 f"Gives the {self.what}{in_unit} for one {kind.name}.",
                 f"The {self.what} of the given {kind.name}{in_unit}.",
-                f"Find out the {self.what} of a {kind.name}{in_unit} by its {self.parameter.replace('_', ' ')}.",
-                f"{w.capital(self.what)} of a {kind.name}.",
+                f"Find out the {self.what} of {a(kind.name)}{in_unit} by its {self.parameter.replace('_', ' ')}.",
+                f"{w.capital(self.what)} of {a(kind.name)}.",
             )
         )
         hint = r.choice(
@@ -149,7 +153,7 @@ def unknown(facts: Facts, kind: str, name: str) -> str:
             f"no {kind} {name!r}; there are: {others}",
             f"unknown {kind} {name!r}. Known: {others}",
             f"{kind} not found: {name}. Did you mean one of {others}?",
-            f"{name!r} is not a {kind}. Choose from: {others}",
+            f"{name!r} is not {a(kind)}. Choose from: {others}",
             f"nothing found for {name!r} (have {others})",
             f"No match for {name}. Possible values: {others}.",
         )
@@ -165,23 +169,26 @@ class Record:
         self.attributes = r.sample(kind.attributes, min(len(kind.attributes), r.randint(2, 5)))
         self.relation = r.choice(kind.relations) if kind.relations and r.random() < 0.5 else None
         noun = w.snake(kind.name)
-        self.name = r.choice(
+        name = r.choice(
             (f"get_{noun}", f"{noun}_record", f"find_{noun}", f"{noun}_details", f"show_{noun}", f"{noun}_info")
         )
+        self.name = styled(r, name)
         self.parameter = r.choice(kind.parameters)
         listed = ", ".join(
             [attribute.name for attribute in self.attributes] + ([self.relation[0]] if self.relation else [])
         )
         self.description = r.choice(
             (
-                f"Returns the record of a {kind.name}: {listed}.",
-                f"What is known of a {kind.name} ({listed}).",
-                f"Everything on file about a {kind.name}.",
-                f"The record of a {kind.name}.",
+                f"Returns the record of {a(kind.name)}: {listed}.",
+                f"What is known of {a(kind.name)} ({listed}).",
+                f"Everything on file about {a(kind.name)}.",
+                f"The record of {a(kind.name)}.",
                 f"Details of one {kind.name}, as far as they are known.",
             )
         )
-        self.as_json = r.random() < 0.6
+        self.as_json = r.random() < 0.7
+        """Whether it tells names of fields and values, without units."""
+        self.format = one(r)
 
     def args(self, key: str) -> Args:
         return {self.parameter: key}
@@ -196,7 +203,7 @@ class Record:
             fields = {w.snake(a.name): value for a, value in values.items()} | {
                 w.snake(name): value for name, value in related.items()
             }
-            return json.dumps({self.kind.name: key, **fields}, ensure_ascii=False)
+            return self.format({w.snake(self.kind.name): key, **fields})
         told = [f"{a.name} {shown(value, a.unit)}" for a, value in values.items()] + [
             f"{name} {value}" for name, value in related.items()
         ]
