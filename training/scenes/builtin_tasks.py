@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 from training.scenario import Say, Scenario, Step, act
+from training.scenes.clock import clock
 from training.worlds import words as w
 from training.worlds.devices import compute
 from training.worlds.questions import arithmetic
@@ -77,7 +78,7 @@ def files_task(r: random.Random, facts: Facts, folder: Path) -> Scenario:
             act(calculator, {"expression": expression}),
             Say(f"Together {two[0]} and {two[1]} have {compute(expression)} bytes."),
         ]
-    return Scenario("files", [*tools.values(), calculator], question, steps, no_tool_for=("*calculate",))
+    return Scenario("files", [*tools.values(), calculator, clock(r)], question, steps, no_tool_for=("*calculate",))
 
 
 def everyday_sum(r: random.Random, facts: Facts) -> Scenario:

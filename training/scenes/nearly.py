@@ -1,4 +1,4 @@
-"""Scenarios with tools that nearly fit: the same question about another kind of thing, another question about the same."""
+"""Scenarios with tools that nearly fit: the same about another kind of thing, or something else about the same."""
 
 from __future__ import annotations
 

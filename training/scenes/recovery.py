@@ -220,7 +220,7 @@ def pages(r: random.Random, facts: Facts) -> Scenario:
         )
         total = shown(w.number(compute(expression)), attribute.unit)
         steps += [act(calculator, calculator.args(expression)), Say(f"The total {attribute.name} is {total}.")]
-        return Scenario("pages", [tool, calculator], question, steps)
+        return Scenario("pages", [tool, calculator], question, steps, no_tool_for=(kind.name,))
     high = r.random() < 0.5
     best = (max if high else min)(rows, key=lambda row: float(row[w.snake(attribute.name)]))
     word = "highest" if high else "lowest"
