@@ -27,6 +27,12 @@ MESSAGE = "there is no city 'Lisboa'; expected one of: Madrid, Lisbon, New York 
         ({"to": "Lisboa"}, "Unknown city. Did you mean Lisbon?", ""),
         ({"to": "Lisboa", "n": 3, "deep": {"x": "Lisboa"}}, "no such city", ""),
         ({}, MESSAGE, ""),
+        ({"path": "fern_q3.docx"}, "there is no file or folder fern_q3.docx", ""),
+        (
+            {"hotel": "Grey Moon"},
+            "no hotel 'Grey Moon'; there are: Hotel Grey Moon",
+            'Did you mean hotel = "Hotel Grey Moon"?',
+        ),
     ],
 )
 def test_what_is_meant(args: dict[str, object], message: str, hint: str):

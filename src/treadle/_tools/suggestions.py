@@ -37,7 +37,15 @@ def did_you_mean(args: Mapping[str, Any], message: str) -> str:
     hints: list[str] = []
     for name, value in islice(values.items(), _MAX_ARGUMENTS):
         given = value.strip().casefold()
-        others = [candidate for candidate in candidates if candidate != given]
+        others = [
+            candidate for candidate in candidates if candidate != given and not _echo(candidates, candidate, given)
+        ]
         if matches := difflib.get_close_matches(given, others, 1, _MIN_SIMILARITY):
             hints.append(f'{name} = "{candidates[matches[0]]}"')
     return f"Did you mean {', '.join(hints[:_MAX_HINTS])}?" if hints else ""
+
+
+def _echo(candidates: Mapping[str, str], candidate: str, given: str) -> bool:
+    """Whether it is the refused value itself after words of the message: "no file or folder notes.txt"."""
+    before = candidates[candidate][: -len(given)]
+    return candidate.endswith(f" {given}") and before.islower() and given not in candidates
