@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ from treadle import Tool, ToolResponse
 
 CATEGORIES = ("simple_python", "multiple", "live_simple", "live_multiple", "irrelevance", "live_irrelevance")
 MOST_TOOLS = 12
+LONGEST_FUNCTION = 1500
+"""Characters of a description that is put beside others."""
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string", "double": "number", "long": "integer"}
 PLAIN = ("object", "number", "array", "string", "integer", "boolean", "null")
 
@@ -140,6 +142,26 @@ def _arguments(accepted: dict[str, Any], properties: dict[str, Any], question: s
         if value is not None:
             args[name] = value
     return args
+
+
+def names(rows: Iterable[Row]) -> set[str]:
+    """Names of all functions in these rows."""
+    return {tool_name(function["name"]) for row in rows for function in row.functions}
+
+
+def among(r: random.Random, row: Row, others: Sequence[Row], count: int) -> Row:
+    """The row with functions of other rows beside its own. One that no call is right for keeps to itself: another's
+    function might be the one that it lacks."""
+    if row.truth is None:
+        return row
+    functions = {tool_name(function["name"]): function for function in row.functions}
+    for other in r.sample(others, min(count, len(others))):
+        function = r.choice(other.functions)
+        if len(json.dumps(function)) < LONGEST_FUNCTION and other.category.split("_")[-1] != "irrelevance":
+            functions.setdefault(tool_name(function["name"]), function)
+    mixed = list(functions.values())
+    r.shuffle(mixed)
+    return row._replace(functions=mixed)
 
 
 def scenario(r: random.Random, row: Row) -> Scenario:

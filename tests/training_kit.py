@@ -1,0 +1,34 @@
+"""Conversations as the generator makes them, made once."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from training.render import Conversation  # noqa: E402
+
+from training import build  # noqa: E402
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@functools.cache
+def conversations(scale: float = 0.02, seed: int = 3) -> tuple[list[Conversation], dict[str, int]]:
+    """With the names of those that the engine did not take."""
+    dropped: dict[str, int] = {}
+
+    async def gather() -> list[Conversation]:
+        return [one async for one in build.conversations(scale, seed, None, dropped)]
+
+    return asyncio.run(gather()), dropped
+
+
+def said(prompt: str) -> str:
+    """What a model sees behind the instructions and tools: questions, results, its own words."""
+    return prompt.partition("<|im_end|>")[2]
