@@ -1,29 +1,36 @@
-"""What a network can do inside the engine: own task sets, rows of the leaderboard, common knowledge."""
+"""python -m training.evaluate MODEL.gguf OUT --adapters ONE.gguf,TWO.gguf [--sets own,dev,known] --bfcl DATA
+
+What a network can do inside the engine: own task sets, rows of the leaderboard, common knowledge. Figures come with
+their 95 % intervals; rows of functions that were never learnt are counted apart.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
-import sys
+import time
 import traceback
 from collections import defaultdict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from training import bfcl
+from training.figures import wilson
 from training.network import Job, Network, Written
 from training.render import PROFILE, PromptWriter, plain_prompt
 from treadle import Agent
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
+from treadle._types.profile import DecisionThresholds
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
 ROOT = Path(__file__).resolve().parents[1]
-BATCH = 96
+BATCH = 192
 LONGEST_REPLY = 224
 
 
@@ -123,6 +130,7 @@ async def own_sets(
     network: Network,
     dialect: str = "compact",
     names: tuple[str, ...] = ("shop", "office", "travel", "clinic"),
+    most: int = 0,
     **facts: Any,
 ) -> dict[str, Any]:
     from treadle._cli.setup.toolbox import find_tools
@@ -132,7 +140,7 @@ async def own_sets(
     tools = find_tools([f"{ROOT / 'evals' / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
     model = Batched(network, **facts)
     variant = Variant("network", model, {**settings(dialect), "max_iterations": 10})
-    sets = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools) for name in names]
+    sets = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools)[: most or None] for name in names]
     trials = await asyncio.gather(*(run_tasks(tasks, [variant], parallel=100, task_seconds=300) for tasks in sets))
     rows = [
         (
@@ -154,9 +162,10 @@ async def own_sets(
     return {**table, "kinds": kinds, "decisions": model.decisions}
 
 
-def known(network: Network, tools_too: bool) -> dict[str, Any]:
+def known(network: Network, tools_too: bool, most: int = 0) -> dict[str, Any]:
     """Common knowledge, plain (`tools_too` False) or inside the engine with tools on offer."""
     rows = [json.loads(line) for line in (ROOT / "training" / "knowledge.jsonl").read_text().splitlines()]
+    rows = rows[: most or None]
     if tools_too:
         answers = asyncio.run(_asked(network, [row["question"] for row in rows]))
     else:
@@ -215,7 +224,96 @@ def _table(rows: list[tuple[str, bool, dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
+def apart(table: dict[str, Any], rows: list[bfcl.Row], learnt: set[str]) -> dict[str, Any]:
+    """The table with the rows apart whose functions have a name that never occurs in training."""
+    unseen = {row.id for row in rows if not {bfcl.tool_name(f["name"]) for f in row.functions} & learnt}
+    groups = [("unseen" if row["id"] in unseen else "seen", row["passed"], {}) for row in table["rows"]]
+    return {**table, "functions": _table(groups)["by"]}
+
+
 def report(name: str, table: dict[str, Any], out: Path) -> None:
-    print(f"{name}: {table['right']}/{table['of']} {table['by']} {table.get('kinds', '')}", flush=True)
+    low, high = wilson(table["right"], table["of"])
+    more = {key: table[key] for key in ("kinds", "functions") if key in table}
+    print(f"{name}: {table['right']}/{table['of']} ({low:.0%} to {high:.0%}) {table['by']} {more or ''}", flush=True)
     (out / f"{name}.json").write_text(json.dumps(table, ensure_ascii=False, default=str))
-    sys.stdout.flush()
+
+
+BY_THE_MODEL = {f"{first}_{later}": DecisionThresholds(first, later) for first, later in ((0.55, 0.17), (0.4, 0.1))}
+PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("direct", "direct", {}),
+    *((f"direct_{name}", "direct", {"decide": decide}) for name, decide in BY_THE_MODEL.items()),
+    ("direct_guards", "direct", {"parameters": 1.0}),
+    *((f"direct_guards_{name}", "direct", {"decide": d, "parameters": 1.0}) for name, d in BY_THE_MODEL.items()),
+    ("schema", "schema", {}),
+    *(
+        (f"schema_{name}", "schema", {"decide": msgspec.structs.replace(d, dialect="schema")})
+        for name, d in BY_THE_MODEL.items()
+    ),
+)
+"""What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
+
+
+def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
+    """The sets that were asked for. One whose result is there is not run again."""
+    facts: dict[str, Any] = {"adapter": tag}
+    sets: dict[str, Callable[[], dict[str, Any]]] = {
+        "own": lambda: asyncio.run(own_sets(network, most=options.tasks, **facts)),
+        "dev": lambda: _rows(network, bfcl.development(options.bfcl), options, facts),
+        "known": lambda: known(network, tools_too=True, most=options.tasks),
+        "test": lambda: _rows(network, bfcl.sample(options.bfcl, False, 34), options, facts),
+    }
+    for name in options.sets.split(","):
+        if (options.out / f"{tag}_{name}.json").is_file():
+            continue
+        begun = time.time()
+        report(f"{tag}_{name}", sets[name](), options.out)
+        print(f"  in {time.time() - begun:.0f} s", flush=True)
+
+
+def _rows(network: Network, rows: list[bfcl.Row], options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
+    rows = rows[: options.rows] if options.rows else rows
+    table = asyncio.run(leaderboard(network, rows, **facts))
+    return apart(table, rows, bfcl.names(bfcl.training(options.bfcl)))
+
+
+def evaluate_base(network: Network, options: argparse.Namespace) -> None:
+    """The model without an adapter: what it knows, and each of the ways that the product has for such models."""
+    network.switch(False)
+    report("base_known", known(network, tools_too=False), options.out)
+    rows = bfcl.development(options.bfcl) if options.bfcl else []
+    for tag, dialect, facts in PLAIN:
+        report(f"base_{tag}_own", asyncio.run(own_sets(network, dialect, **facts)), options.out)
+        if rows:
+            report(f"base_{tag}_dev", asyncio.run(leaderboard(network, rows, dialect, **facts)), options.out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--adapters", default="", help="files, separated by commas; none: the base model in all ways")
+    parser.add_argument("--sets", default="own,dev,known", help="of own, dev, known, test")
+    parser.add_argument("--bfcl", type=Path)
+    parser.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
+    parser.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
+    parser.add_argument("--wait", type=float, default=0, help="seconds, for adapters that are not there yet")
+    parser.add_argument("--base-known", action="store_true", help="first what the model knows without an adapter")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    network = Network(options.model)
+    if not options.adapters:
+        evaluate_base(network, options)
+    elif options.base_known and not (options.out / "base_known.json").is_file():
+        network.switch(False)
+        report("base_known", known(network, tools_too=False, most=options.tasks), options.out)
+    deadline = time.time() + options.wait
+    for path in map(Path, filter(None, options.adapters.split(","))):
+        while not path.is_file() and time.time() < deadline:
+            time.sleep(0.5)
+        network.restore(path)
+        network.merge(True)
+        evaluate(network, path.stem, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -71,8 +71,12 @@ def written(step: Step) -> str:
             decision = Decision(answer=step.text, task_successful=step.successful)
         case Leave():
             decision = Decision(answer="", own_words=True)
-    text = DIALECT.write(decision)
-    return json.dumps(msgspec.json.decode(text), ensure_ascii=False)
+    return spaced(DIALECT.write(decision))
+
+
+def spaced(reply: str) -> str:
+    """A reply with the blanks that the constraint engine demands."""
+    return json.dumps(msgspec.json.decode(reply), ensure_ascii=False)
 
 
 class PromptWriter:

@@ -1,7 +1,7 @@
-"""python -m training.train MODEL.gguf OUT [--seconds 150] [--seeds 1] [--bfcl DATA] [--evaluate before,after]
+"""python -m training.train MODEL.gguf OUT [--seeds 1,2,3] [--data CONVERSATIONS.jsonl.xz | --bfcl DATA] [--seconds 300]
 
-Everything in one process on one accelerator: the conversations, the training, the evaluation, and the adapter as a
-GGUF file.
+Trains an adapter for each seed and writes it as a GGUF file. What was interrupted goes on where it was when the same
+command is given again; seeds whose adapter is there are done.
 """
 
 from __future__ import annotations
@@ -9,29 +9,41 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import lzma
 import math
 import random
 import time
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import torch
 import torch.nn.functional as functional
 
-from training import bfcl, evaluate
 from training.build import conversations
-from training.network import DEVICE, Network
-from training.render import Conversation, Turn, chat_text
-from treadle._types.profile import ADAPTER_FORMAT, DecisionThresholds
+from training.network import Network
+from training.render import Conversation, Turn, chat_text, spaced
+from training.weights import DEVICE
+from treadle._types.profile import ADAPTER_FORMAT
 
-RATE, TOKENS_A_BATCH, EPOCHS, LONGEST, WARM = 2e-4, 16384, 2.0, 3600, 20
+RATE, TOKENS_A_BATCH, EPOCHS, LONGEST = 2e-4, 16384, 1.0, 3600
+WARM_UP = 0.04
+"""Part of the training in which the rate rises."""
+TOLD_EVERY = 50
 BEGUN = time.time()
 
 
 def say(*words: object) -> None:
     print(f"[{time.time() - BEGUN:6.1f}]", *words, flush=True)
+
+
+class Limits(NamedTuple):
+    seconds: float
+    steps: int = 0
+    """0: an epoch."""
+    save_every: float = 30.0
+    """Seconds between two stored states."""
 
 
 class Tokens:
@@ -44,26 +56,43 @@ class Tokens:
         return len(self.ids)
 
 
-def sequences(network: Network, conversation: Conversation) -> list[Tokens]:
+class Piece(NamedTuple):
+    text: str
+    learnt: bool
+
+
+def pieces(conversation: Conversation) -> list[list[Piece]]:
     """Turns whose prompt continues the one before share a sequence; others begin a new one."""
-    made: list[Tokens] = []
-    text, ids, learnt = "", [], []
-
-    def flush() -> None:
-        if any(learnt) and len(ids) <= LONGEST:
-            made.append(Tokens(ids, learnt))
-
+    made: list[list[Piece]] = []
+    text = ""
     for turn in conversation.turns:
         if not text or not turn.prompt.startswith(text):
-            flush()
-            text, ids, learnt = "", [], []
-        before = network.encode(turn.prompt[len(text) :])
-        after = network.encode(turn.reply + "<|im_end|>")
-        newline = network.encode("\n")
-        ids = [*ids, *before, *after, *newline]
-        learnt = [*learnt, *[False] * len(before), *[turn.trained] * len(after), *[False] * len(newline)]
+            text = ""
+            made.append([])
+        made[-1] += [
+            Piece(turn.prompt[len(text) :], False),
+            Piece(turn.reply + "<|im_end|>", turn.trained),
+            Piece("\n", False),
+        ]
         text = turn.prompt + turn.reply + "<|im_end|>\n"
-    flush()
+    return made
+
+
+def sequences(network: Network, rendered: list[Conversation]) -> list[Tokens]:
+    """All in one go: the tokenizer works on all cores."""
+    wanted = [sequence for conversation in rendered for sequence in pieces(conversation)]
+    texts = [piece.text for sequence in wanted for piece in sequence]
+    encoded = iter(network.tokenizer.encode_batch(texts, add_special_tokens=False))
+    made: list[Tokens] = []
+    for sequence in wanted:
+        ids: list[int] = []
+        learnt: list[bool] = []
+        for piece in sequence:
+            own = next(encoded).ids
+            ids += own
+            learnt += [piece.learnt] * len(own)
+        if any(learnt) and len(ids) <= LONGEST:
+            made.append(Tokens(ids, learnt))
     return made
 
 
@@ -86,161 +115,151 @@ def batches(data: list[Tokens], r: random.Random) -> list[list[Tokens]]:
     return made
 
 
-def train(network: Network, data: list[Tokens], seconds: float, seed: int) -> None:
+class Progress(NamedTuple):
+    """What is kept on the way, so that a training that was interrupted goes on."""
+
+    step: int
+    spent: float
+    """Seconds of the runs before."""
+
+
+def _stored(path: Path, network: Network, optimizer: torch.optim.Optimizer) -> Progress:
+    if not path.is_file():
+        return Progress(0, 0.0)
+    state = torch.load(path, map_location=DEVICE, weights_only=True)
+    with torch.no_grad():
+        for parameter, value in zip(network.parameters, state["parameters"], strict=True):
+            parameter.copy_(value)
+    optimizer.load_state_dict(state["optimizer"])
+    say("goes on at step", state["step"])
+    return Progress(state["step"], state["spent"])
+
+
+def _store(path: Path, network: Network, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+    part = path.with_name(f"{path.name}.part")
+    parameters = [parameter.detach() for parameter in network.parameters]
+    torch.save({"parameters": parameters, "optimizer": optimizer.state_dict(), **progress._asdict()}, part)
+    part.replace(path)
+
+
+def rate_at(done: float) -> float:
+    """The learning rate when that part of the training is done: up for a while, then down like a cosine."""
+    return RATE * min(1.0, done / WARM_UP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
+
+
+def train(network: Network, data: list[Tokens], limits: Limits, seed: int, kept: Path) -> None:
+    """Ends when the steps are done or the seconds are spent, whichever comes first: the rate falls by both."""
     r = random.Random(seed)
     network.reset(seed)
+    network.merge(False)
+    network.switch(True)
     plan = [batch for _ in range(math.ceil(EPOCHS)) for batch in batches(data, r)]
-    plan = plan[: int(len(plan) * EPOCHS / math.ceil(EPOCHS))]
+    total = limits.steps or int(len(plan) * EPOCHS / math.ceil(EPOCHS))
     optimizer = torch.optim.AdamW(network.parameters, lr=RATE, weight_decay=0.0, betas=(0.9, 0.99))
+    begun_at = _stored(kept, network, optimizer)
+    step, begun, saved, losses, tokens = begun_at.step, time.time(), time.time(), [], 0
     network.model.train()
-    begun, total, losses, tokens = time.time(), len(plan), [], 0
-    warmed = begun
-    step = 0
-    while step < total:
-        batch = plan[step]
-        width = max(map(len, batch))
-        x, y = torch.full((len(batch), width), network.end), torch.full((len(batch), width), -100)
-        for row, sequence in enumerate(batch):
-            ids = torch.from_numpy(sequence.ids)
-            x[row, : len(ids)] = ids
-            y[row, : len(ids)] = torch.where(torch.from_numpy(sequence.learnt), ids, torch.tensor(-100))
-        x, y = x.to(DEVICE), y.to(DEVICE)
-        warm = max(3, int(0.04 * total))
-        rate = RATE * min(1, (step + 1) / warm) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / total)))
+    say("seed", seed, "steps", total, "of", len(plan), "at most", round(limits.seconds), "s")
+    while True:
+        spent = begun_at.spent + time.time() - begun
+        done = max((step + 1) / total, spent / limits.seconds)
+        if step >= total or spent >= limits.seconds:
+            break
         for group in optimizer.param_groups:
-            group["lr"] = rate
-        hidden = network.model.model(input_ids=x, use_cache=False).last_hidden_state[:, :-1]
-        target = y[:, 1:]
-        wanted = target != -100
-        loss = functional.cross_entropy(network.model.lm_head(hidden[wanted]).float(), target[wanted])
-        loss.backward()
+            group["lr"] = rate_at(done)
+        loss, size = learn(network, plan[step % len(plan)])
         torch.nn.utils.clip_grad_norm_(network.parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.detach())
-        tokens += x.numel()
+        losses.append(loss)
+        tokens += size
         step += 1
-        if step == WARM:
-            warmed = time.time()
-        if step == 2 * WARM:  # the clock decides how far the schedule goes
-            torch.cuda.synchronize()
-            total = min(total, max(100, int(seconds / ((time.time() - warmed) / WARM))))
-            say("steps", total, "of", len(plan))
-        if step % 100 == 0 or step == total:
-            say(
-                "step",
-                step,
-                "loss",
-                round(float(torch.stack(losses[-100:]).mean()), 4),
-                "tokens/s",
-                int(tokens / (time.time() - begun)),
-            )
+        if step % TOLD_EVERY == 0 or step == total:
+            mean, speed = float(torch.stack(losses[-TOLD_EVERY:]).mean()), int(tokens / (time.time() - begun))
+            say("seed", seed, "step", step, "loss", round(mean, 4), "tokens/s", speed, f"{done:.0%}")
+        if time.time() - saved > limits.save_every:
+            _store(kept, network, optimizer, Progress(step, begun_at.spent + time.time() - begun))
+            saved = time.time()
     network.model.eval()
-    say("trained in", round(time.time() - begun), "s")
+    say("seed", seed, "trained in", round(begun_at.spent + time.time() - begun), "s,", step, "steps")
+
+
+def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
+    """The gradients of one batch; its loss and its size."""
+    width = max(map(len, batch))
+    x, y = torch.full((len(batch), width), network.end), torch.full((len(batch), width), -100)
+    for row, sequence in enumerate(batch):
+        ids = torch.from_numpy(sequence.ids)
+        x[row, : len(ids)] = ids
+        y[row, : len(ids)] = torch.where(torch.from_numpy(sequence.learnt), ids, torch.tensor(-100))
+    x, y = x.to(DEVICE), y.to(DEVICE)
+    hidden = network.model.model(input_ids=x, use_cache=False).last_hidden_state[:, :-1]
+    target = y[:, 1:]
+    wanted = target != -100
+    loss = functional.cross_entropy(network.model.lm_head(hidden[wanted]).float(), target[wanted])
+    loss.backward()
+    return loss.detach(), x.numel()
 
 
 def of_run(line: bytes) -> Conversation:
     """A pair of `treadle runs export --training`."""
     pair = json.loads(line)
-    return Conversation("run", [Turn(chat_text(pair["messages"]), pair["reply"], True)])
+    return Conversation("run", [Turn(chat_text(pair["messages"]), spaced(pair["reply"]), True)])
+
+
+def read_conversations(path: Path) -> list[Conversation]:
+    """What `training.build` has written, compressed or not."""
+    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    return [msgspec.json.decode(line, type=Conversation) for line in content.splitlines()]
 
 
 async def gather(scale: float, seed: int, data: Path | None) -> list[Conversation]:
     return [conversation async for conversation in conversations(scale, seed, data)]
 
 
-BY_THE_MODEL = {f"{first}_{later}": DecisionThresholds(first, later) for first, later in ((0.55, 0.17), (0.4, 0.1))}
-PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("direct", "direct", {}),
-    *((f"direct_{name}", "direct", {"decide": decide}) for name, decide in BY_THE_MODEL.items()),
-    ("direct_guards", "direct", {"parameters": 1.0}),
-    *((f"direct_guards_{name}", "direct", {"decide": d, "parameters": 1.0}) for name, d in BY_THE_MODEL.items()),
-    ("schema", "schema", {}),
-    *(
-        (f"schema_{name}", "schema", {"decide": msgspec.structs.replace(d, dialect="schema")})
-        for name, d in BY_THE_MODEL.items()
-    ),
-)
-"""What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
-
-
-def evaluate_base(network: Network, out: Path, rows: list[bfcl.Row]) -> None:
-    network.switch(False)
-    evaluate.report("plain_known", evaluate.known(network, tools_too=False), out)
-    for tag, dialect, facts in PLAIN:
-        evaluate.report(f"{tag}_own", asyncio.run(evaluate.own_sets(network, dialect, **facts)), out)
-        evaluate.report(f"{tag}_bfcl_dev", asyncio.run(evaluate.leaderboard(network, rows, dialect, **facts)), out)
-        say("evaluated", tag)
-    network.switch(True)
-
-
-def evaluate_all(network: Network, tag: str, out: Path, rows: list[bfcl.Row]) -> None:
-    facts = {"adapter": tag}
-    evaluate.report(f"{tag}_own", asyncio.run(evaluate.own_sets(network, **facts)), out)
-    evaluate.report(f"{tag}_bfcl_dev", asyncio.run(evaluate.leaderboard(network, rows, **facts)), out)
-    evaluate.report(f"{tag}_known", evaluate.known(network, tools_too=True), out)
-    say("evaluated", tag)
-
-
-def main() -> None:
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--seconds", type=float, default=150)
+    parser.add_argument("--seconds", type=float, default=300, help="for each seed, at most")
+    parser.add_argument("--steps", type=int, default=0, help="for each seed; 0: an epoch")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--data", type=Path, help="conversations that training.build has written")
-    parser.add_argument("--adapter", type=Path, help="evaluate this adapter, train none")
     parser.add_argument("--bfcl", type=Path)
     parser.add_argument("--runs", type=Path, help="pairs of your own runs: treadle runs export all --training -o FILE")
     parser.add_argument("--name", default="adapter")
-    parser.add_argument("--evaluate", default="before,after")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    options = options_of()
     options.out.mkdir(parents=True, exist_ok=True)
-    network = Network(options.model)
-    say("loaded", sum(p.numel() for p in network.parameters) / 1e6, "million parameters to train")
-    rows = bfcl.development(options.bfcl) if options.bfcl else []
-    if "before" in options.evaluate:
-        evaluate_base(network, options.out, rows)
-        if "after" not in options.evaluate:
-            return
-    if options.adapter:
-        network.restore(options.adapter)
-        evaluate_all(network, options.adapter.stem, options.out, rows)
+    todo = [seed for seed in map(int, options.seeds.split(",")) if not finished(options, seed).is_file()]
+    if not todo:
+        say("all seeds are trained")
         return
-    if options.data:
-        rendered = [msgspec.json.decode(line, type=Conversation) for line in options.data.read_bytes().splitlines()]
-    else:
-        rendered = asyncio.run(gather(options.scale, 1, options.bfcl))
+    network = Network(options.model)
+    say("loaded", round(sum(p.numel() for p in network.parameters) / 1e6, 2), "million parameters to train on", DEVICE)
+    rendered = read_conversations(options.data) if options.data else asyncio.run(gather(options.scale, 1, options.bfcl))
     if options.runs:
         rendered += [of_run(line) for line in options.runs.read_bytes().splitlines()]
-    data = [sequence for conversation in rendered for sequence in sequences(network, conversation)]
-    say(
-        "conversations",
-        len(rendered),
-        "sequences",
-        len(data),
-        "tokens",
-        sum(map(len, data)),
-        "learnt",
-        sum(int(s.learnt.sum()) for s in data),
-    )
-    for seed in map(int, options.seeds.split(",")):
-        train(network, data, options.seconds, seed)
-        network.save(
-            options.out / f"{options.name}-{seed}.gguf",
-            options.name,
-            {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT},
-        )
-        if "after" in options.evaluate:
-            evaluate_all(network, f"after{seed}", options.out, rows)
-        if "test" in options.evaluate and options.bfcl:
-            evaluate.report(
-                f"after{seed}_bfcl_test",
-                asyncio.run(evaluate.leaderboard(network, bfcl.sample(options.bfcl, False, 34))),
-                options.out,
-            )
+    data = sequences(network, rendered)
+    learnt = sum(int(sequence.learnt.sum()) for sequence in data)
+    say(len(rendered), "conversations,", len(data), "sequences,", sum(map(len, data)), "tokens,", learnt, "learnt")
     (options.out / "options.json").write_text(json.dumps(vars(options), default=str))
+    for seed in todo:
+        path = finished(options, seed)
+        kept = path.with_suffix(".state")
+        train(network, data, Limits(options.seconds, options.steps), seed, kept)
+        network.save(path, options.name, {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT})
+        kept.unlink(missing_ok=True)
+        say("saved", path)
+
+
+def finished(options: argparse.Namespace, seed: int) -> Path:
+    """The adapter of a seed. One that is there is not trained again."""
+    return options.out / f"{options.name}-{seed}.gguf"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,149 @@
+"""Adapters as files: written and read, averaged, rounded, carried in pieces; figures and their intervals."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training_kit import ROOT
+
+from training import adapter_file, pack, pieces, soup  # isort: skip
+from training.adapter_file import AdapterFile
+from training.figures import ranking, wilson
+from training.render import spaced
+
+from treadle._models.local.adapters import read_adapter
+from treadle._types.profile import ADAPTER_FORMAT
+
+SHAPES = {"blk.0.attn_q": (24, 16), "blk.0.ffn_down": (12, 40)}
+
+
+def adapter(seed: int, rank: int = 4, dtype: type = np.float16) -> AdapterFile:
+    r = np.random.default_rng(seed)
+    tensors = {}
+    for name, (rows, columns) in SHAPES.items():
+        tensors[f"{name}.weight.lora_a"] = r.normal(size=(rank, columns)).astype(dtype)
+        tensors[f"{name}.weight.lora_b"] = r.normal(size=(rows, rank)).astype(dtype)
+    texts = adapter_file.described("llama", "made", {"seed": str(seed), "format": ADAPTER_FORMAT})
+    return AdapterFile(texts, 8.0, tensors)
+
+
+def test_the_product_reads_what_is_written(tmp_path: Path):
+    path = tmp_path / "made.gguf"
+    adapter_file.write(path, adapter(1))
+    assert read_adapter(path).name == "made"
+    again = adapter_file.read(path)
+    assert (again.texts, again.alpha) == (adapter(1).texts, 8.0)
+    for name, tensor in adapter(1).tensors.items():
+        assert np.array_equal(again.tensors[name], tensor)
+    (tmp_path / "text.gguf").write_text("something else, of some length")
+    with pytest.raises(ValueError, match="no GGUF file"):
+        adapter_file.read(tmp_path / "text.gguf")
+
+
+def test_the_mean_of_adapters_is_the_mean_of_their_changes():
+    one, two = adapter(1), adapter(2)
+    exact = soup.mean([one, two], rank=8)
+    for projection in one.projections:
+        wanted = (one.change(projection) + two.change(projection)) / 2
+        assert np.allclose(exact.change(projection), wanted, atol=0.1)
+    assert soup.lost([one, two], exact) < 1e-4
+    assert exact.texts["treadle.seed"] == "1+2"
+
+
+def test_the_same_adapter_twice_is_itself_and_a_smaller_rank_keeps_the_most():
+    one, two = adapter(1), adapter(2)
+    assert soup.lost([one, one], soup.mean([one, one])) < 1e-4
+    losses = [soup.lost([one, two], soup.mean([one, two], rank=rank)) for rank in (2, 4, 8)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] > 0.01
+
+
+def test_adapters_of_different_models_have_no_mean():
+    other = adapter(2)._replace(tensors={"blk.0.attn_k.weight.lora_a": np.zeros((4, 8), np.float16)})
+    with pytest.raises(ValueError, match="different models"):
+        soup.mean([adapter(1), other])
+
+
+def test_packed_weights_are_near_and_their_hash_is_told(tmp_path: Path):
+    source = tmp_path / "made.gguf"
+    adapter_file.write(source, adapter(1))
+    packed, digest = pack.pack(source, tmp_path)
+    assert source.is_file()
+    plain = tmp_path / "plain.gguf"
+    plain.write_bytes(lzma.decompress(packed.read_bytes()))
+    assert pieces._hash(plain) == digest
+    for name, tensor in adapter(1).tensors.items():
+        near = adapter_file.read(plain).tensors[name].astype(np.float32)
+        assert np.all(np.abs(near - tensor) <= 0.032 * np.abs(tensor.astype(np.float32)) + 1e-6)
+
+
+def test_pieces_make_the_file_again_and_tell_what_is_missing(tmp_path: Path):
+    source = tmp_path / "weights"
+    source.write_bytes(np.random.default_rng(1).bytes(100_001))
+    folder, out = tmp_path / "pieces", tmp_path / "there" / "weights"
+    made = pieces.split(source, folder, 30_000)
+    assert len(made) == 4
+    kept = made[2].read_bytes()
+    made[2].unlink()
+    made[1].write_bytes(b"damaged")
+    assert pieces.missing(folder) == ["001.piece", "002.piece"]
+    assert not pieces.join(folder, out)
+    assert not out.exists()
+    made[2].write_bytes(kept)
+    pieces.split(source, folder, 30_000)
+    assert pieces.join(folder, out)
+    assert out.read_bytes() == source.read_bytes()
+    for piece in made:
+        piece.unlink()
+    assert pieces.join(folder, out)  # it is whole: no piece is needed any more
+
+
+def test_the_parcels_arrive_with_the_script_of_the_other_machine(tmp_path: Path):
+    source = tmp_path / "weights"
+    source.write_bytes(np.random.default_rng(2).bytes(50_000))
+    parcel = tmp_path / "parcel"
+    pieces.split(source, parcel / "pieces" / "0.5b", 20_000)
+    (parcel / "data").mkdir()
+    (parcel / "data" / "conversations.jsonl.xz").write_bytes(b"x")
+    environment = {"TREADLE_DEVICE_HOME": str(tmp_path / "there"), "PATH": "/usr/bin:/bin", "PYTHON": _python()}
+    done = subprocess.run(
+        ["sh", "training/device.sh", "arrive", str(parcel)],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "is whole" in done.stdout
+    assert (tmp_path / "there" / "weights" / "0.5b.gguf").read_bytes() == source.read_bytes()
+    assert (tmp_path / "there" / "conversations.jsonl.xz").is_file()
+
+
+def _python() -> str:
+    import sys
+
+    return sys.executable
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "low", "high"), [(85, 118, 0.63, 0.79), (108, 118, 0.85, 0.95), (0, 10, 0, 0.28), (0, 0, 0, 1)]
+)
+def test_intervals(right: int, of: int, low: float, high: float):
+    assert wilson(right, of) == pytest.approx((low, high), abs=0.006)
+
+
+def test_the_choice_looks_at_the_worst_kind_too(tmp_path: Path):
+    kinds = {"even": {"chain": [8, 10], "none": [8, 10]}, "odd": {"chain": [6, 10], "none": [10, 10]}}
+    for tag, by in kinds.items():
+        (tmp_path / f"{tag}_own.json").write_text(json.dumps({"right": 16, "of": 20, "by": {}, "kinds": by}))
+        (tmp_path / f"{tag}_dev.json").write_text(json.dumps({"right": 70, "of": 100, "by": {"x": [70, 100]}}))
+    (tmp_path / "half_own.json").write_text(json.dumps({"right": 20, "of": 20, "by": {}, "kinds": {}}))
+    assert [tag for tag, _ in ranking(tmp_path, ["odd", "even", "half"])] == ["even", "odd"]
+
+
+def test_a_pair_of_ones_own_runs_has_the_blanks_that_a_model_has_to_write():
+    """`runs export --training` writes JSON without blanks; the constraint demands them."""
+    assert spaced('{"action":"find","args":{"n":[1,2]}}') == '{"action": "find", "args": {"n": [1, 2]}}'

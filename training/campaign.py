@@ -1,0 +1,152 @@
+"""python -m training.campaign run MODEL.gguf OUT --name NAME --seeds 1,2,3 --data CONVERSATIONS.jsonl.xz --bfcl DATA
+python -m training.campaign collect OUT FOLDER
+
+`run`: all seeds of one model, their mean, their figures, and the one to take by development data; each seed is
+evaluated while the next is trained. Given again after an interruption it does what is left. `collect`: what is
+finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+from training import adapter_file, pieces, soup
+from training.figures import ranking, wilson
+from training.pack import pack
+
+TRIES = 3
+PIECE = 15_000_000
+"""Bytes of a file that travels back."""
+
+
+def say(out: Path, *words: object) -> None:
+    line = f"{time.strftime('%H:%M:%S')} {' '.join(map(str, words))}"
+    print(line, flush=True)
+    with (out / "campaign.log").open("a") as file:
+        file.write(line + "\n")
+
+
+def start(out: Path, log: str, module: str, *arguments: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    with (out / log).open("ab") as file:
+        command = [sys.executable, "-m", f"training.{module}", *map(str, arguments)]
+        return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+
+
+def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
+    """A training that ends with an error is begun again; it goes on where it was."""
+    for attempt in range(TRIES):
+        if all(path.is_file() for path in adapters):
+            return
+        process = start(
+            options.out, "train.log", "train", options.model, options.out, "--name", options.name,
+            "--seeds", options.seeds, "--data", options.data, "--seconds", options.seconds, "--steps", options.steps,
+        )  # fmt: skip
+        if process.wait():
+            say(options.out, "the training ended with an error, try", attempt + 1, "of", TRIES, "(train.log)")
+    missing = [path.name for path in adapters if not path.is_file()]
+    if missing:
+        raise RuntimeError(f"not trained: {', '.join(missing)}")
+
+
+def evaluator(options: argparse.Namespace, adapters: list[Path], sets: str) -> subprocess.Popen[bytes]:
+    return start(
+        options.out, "evaluate.log", "evaluate", options.model, options.out, "--sets", sets, "--bfcl", options.bfcl,
+        "--adapters", ",".join(map(str, adapters)), "--wait", 3600, "--rows", options.rows, "--base-known",
+        "--tasks", options.tasks,
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> None:
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    seeds = [out / f"{options.name}-{seed}.gguf" for seed in options.seeds.split(",")]
+    mixed = out / f"{options.name}-mean.gguf"
+    everything = [*seeds, mixed] if len(seeds) > 1 else seeds
+    say(out, "begins:", ", ".join(path.stem for path in everything))
+    judging = evaluator(options, everything, "own,dev,known")
+    try:
+        train_all(options, seeds)
+        if len(seeds) > 1 and not mixed.is_file():
+            parts = [adapter_file.read(path) for path in seeds]
+            made = soup.mean(parts)
+            adapter_file.write(mixed, made)
+            say(out, f"{mixed.stem}: {soup.lost(parts, made):.1%} of the mean change is lost by its rank")
+        say(out, "trained; evaluated until now:", sorted(path.name for path in out.glob("*_own.json")))
+        if judging.wait():
+            say(out, "the evaluation ended with an error (evaluate.log): once more")
+            evaluator(options, everything, "own,dev,known").wait()
+    finally:
+        if judging.poll() is None:
+            judging.terminate()
+    ranked = ranking(out, [path.stem for path in everything])
+    (out / "ranking.json").write_text(json.dumps(ranked))
+    say(out, "by development data:", ranked)
+    for path in everything:
+        packed, digest = pack(path, out / "packed")
+        say(out, packed.name, packed.stat().st_size, digest)
+    if options.test:
+        evaluator(options, everything, "test").wait()
+    (out / "finished").write_text(time.strftime("%H:%M:%S"))
+    say(out, "finished\n" + table(out))
+
+
+def table(out: Path) -> str:
+    """All figures there are, with their intervals."""
+    lines: list[str] = []
+    for path in sorted(out.glob("*_*.json")):
+        found: dict[str, Any] = json.loads(path.read_text())
+        low, high = wilson(found["right"], found["of"])
+        more = found.get("kinds") or found.get("functions") or ""
+        lines.append(f"{path.stem:<28}{found['right']:>5} of {found['of']:<5}{low:.0%} to {high:.0%}  {more}")
+    return "\n".join(lines)
+
+
+def collect(out: Path, folder: Path) -> None:
+    """The figures and logs in one file; adapters that are packed, each in pieces with their hashes, in one folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(folder / f"{out.name}-figures.tar.gz", "w:gz") as archive:
+        for path in sorted([*out.glob("*.json"), *out.glob("*.log")]):
+            archive.add(path, path.name)
+    best = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
+    packed = sorted((out / "packed").glob("*.xz"), key=lambda path: [name for name, _ in best].index(path.name[:-8]))
+    for path in packed[:1]:  # the best: others are asked for by name
+        pieces.split(path, folder / path.name[:-8], PIECE)
+    print(table(out))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(required=True, dest="command")
+    running = commands.add_parser("run")
+    running.add_argument("model", type=Path)
+    running.add_argument("out", type=Path)
+    running.add_argument("--name", required=True)
+    running.add_argument("--seeds", default="1,2,3")
+    running.add_argument("--data", type=Path, required=True)
+    running.add_argument("--bfcl", type=Path, required=True)
+    running.add_argument("--seconds", type=float, default=200)
+    running.add_argument("--steps", type=int, default=0)
+    running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
+    running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
+    running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")
+    collecting = commands.add_parser("collect")
+    collecting.add_argument("out", type=Path)
+    collecting.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    if options.command == "run":
+        run(options)
+    else:
+        collect(options.out, options.folder)
+
+
+if __name__ == "__main__":
+    main()

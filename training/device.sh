@@ -1,0 +1,45 @@
+#!/bin/sh
+# What is done on the machine with the accelerator. It has no network: everything comes in parcels (training/carry.py).
+#   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
+#   sh training/device.sh start 0.5b 1,2,3 200        begin a campaign in the background: model, seeds, seconds a seed
+#   sh training/device.sh look "$OUT"                 how far it is, and what is finished
+set -eu
+HOME_THERE=${TREADLE_DEVICE_HOME:-/root/treadle-training}
+PYTHON=${PYTHON:-python3}
+export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
+weights() { echo "$HOME_THERE/weights/$1.gguf"; }
+
+case $1 in
+arrive)
+  mkdir -p "$HOME_THERE/wheels" "$HOME_THERE/weights" "$HOME_THERE/out"
+  for wheel in "$2"/*.whl; do [ -e "$wheel" ] && $PYTHON -m zipfile -e "$wheel" "$HOME_THERE/wheels"; done || true
+  for data in "$2"/data/*; do [ -e "$data" ] && cp -r "$data" "$HOME_THERE/"; done || true
+  for folder in "$2"/pieces/*; do
+    [ -e "$folder" ] || continue
+    name=$(basename "$folder")
+    mkdir -p "$HOME_THERE/pieces/$name" && cp "$folder"/* "$HOME_THERE/pieces/$name/"
+    $PYTHON -m training.pieces join "$HOME_THERE/pieces/$name" "$(weights "$name")"
+  done
+  ;;
+start)
+  out=$HOME_THERE/out/$2
+  mkdir -p "$out"
+  # A session of its own: it goes on when this command returns.
+  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-2" --seeds "$3" --seconds "$4" \
+    --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &
+  sleep 2
+  echo "started $2"
+  ;;
+look)
+  for out in "$HOME_THERE"/out/*; do
+    echo "== $(basename "$out")"
+    tail -n 2 "$out/train.log" "$out/evaluate.log" "$out/campaign.log" 2>/dev/null || true
+    if [ -e "$out/ranking.json" ]; then $PYTHON -m training.campaign collect "$out" "$2/$(basename "$out")"; fi
+  done
+  nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
+  ;;
+*)
+  echo "arrive, start or look; not $1" >&2
+  exit 2
+  ;;
+esac
