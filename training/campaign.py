@@ -49,6 +49,7 @@ def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
         process = start(
             options.out, "train.log", "train", options.model, options.out, "--name", options.name,
             "--seeds", options.seeds, "--data", options.data, "--seconds", options.seconds, "--steps", options.steps,
+            "--batch", options.batch,
         )  # fmt: skip
         if process.wait():
             say(options.out, "the training ended with an error, try", attempt + 1, "of", TRIES, "(train.log)")
@@ -135,6 +136,7 @@ def main() -> None:
     running.add_argument("--bfcl", type=Path, required=True)
     running.add_argument("--seconds", type=float, default=200)
     running.add_argument("--steps", type=int, default=0)
+    running.add_argument("--batch", type=int, default=16384)
     running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")

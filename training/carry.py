@@ -21,7 +21,7 @@ PRESENT = ("numpy", "torch", "transformers", "tokenizers", "safetensors")
 
 def wheels(folder: Path, python: str, platform: str) -> None:
     """With what they require, for the Python and the processor there."""
-    platforms = (platform, platform.replace("2014", "_2_28"))
+    platforms = [platform.replace("2014", version) for version in ("2014", "_2_28", "_2_31", "_2_34")]
     command = [
         sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder), "--only-binary", ":all:",
         "--python-version", python, *(f"--platform={name}" for name in platforms), *WHEELS,

@@ -42,6 +42,8 @@ class Limits(NamedTuple):
     seconds: float
     steps: int = 0
     """0: an epoch."""
+    batch: int = TOKENS_A_BATCH
+    """Tokens of a step."""
     save_every: float = 30.0
     """Seconds between two stored states."""
 
@@ -96,7 +98,7 @@ def sequences(network: Network, rendered: list[Conversation]) -> list[Tokens]:
     return made
 
 
-def batches(data: list[Tokens], r: random.Random) -> list[list[Tokens]]:
+def batches(data: list[Tokens], r: random.Random, size: int) -> list[list[Tokens]]:
     """Of about equal length inside, of about equal size, in random order."""
     order = data[:]
     r.shuffle(order)
@@ -105,7 +107,7 @@ def batches(data: list[Tokens], r: random.Random) -> list[list[Tokens]]:
         batch: list[Tokens] = []
         width = 0
         for sequence in sorted(order[start : start + 1024], key=len):
-            if batch and max(width, len(sequence)) * (len(batch) + 1) > TOKENS_A_BATCH:
+            if batch and max(width, len(sequence)) * (len(batch) + 1) > size:
                 made.append(batch)
                 batch, width = [], 0
             batch.append(sequence)
@@ -153,7 +155,7 @@ def train(network: Network, data: list[Tokens], limits: Limits, seed: int, kept:
     network.reset(seed)
     network.merge(False)
     network.switch(True)
-    plan = [batch for _ in range(math.ceil(EPOCHS)) for batch in batches(data, r)]
+    plan = [batch for _ in range(math.ceil(EPOCHS)) for batch in batches(data, r, limits.batch)]
     total = limits.steps or int(len(plan) * EPOCHS / math.ceil(EPOCHS))
     optimizer = torch.optim.AdamW(network.parameters, lr=RATE, weight_decay=0.0, betas=(0.9, 0.99))
     begun_at = _stored(kept, network, optimizer)
@@ -223,6 +225,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=300, help="for each seed, at most")
     parser.add_argument("--steps", type=int, default=0, help="for each seed; 0: an epoch")
+    parser.add_argument("--batch", type=int, default=TOKENS_A_BATCH, help="tokens of a step: less needs less memory")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--data", type=Path, help="conversations that training.build has written")
@@ -251,7 +254,7 @@ def main() -> None:
     for seed in todo:
         path = finished(options, seed)
         kept = path.with_suffix(".state")
-        train(network, data, Limits(options.seconds, options.steps), seed, kept)
+        train(network, data, Limits(options.seconds, options.steps, options.batch), seed, kept)
         network.save(path, options.name, {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT})
         kept.unlink(missing_ok=True)
         say("saved", path)
