@@ -502,7 +502,9 @@ class Censor(Plugin):
 
 _KNOWS = ({"role": "user", "content": "522250 people live in Lyon."}, {"role": "assistant", "content": "I see."})
 
-_DECIDES = Profile(json_schema=True, strict_schema=True, decide=DecisionThresholds(0.3, 0.5))
+_DECIDES = Profile(
+    json_schema=True, strict_schema=True, logprobs=True, decide=DecisionThresholds(0.3, 0.5, dialect="schema")
+)
 
 _MORE = [
     Broken(

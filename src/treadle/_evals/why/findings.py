@@ -75,11 +75,23 @@ def as_text(found: Causes, *, most: int = 5) -> str:
         f"{len(found.experiments)} experiments, {found.requests} model requests ({found.reused} more were equal to one "
         f"of them), {found.tokens} tokens{cost}",
     ]
+    leads = _leads(found)
+    if leads:
+        lines.append("could not be judged, because a result is needed that nobody knows:")
+        lines += [f"  {lead.change} (then it calls {', '.join(lead.unknown)})" for lead in leads]
     if found.left_out:
         lines.append(f"took no part, because their hooks may have effects: {', '.join(found.left_out)}")
     if not found.complete:
         lines.append("the search was not finished: run it again with a larger limit, and it goes on from here")
     return "\n".join(lines)
+
+
+def _leads(found: Causes, most: int = 3) -> list[Experiment]:
+    """Changes after which the run goes another way that cannot be followed: where nothing else helps, look there."""
+    if found.causes:
+        return []
+    same = {name for one in found.experiments if one.change.kind == "nothing" for name in one.unknown}
+    return [one for one in found.experiments if set(one.unknown) - same and not one.helps][:most]
 
 
 def _cause(rank: int, cause: Cause) -> list[str]:

@@ -23,7 +23,7 @@ from treadle._journal.base import Journal
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 
-_OF_ONE_RUN = ("nothing", "result", "passage")
+_OF_ONE_RUN = ("nothing", "result", "passage", "again")
 """Changes to what only one run has."""
 
 
@@ -93,12 +93,13 @@ async def find_fixes(
             causes[task] = await search(labs[task])
         except ConfigError:  # no step to fork it at, or stopped by the clock: nothing can be said about it
             continue
-    wanted: dict[Change, list[str]] = {}
+    wanted: dict[str, tuple[Change, list[str]]] = {}  # by their text: the value of a setting may be anything
     for task, found in causes.items():
         for cause in found.causes:
             if cause.change.kind not in _OF_ONE_RUN:
-                wanted.setdefault(cause.change, []).append(task)
-    promising = sorted(wanted, key=lambda change: (-len(wanted[change]), change.size))[:most]
+                wanted.setdefault(repr(cause.change), (cause.change, []))[1].append(task)
+    by_number = sorted(wanted.values(), key=lambda pair: (-len(pair[1]), pair[0].size))
+    promising = [change for change, _ in by_number[:most]]
     tried = await asyncio.gather(*(_everywhere(change, labs, failed) for change in promising))
     # What breaks nothing comes first, however much another one fixes.
     ranked = sorted(tried, key=lambda fix: (bool(fix.breaks), len(fix.breaks) - len(fix.fixes), fix.change.size))

@@ -56,7 +56,8 @@ def _has_smaller(whole: Experiment, helping: Sequence[Experiment]) -> bool:
     """Whether a piece of it helps as well: then the piece is what matters."""
     change = whole.change
     if change.records:
-        return any(other.change.record in change.records and other.right >= 1 for other in helping)
+        own = set(change.records)
+        return any(other.change.record in own or (own > set(other.change.records) != set()) for other in helping)
     if not change.before or (change.after and change.kind != "result"):
         return False
     return any(

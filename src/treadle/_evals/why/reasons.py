@@ -9,13 +9,20 @@ from typing import Any
 import msgspec
 
 from treadle._engine.core.experiment import takes_part
-from treadle._engine.loop.deciding import answer_probability
 from treadle._engine.settings import Settings
 from treadle._evals.why.candidates import Tried
 from treadle._evals.why.lab.changes import ADDED, OFFERED, Change
 from treadle._evals.why.lab.experiments import Lab
 from treadle._evals.why.lab.variants import GUARDS, name_of, plugins_of
-from treadle._types.events import ContextCompacted, DialectDemoted, ThinkDone, ToolDone, ToolSelectionStarted
+from treadle._models.transport.decision import answer_probability
+from treadle._types.events import (
+    ContextCompacted,
+    DialectDemoted,
+    ThinkDone,
+    ThinkFailed,
+    ToolDone,
+    ToolSelectionStarted,
+)
 
 _DEFAULTS = Settings()
 _NOT_TRIED = frozenset(
@@ -89,10 +96,11 @@ def thresholds(lab: Lab) -> list[Tried]:
     seen = False
     for record in lab.records:
         event = record.event
-        if isinstance(event, ThinkDone) and event.options and event.component == "loop" and event.iteration in lab.cuts:
+        asked = isinstance(event, ThinkDone | ThinkFailed) and event.component == "loop" and event.iteration in lab.cuts
+        if asked and event.options:
             name = "later" if seen else "first"
             now, here = getattr(decide, name), answer_probability(event.options)
-            other = min(1.01, here + 0.01) if here >= now else max(0.0, here - 0.01)
+            other = min(1.0, here + 0.01) if here >= now else max(0.0, here - 0.01)
             found.append((Change("threshold", name, value=round(other, 2)), event.iteration))
         seen = seen or isinstance(event, ToolDone)
     found += [
