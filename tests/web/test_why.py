@@ -66,4 +66,4 @@ def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[...,
     assert tree.locator("li.wrong").count() >= 1
     assert axe(page, ".why") == []
     tree.locator("li.right").get_by_role("link", name="The difference").first.click()
-    stage.see(".compare", has_text="records are the same")
+    stage.see(".compare .pair.changed", has_text="It is 5.")
