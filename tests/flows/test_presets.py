@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from treadle._engine.settings import Settings
 from treadle._flows import presets
 from treadle._types.errors import ConfigError
-from treadle.plugins import LoopGuard, Planner, Plugin
+from treadle.plugins import LoopGuard, Memory, MemoryStore, Planner, Plugin
 
 GUARDS = ["context", "selection", "loop_guard", "paging"]
 SMALL_MODELS = ["give_up_guard", "example_value_guard", "unsourced_value_guard"]
@@ -72,3 +73,12 @@ def test_plugins_that_bring_tools_come_before_those_that_choose_among_them():
         brings_tools = True
 
     assert names("default", Planner(), Brings()) == ["brings", *GUARDS, *SMALL_MODELS, "planner"]
+
+
+def test_where_an_agent_remembers_something(tmp_path: Path):
+    own = Memory(MemoryStore(tmp_path / "own.db"))
+    reflective, default = presets.get("reflective"), presets.get("default")
+    assert presets.memory_stores(default, default.settings, []) == []
+    assert presets.memory_stores(reflective, reflective.settings, [own]) == [own.store]
+    (of_the_preset,) = presets.memory_stores(reflective, reflective.settings, [])
+    assert of_the_preset.path.name == "memory.db"

@@ -8,7 +8,7 @@ import pytest
 
 from kit import add, call, go
 from treadle import Agent, ConfigError, ScriptedModel, open_journal, prove_answer, tool, verify_proof
-from treadle._flows.proofs.proof import summary
+from treadle._flows.proofs.proof import grounds_of_answer, summary
 
 
 @tool(effect="pure")
@@ -132,3 +132,19 @@ def test_a_run_without_an_answer_has_none():
 
     with pytest.raises(ConfigError, match="no answer"):
         go(main())
+
+
+def test_the_grounds_alone_are_those_of_the_proof_and_say_when_they_are_not_whole(data: bytes):
+    async def main() -> None:
+        journal = open_journal("memory:")
+        long = " ".join(f"In May it rained on {n} days." for n in range(600))
+        agent = Agent(ScriptedModel([call("rain", month="May"), ANSWER, call("rain", month="May"), long, ""]), [rain])
+        agent.journal = journal
+        result = await agent.run("How often did it rain in May?")
+        grounds = await grounds_of_answer(journal, result.run_id)
+        assert grounds.complete
+        assert grounds.claims == verify_proof(await prove_answer(journal, result.run_id)).claims
+        much = await grounds_of_answer(journal, (await agent.run("How often did it rain in May?")).run_id)
+        assert (len(much.claims), much.complete) == (500, False)
+
+    go(main())

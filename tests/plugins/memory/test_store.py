@@ -147,3 +147,10 @@ def test_a_store_that_is_not_there_has_nothing(tmp_path: Path):
     store = MemoryStore(tmp_path / "none.db")
     assert (store.users(), store.get(1), store.forget_one(1), store.edit(1, "x")) == ({}, None, False, False)
     assert not store.path.exists()
+
+
+def test_page_by_page(tmp_path: Path):
+    store = filled(tmp_path, *(f"Memory {number}." for number in range(5)))
+    first = store.all("ann", 3)
+    assert [memo.summary for memo in first] == ["Memory 4.", "Memory 3.", "Memory 2."]
+    assert [memo.summary for memo in store.all("ann", 3, before=first[-1].id)] == ["Memory 1.", "Memory 0."]
