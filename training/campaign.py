@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     (out / "ranking.json").write_text(json.dumps(ranked))
     say(out, "by development data:", ranked)
     for path in everything:
-        packed, digest = pack(path, out / "packed")
+        packed, digest = pack(path, out / "packed")  # the same bytes as when it was collected before
         say(out, packed.name, packed.stat().st_size, digest)
     if options.test:
         evaluator(options, everything, "test").wait()
@@ -111,16 +112,32 @@ def table(out: Path) -> str:
     return "\n".join(lines)
 
 
-def collect(out: Path, folder: Path) -> None:
-    """The figures and logs in one file; adapters that are packed, each in pieces with their hashes, in one folder."""
+def collect(out: Path, folder: Path, files: int, again: bool = False) -> None:
+    """The figures and logs in one file; adapters that have not been collected yet, the best first, as many as fit into
+    that number of files: one that is too large for a file is in pieces with their hashes."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / f"{out.name}-figures.tar.gz", "w:gz") as archive:
         for path in sorted([*out.glob("*.json"), *out.glob("*.log")]):
             archive.add(path, path.name)
-    best = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
-    packed = sorted((out / "packed").glob("*.xz"), key=lambda path: [name for name, _ in best].index(path.name[:-8]))
-    for path in packed[:1]:  # the best: others are asked for by name
-        pieces.split(path, folder / path.name[:-8], PIECE)
+    ranked = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
+    order = {name: place for place, (name, _) in enumerate(ranked)}
+    for path in sorted(out.glob("*.gguf"), key=lambda path: (order.get(path.stem, len(order)), path.stem)):
+        mark = out / "packed" / f"{path.stem}.collected"
+        if mark.is_file() and not again:
+            continue
+        packed = out / "packed" / f"{path.stem}.gguf.xz"
+        if not packed.is_file():
+            pack(path, out / "packed")
+        count = 1 if packed.stat().st_size <= PIECE else 1 - -packed.stat().st_size // PIECE
+        if count > files:
+            break
+        files -= count
+        if count == 1:
+            shutil.copy(packed, folder / packed.name)
+        else:
+            pieces.split(packed, folder / path.stem, PIECE)
+        mark.write_text("")
+        print("collected", path.stem)
     print(table(out))
 
 
@@ -143,11 +160,13 @@ def main() -> None:
     collecting = commands.add_parser("collect")
     collecting.add_argument("out", type=Path)
     collecting.add_argument("folder", type=Path)
+    collecting.add_argument("--files", type=int, default=3, help="for adapters, at most")
+    collecting.add_argument("--again", action="store_true", help="those that were collected before, too")
     options = parser.parse_args()
     if options.command == "run":
         run(options)
     else:
-        collect(options.out, options.folder)
+        collect(options.out, options.folder, options.files, options.again)
 
 
 if __name__ == "__main__":

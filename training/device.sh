@@ -2,7 +2,7 @@
 # What is done on the machine with the accelerator. It has no network: everything comes in parcels (training/carry.py).
 #   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
 #   sh training/device.sh start 0.5b 1,2,3 200        begin a campaign in the background: model, seeds, seconds a seed
-#   sh training/device.sh look "$OUT"                 how far it is, and what is finished
+#   sh training/device.sh look "$OUT"                 how far it is, and what is finished and was not sent yet
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-/root/treadle-training}
 PYTHON=${PYTHON:-python3}
@@ -34,7 +34,7 @@ look)
   for out in "$HOME_THERE"/out/*; do
     echo "== $(basename "$out")"
     tail -n 2 "$out/train.log" "$out/evaluate.log" "$out/campaign.log" 2>/dev/null || true
-    if [ -e "$out/ranking.json" ]; then $PYTHON -m training.campaign collect "$out" "$2/$(basename "$out")"; fi
+    $PYTHON -m training.campaign collect "$out" "$2/$(basename "$out")" --files 3
   done
   nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
   ;;

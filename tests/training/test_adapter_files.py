@@ -12,7 +12,7 @@ import pytest
 
 from training_kit import ROOT
 
-from training import adapter_file, pack, pieces, soup  # isort: skip
+from training import adapter_file, campaign, pack, pieces, soup  # isort: skip
 from training.adapter_file import AdapterFile
 from training.figures import ranking, wilson
 from training.render import spaced
@@ -147,3 +147,21 @@ def test_the_choice_looks_at_the_worst_kind_too(tmp_path: Path):
 def test_a_pair_of_ones_own_runs_has_the_blanks_that_a_model_has_to_write():
     """`runs export --training` writes JSON without blanks; the constraint demands them."""
     assert spaced('{"action":"find","args":{"n":[1,2]}}') == '{"action": "find", "args": {"n": [1, 2]}}'
+
+
+def test_what_is_trained_is_collected_once_the_best_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    out, first, second = tmp_path / "0.5b", tmp_path / "first", tmp_path / "second"
+    out.mkdir()
+    for seed in (1, 2):
+        adapter_file.write(out / f"made-{seed}.gguf", adapter(seed))
+    (out / "made-1_own.json").write_text(json.dumps({"right": 3, "of": 4, "by": {}}))
+    (out / "ranking.json").write_text(json.dumps([["made-2", 1.5], ["made-1", 1.2]]))
+    campaign.collect(out, first, files=1)
+    assert sorted(path.name for path in first.iterdir()) == ["0.5b-figures.tar.gz", "made-2.gguf.xz"]
+    monkeypatch.setattr(campaign, "PIECE", 300)  # as if it were larger than what travels
+    campaign.collect(out, second, files=50)
+    assert pieces.join(second / "made-1", tmp_path / "made-1.gguf.xz")
+    assert not (second / "made-2").exists()
+    assert lzma.decompress((tmp_path / "made-1.gguf.xz").read_bytes())[:4] == b"GGUF"
+    campaign.collect(out, tmp_path / "third", files=50, again=True)
+    assert {path.name for path in (tmp_path / "third").iterdir() if path.is_dir()} == {"made-1", "made-2"}
