@@ -182,3 +182,29 @@ def test_reading_old_turns_does_not_ask_for_the_list_again(stage: Stage, fork: t
     stage.page.wait_for_function("() => document.querySelector('.conversation')")
     stage.page.wait_for_timeout(200)
     assert len(asked) in (2, 3), "when it was started, and when it had ended"
+
+
+def test_words_that_could_not_be_sent_are_still_there(stage: Stage, fork: tuple[str, str]):
+    """A question with its file, a question in other words, a message: until they can be sent."""
+    page = stage.page
+    page.goto(stage.client.address)
+    broken = Broken(page, "**/api/runs")
+    page.locator("input[type=file]").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": b"a,b"})
+    stage.ask("Add two and three.")
+    stage.see(".notice", has_text="The disk is on fire.")
+    page.wait_for_function("() => document.getElementById('composer').value === 'Add two and three.'")
+    stage.see(".composer-place", has_text="a.csv")
+    broken.mended = True
+    page.locator("#composer").press("Enter")
+    stage.finish()
+    assert page.locator("#composer").input_value() == ""
+    again = Broken(page, "**/fork")
+    page.get_by_label("Edit and ask again").click()
+    page.get_by_label("Your question").fill("Add four and five.")
+    page.keyboard.press("Enter")
+    stage.see(".notice", has_text="The disk is on fire.")
+    assert page.get_by_label("Your question").input_value() == "Add four and five."
+    again.mended = True
+    page.get_by_role("button", name="Ask again").click()
+    stage.see(".question", has_text="Add four and five.")
+    stage.finish()

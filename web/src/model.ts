@@ -100,12 +100,14 @@ export function say(notice: string): void {
 }
 
 /** Runs an action; what goes wrong is said, never thrown away. */
-export async function attempt(action: () => Promise<void>): Promise<void> {
+export async function attempt(action: () => Promise<void>): Promise<boolean> {
   try {
     await action();
+    return true;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) store.set({ door: "token" });
     else say(reason(error));
+    return false;
   }
 }
 

@@ -40,11 +40,15 @@ export function Composer() {
     if (matchMedia("(pointer: fine)").matches) box.current?.focus();
   }, [conversation]);
 
-  const send = () => {
+  const send = async () => {
     if (!sendable) return;
-    void submit(words.trim(), files);
     setWords("");
     setFiles([]);
+    if (await submit(words.trim(), files)) return;
+    // What could not be sent is still there, also behind a login.
+    if (store.get().door !== "open") return store.set({ draft: words });
+    setWords((now) => now || words);
+    setFiles((now) => (now.length ? now : files));
   };
   const placeholder = waiting ? "Decide above, or say something…" : working ? "Add something while it works…" : "Ask anything…";
   return (
@@ -68,7 +72,7 @@ export function Composer() {
         class="composer"
         onSubmit={(event) => {
           event.preventDefault();
-          send();
+          void send();
         }}
       >
         <button type="button" class="icon clip" aria-label="Add files" title="Add files: drop them here, or paste a picture" onClick={() => picker.current?.click()}>
@@ -110,7 +114,7 @@ export function Composer() {
               last?.click();
             } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
               event.preventDefault();
-              send();
+              void send();
             }
           }}
         />

@@ -58,17 +58,19 @@ function Editor({ turn, leave }: { turn: Turn; leave: () => void }) {
     box.current?.focus();
     box.current?.setSelectionRange(words.length, words.length);
   }, []);
-  const send = () => {
-    if (!words.trim()) return;
-    leave();
-    void again(turn.run, words.trim());
+  const [sending, setSending] = useState(false);
+  const send = async () => {
+    if (!words.trim() || sending) return;
+    setSending(true);
+    if (await again(turn.run, words.trim())) return leave();
+    setSending(false);
   };
   return (
     <form
       class="question-edit"
       onSubmit={(event) => {
         event.preventDefault();
-        send();
+        void send();
       }}
     >
       <textarea
@@ -80,7 +82,7 @@ function Editor({ turn, leave }: { turn: Turn; leave: () => void }) {
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
             event.preventDefault();
-            send();
+            void send();
           } else if (event.key === "Escape") {
             event.stopPropagation();
             leave();
@@ -92,7 +94,7 @@ function Editor({ turn, leave }: { turn: Turn; leave: () => void }) {
         <button type="button" onClick={leave}>
           Cancel
         </button>
-        <button type="submit" class="primary" disabled={!words.trim()}>
+        <button type="submit" class="primary" disabled={!words.trim() || sending}>
           Ask again
         </button>
       </div>
