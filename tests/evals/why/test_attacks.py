@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from record.exchanges import lamp_run, recorded
 from treadle import Agent, ConfigError, DagAgent, JournalError, RunBusyError, ScriptedModel, open_journal, tool
 from treadle._engine.core.experiment import is_search
 from treadle._evals.why.lab.changes import Change
 from treadle._evals.why.lab.notebook import read_notebook
 from treadle._evals.why.search import find_causes
 from treadle._journal.memory import MemoryJournal
+from treadle._types.messages import ToolMessage, text_of
 from treadle._types.request import Request
 
 pytestmark = pytest.mark.anyio
@@ -227,3 +229,19 @@ async def test_a_change_that_the_log_cannot_have_is_left_out_not_fatal():
         agent, run, answer="right", also=[(Change("prompt", before="no such line"), 1), (Change("nothing"), 99)]
     )
     assert found.causes[0].change.before == "Err."
+
+
+async def test_a_run_that_another_program_made_and_treadle_recorded():
+    """Its tools are not here: their results come from the log, and nothing else does."""
+    journal = MemoryJournal()
+    (records,) = await recorded(lamp_run(), journal=journal)
+
+    def other_model(request: Request) -> Any:
+        got = [text_of(m.content) for m in request.messages if isinstance(m, ToolMessage)]
+        return f"The lamp costs {got[-1]} dollars." if got else {"name": "price", "args": {"item": "lamp"}}
+
+    agent = Agent(ScriptedModel(other_model), None, journal=journal)
+    found = await find_causes(agent, records[0].run, answer="41")
+    assert found.causes, str(found)
+    assert (found.causes[0].change.name, found.causes[0].change.before) == ("price", "40")
+    assert all(one.ran == () for one in found.experiments)

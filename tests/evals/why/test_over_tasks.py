@@ -90,3 +90,24 @@ async def test_the_limit_holds_for_the_whole_set():
     assert len(model.requests) - before <= 3
     assert not found.complete
     assert "not finished" in str(found)
+
+
+async def test_what_breaks_nothing_comes_first_however_much_another_one_fixes():
+    """Without one line both failed tasks go right and one breaks; without the other, one goes right and none breaks."""
+
+    def clerk(request: Request) -> Any:
+        question = next(text_of(m.content) for m in request.messages if isinstance(m, UserMessage))
+        brief, shy = "Be brief." in system_of(request), "Be shy." in system_of(request)
+        if "hello" in question:
+            return "Good day." if brief else "Good evening to you."
+        return "522250" if not brief or (not shy and "How many" in question) else "no"
+
+    set_of_tasks = TaskSet("t", tasks().tasks, tasks().make_tools, "Be brief.\nBe shy.")
+    journal, variant = MemoryJournal(), Variant("v", ScriptedModel(clerk))
+    trials = await run_tasks(set_of_tasks, [variant], journal=journal)
+    found = await find_fixes(set_of_tasks, variant, trials, journal=journal)
+    by_line = {fix.change.before: fix for fix in found.fixes}
+    assert by_line["Be brief."].fixes == ("lyon", "lyon2")
+    assert by_line["Be brief."].breaks == ("hello",)
+    assert (by_line["Be shy."].fixes, by_line["Be shy."].breaks) == (("lyon2",), ())
+    assert found.fixes[0].change.before == "Be shy."

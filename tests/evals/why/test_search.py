@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from why.cases import Broken
@@ -12,8 +12,8 @@ from why.scripted import EFFECTS
 
 from treadle import Agent, ConfigError, ScriptedModel
 from treadle._evals.why.findings import Causes
-from treadle._evals.why.lab.changes import Change
-from treadle._evals.why.patches import patch_for
+from treadle._evals.why.lab.changes import Change, Kind
+from treadle._evals.why.patches import apply_patch, patch_for
 from treadle._evals.why.search import find_causes
 from treadle._journal.memory import MemoryJournal
 from treadle._types.request import Request
@@ -100,3 +100,60 @@ async def test_a_patch_for_the_users_own_file(tmp_path: Path):
     assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "none"])[0] == causes.causes[0].patch
     (tmp_path / "two.yaml").write_text("Guess.\n")
     assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "two.yaml"]) == ("", ""), "it could be either"
+
+
+async def test_every_kind_of_change_has_a_run_in_which_it_is_tried():
+    kinds: set[str] = set()
+    for broken in BROKEN:
+        kinds |= {one.change.kind for one in (await found(broken)).experiments}
+    assert kinds == set(get_args(Kind))
+
+
+async def test_a_line_that_is_missing_and_a_guard_that_was_not_there():
+    def needs_a_line(request: Request) -> str:
+        return "42" if "Say 42." in str(request.messages[0]) else "no"
+
+    agent = Agent(ScriptedModel(needs_a_line), None, system="Be kind.", journal=MemoryJournal())
+    result = await agent.run("q")
+    causes = await find_causes(agent, result.run_id, answer="42", lines=["Say 42."], guards=["reflection", "no such"])
+    assert str(causes.causes[0].change) == "the system prompt with 'Say 42.' added"
+    assert "with the plug-in reflection" in [str(one.change) for one in causes.experiments]
+
+
+async def test_a_value_that_is_only_repeated_is_traced_to_where_it_stands():
+    broken = next(b for b in BROKEN if b.name == "the only source is wrong")
+    causes = await found(broken)
+    assert str(causes.causes[0].change) == "the message of record 4 (registry) with '522250' for '77'"
+
+
+async def test_what_helps_by_luck_is_told_from_the_cause_by_neutral_words():
+    """Any small change tips the model over for once; only the cause does it whatever else is said."""
+
+    def nervous(request: Request) -> str:
+        system = str(request.messages[0])
+        if "Guess." not in system:
+            return "42"
+        return "no" if "Be kind." in system or "Thank you." in system or "a request of a user" in system else "42"
+
+    agent = Agent(ScriptedModel(nervous), None, system="Be kind.\nBe brief.\nGuess.", journal=MemoryJournal())
+    result = await agent.run("q")
+    causes = await find_causes(agent, result.run_id, answer="42")
+    assert [cause.change.before for cause in causes.causes] == ["Guess.", "Be kind."]
+    assert [(cause.experiment.right, cause.experiment.trials) for cause in causes.causes] == [(3, 3), (1, 3)]
+
+
+async def test_a_patch_is_applied_only_to_the_file_it_was_made_for(tmp_path: Path):
+    file = tmp_path / "prompt.txt"
+    file.write_text("Be kind.\nGuess.\n")
+    agent = Agent(
+        ScriptedModel(lambda r: "no" if "Guess." in str(r.messages[0]) else "42"), None, system="Be kind.\nGuess.",
+        journal=MemoryJournal(),
+    )  # fmt: skip
+    result = await agent.run("q")
+    cause = (await find_causes(agent, result.run_id, answer="42", files=[file])).causes[0]
+    file.write_text("Be kind.\nNow.\nGuess.\n")
+    with pytest.raises(ConfigError, match="has changed since the patch was made"):
+        apply_patch(cause)
+    file.write_text("Be kind.\nGuess.\n")
+    assert apply_patch(cause) == file
+    assert file.read_text() == "Be kind.\n"
