@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
 from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
+from treadle._types import errors
+from treadle._types.errors import GuardrailError, MissingExtraError, TreadleError
 from treadle._types.events import Artifact, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
@@ -22,6 +24,10 @@ if TYPE_CHECKING:  # only type checkers know defaults of type variables in Pytho
     OutputT_co = TypeVar("OutputT_co", covariant=True, default=str)
 else:
     OutputT, OutputT_co = TypeVar("OutputT"), TypeVar("OutputT_co", covariant=True)
+
+
+_OF_SEVERAL = (GuardrailError, MissingExtraError)
+"""Errors that are made of more than their message."""
 
 
 class PendingCall(Struct, frozen=True):
@@ -105,7 +111,13 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
 
     def __repr__(self) -> str:
         answer = self.answer if len(self.answer) <= 200 else self.answer[:200] + "..."
-        return f"RunResult({self.stop_reason}, answer={answer!r}, iterations={self.iterations}, run_id={self.run_id!r})"
+        parts = [self.stop_reason, f"answer={answer!r}"]
+        if self.error is not None:
+            said = str(self.error)
+            parts.append(f"error={type(self.error).__name__}({said if len(said) <= 500 else said[:500] + '...'!r})")
+        if self.pending:
+            parts.append(f"pending={[call.tool for call in self.pending]}")
+        return f"RunResult({', '.join(parts)}, iterations={self.iterations}, run_id={self.run_id!r})"
 
     def outputs(self) -> dict[str, Any]:
         """The result as a plain dictionary: content, the tools with arguments and results, times."""
@@ -141,6 +153,14 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
         PendingCall(call.id, call.name, call.args, why.get(call.id, reason), call.external)
         for call in waiting_calls(state)
     )
+
+
+def _recorded_error(finished: RunFinished) -> TreadleError:
+    """Why a run failed that ended in another process: of the same class where the message alone makes one."""
+    kind: object = getattr(errors, finished.error_type, None)
+    if not isinstance(kind, type) or not issubclass(kind, TreadleError) or issubclass(kind, _OF_SEVERAL):
+        return TreadleError(finished.error)
+    return cast("Callable[[str], TreadleError]", kind)(finished.error)
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:
@@ -194,6 +214,8 @@ def result_of(
         messages.insert(0, SystemMessage(system, rendered=True))
     tools_used = list(dict.fromkeys(step.tool for step in state.steps))
     reason: StopReason = finished.stop_reason if finished else "paused" if state.paused else "error"
+    if error is None and finished is not None and finished.error:
+        error = _recorded_error(finished)
     return RunResult(
         answer=finished.answer if finished else "",
         brief=(finished.brief or finished.answer) if finished else "",

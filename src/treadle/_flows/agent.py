@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
 from treadle._flows import presets
-from treadle._flows.agent_surfaces import Surfaces
+from treadle._flows.agent_surfaces import Surfaces, all_ended
 from treadle._flows.deps import Instructions, deps_for, require_deps, text_for
 from treadle._journal import open_journal
 from treadle._journal.base import Journal
@@ -257,7 +256,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
 
     def begin(self, run: Run[Any], flow: Flow) -> Run[OutputT_co]:
         run.begin(flow)
-        watch(run, self.logger)
+        watch(run)
         self._active.add(run)
         run.task.add_done_callback(lambda _: self._ended(run))
         return run
@@ -294,8 +293,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         journal that was given by path, connections of its plug-ins. What you made yourself stays open."""
         runs = [run.task for run in self._active if not run.done]
         self.stop()
-        if runs:
-            await asyncio.wait(runs)
+        await all_ended(runs)
         for opened in (*self.plugins, *self._opened):
             if (close := getattr(opened, "aclose", None)) is not None:
                 await close()
@@ -344,6 +342,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             output_type=output_type,
             name=self.name,
             redact=event_redactor(self._secrets),
+            logger=self.logger,
         )
 
     def _system_text(

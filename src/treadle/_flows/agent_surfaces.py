@@ -7,7 +7,7 @@ import queue
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.context import DepsT
@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 
     from treadle._engine.options import RunOptions, SettingOptions
     from treadle._flows.batching.batch import BatchAnswer, BatchState
+
+
+async def all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Wait for tasks, those of other event loops that run included."""
+    here = asyncio.get_running_loop()
+    for task in tasks:
+        loop = task.get_loop()
+        if loop is here:
+            await asyncio.wait([task])
+        elif loop.is_running():
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.wait([task]), loop))
 
 
 class Surfaces(Generic[OutputT_co, DepsT]):
@@ -208,6 +219,21 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     ) -> RunResult[OutputT_co]:
         """The same for scripts and notebooks."""
         return bridge.run(self.resume(run, approve=approve, results=results, deps=deps, **overrides))
+
+    async def aclose(self) -> None:
+        """Stop the runs that are under way, and close what this agent has opened."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """The same without `await`, for programs that use `run_sync`. `with Agent(...) as agent:` does it at its
+        end."""
+        bridge.run(self.aclose())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     async def stream_answer(self, result: RunResult[Any]) -> AsyncGenerator[str, None]:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from treadle._engine.context import DepsT
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
+from treadle._engine.surfaces.bridge import bridge
 from treadle._engine.surfaces.inputs import as_history, to_messages
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
@@ -69,6 +70,10 @@ class Conversation(Generic[OutputT_co, DepsT]):
     async def ask(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """The next turn. A turn that failed or was cancelled is not part of the history of those after it."""
         return await (await self.start(question, **options))
+
+    def ask_sync(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
+        """The same for scripts and notebooks."""
+        return bridge.run(self.ask(question, **options))
 
     async def _latest(self) -> RunState | None:
         """The last turn that came to an end with an answer."""

@@ -212,3 +212,6 @@ class MemoryJournal:
 
     async def aclose(self) -> None:
         """There is nothing to close: the records can still be read."""
+
+    def close(self) -> None:
+        """The same without `await`."""

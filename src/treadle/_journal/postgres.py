@@ -63,6 +63,8 @@ class PostgresJournal:
         self._catalog = Catalog(schema)
         self._driver: Any = None
         self._pool: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The one the connections belong to."""
         self._opening = asyncio.Lock()
         self._closed = False
         self._renewing: asyncio.Task[None] | None = None
@@ -191,6 +193,23 @@ class PostgresJournal:
         if self._pool is not None:
             await self._pool.close()
 
+    def close(self) -> None:
+        """The same without `await`, for connections of an event loop in another thread (as `run_sync` has one)."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            self._closed = True
+            return
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is loop:
+            raise JournalError("the journal is used by the event loop that runs here: write await journal.aclose()")
+        if loop.is_running():
+            asyncio.run_coroutine_threadsafe(self.aclose(), loop).result()
+        else:
+            loop.run_until_complete(self.aclose())
+
     async def _renew_claims(self) -> None:
         while True:
             await asyncio.sleep(self._lease / 4)
@@ -233,6 +252,7 @@ class PostgresJournal:
                     self._driver = import_module("asyncpg")
                 except ImportError:
                     raise MissingExtraError("The Postgres journal", "postgres") from None
+                self._loop = asyncio.get_running_loop()
                 pool = await self._driver.create_pool(self._dsn, min_size=1, max_size=self._pool_size)
                 try:
                     async with pool.acquire() as con:

@@ -7,8 +7,8 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar, Unpack
 
@@ -53,7 +53,6 @@ class SqliteJournal:
         read_only: bool = False,
     ) -> None:
         self.path = Path(path).expanduser() if path is not None else state_folder() / "journal.db"
-        self._synchronous = synchronous
         self._lock_timeout = lock_timeout
         self._lease = lease
         self._read_only = read_only
@@ -62,16 +61,21 @@ class SqliteJournal:
         self._numbers: dict[str, int] = {}
         """The number in the file of each run that is being written."""
         self._taken = TakenItems()
-        self._reader: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []
+        """The connection for reading, once it is open."""
         self._reading = threading.Lock()
+        # Nothing of this may hold on to the journal: the writer's thread would keep that alive.
+        path, epochs = self.path, self._epochs
         self._writer = Writer(
-            self._open,
-            lambda error: store.explain(error, self.path),
+            lambda: _open(path, synchronous),
+            lambda error: store.explain(error, path),
             inline=synchronous == "NORMAL",
             lock_timeout=lock_timeout,
-            renew=lambda con: store.renew_claims(con, list(self._epochs.items()), lease),
+            renew=lambda con: store.renew_claims(con, list(epochs.items()), lease),
             renew_every=lease / 4,
         )
+        weakref.finalize(self, _drop, self._writer, self._readers).atexit = False
+        _journals.add(self)
 
     def __repr__(self) -> str:
         return f"SqliteJournal({str(self.path)!r})"
@@ -168,13 +172,17 @@ class SqliteJournal:
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the file."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """The same without `await`. A journal that is dropped closes its file by itself."""
         held = [*self._epochs.items()]
         self._epochs.clear()
-        if held:
-            with suppress(JournalError):  # a file that can no longer be written must be closed all the same
-                await self._write(lambda con: store.release_all(con, held))
-        await asyncio.to_thread(self._close_reader)
-        await self._writer.close()
+        self._writer.close((lambda con: store.release_all(con, held)) if held else None)
+        with self._reading:
+            for reader in self._readers:
+                reader.close()
+            self._readers.clear()
 
     async def _write(
         self, job: Callable[[sqlite3.Connection], T], *, transaction: bool = True, quick: bool = True
@@ -182,27 +190,6 @@ class SqliteJournal:
         if self._read_only:
             raise JournalError(f"journal {self.path} is open for reading only: open it without read_only=True to write")
         return await self._writer.run(job, transaction=transaction, quick=quick)
-
-    def _open(self) -> sqlite3.Connection:
-        """Called on the writer's thread."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Conversations are private: SQLite itself would create the file with the permissions of the umask.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            raise JournalError(
-                f"journal {self.path} cannot be created or written ({error.strerror}): give it another path"
-            ) from error
-        con = store.connect(self.path)
-        try:
-            store.prepare(con, self._synchronous)
-        except JournalError as error:
-            con.close()
-            raise JournalError(f"journal {self.path} {error}") from error
-        except BaseException:
-            con.close()
-            raise
-        return con
 
     async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
         if not self._read_only:
@@ -212,9 +199,9 @@ class SqliteJournal:
     def _read_on_thread(self, job: Callable[[sqlite3.Connection], T]) -> T:
         with self._reading:
             try:
-                if self._reader is None:
-                    self._reader = self._open_reader()
-                return job(self._reader)
+                if not self._readers:
+                    self._readers.append(self._open_reader())
+                return job(self._readers[0])
             except sqlite3.Error as error:
                 raise store.explain(error, self.path) from error
 
@@ -231,8 +218,55 @@ class SqliteJournal:
         catalog.prepare_reader(con)
         return con
 
-    def _close_reader(self) -> None:
-        with self._reading:
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
+    def forget_parent(self) -> list[sqlite3.Connection]:
+        """In a forked process: the connections, and the runs that are driven, are the parent's."""
+        written, read = self._writer.forget_parent(), [*self._readers]
+        self._readers.clear()
+        self._reading = threading.Lock()
+        self._epochs.clear()
+        self._numbers.clear()
+        self._taken = TakenItems()
+        return [*read, *([] if written is None else [written])]
+
+
+def _open(path: Path, synchronous: Literal["NORMAL", "FULL"]) -> sqlite3.Connection:
+    """The connection for writing. Called on the writer's thread."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Conversations are private: SQLite itself would create the file with the permissions of the umask.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise JournalError(
+            f"journal {path} cannot be created or written ({error.strerror}): give it another path"
+        ) from error
+    con = store.connect(path)
+    try:
+        store.prepare(con, synchronous)
+    except JournalError as error:
+        con.close()
+        raise JournalError(f"journal {path} {error}") from error
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _drop(writer: Writer, readers: list[sqlite3.Connection]) -> None:
+    """Nobody has the journal any more."""
+    writer.shut()
+    for reader in readers:
+        reader.close()
+
+
+_journals: weakref.WeakSet[SqliteJournal] = weakref.WeakSet()
+_of_parents: list[sqlite3.Connection] = []
+"""Connections that a forked process has no right to: they are kept, so that they are never closed here."""
+
+
+def _forked() -> None:
+    for journal in _journals:
+        _of_parents.extend(journal.forget_parent())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -12,6 +12,10 @@ not be quick:
 - after a commit that took over 20 ms, until the thread has made a quick one.
 
 Only the thread does what needs fsync or may wait: opening, checkpoints, waiting for locks, renewing claims.
+
+The thread keeps its writer alive, so a writer knows nothing of the journal it writes for: a journal that is dropped
+shuts it (`shut`). In a forked process there is neither the thread nor a right to the connection: it begins anew
+(`forget_parent`).
 """
 
 from __future__ import annotations
@@ -77,12 +81,16 @@ class Writer:
         self._renew = renew
         self._renew_every = renew_every
         self._con: sqlite3.Connection | None = None
+        self._closed = False
+        self._last: Job[None] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         """Held while the connection is in use."""
         self._queue: SimpleQueue[_Queued | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
-        self._closed = False
         self._slow = False
         self._commits = 0
 
@@ -125,13 +133,30 @@ class Writer:
             self._queue.put(queued)
         return await queued.future
 
-    async def close(self) -> None:
+    def close(self, last: Job[None] | None = None) -> None:
+        """Do a `last` job if the file is open, close it, and wait for that: up to `lock_timeout` where another process
+        has the lock."""
         with self._start_lock:
+            thread = self._thread
+            if not self._closed and thread is not None:
+                self._last = last
             self._closed = True
-            if self._thread is None:
+            if thread is None:
                 return
             self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
+        thread.join()
+
+    def shut(self) -> None:
+        """The same for a journal that nobody has any more: waits for nothing, takes no lock, works on any thread."""
+        self._closed = True
+        self._queue.put(None)
+
+    def forget_parent(self) -> sqlite3.Connection | None:
+        """In a forked process: open the file anew when it is needed. What is returned belongs to the parent: it must
+        be kept, since closing it here would take the parent's locks away."""
+        con, self._con = self._con, None
+        self._begin()
+        return con
 
     # All methods below run on the thread.
 
@@ -150,9 +175,13 @@ class Writer:
                     renew_at = time.monotonic() + self._renew_every
                 closed = self._closed and self._queue.empty()
                 if closed and self._con is not None:
+                    if self._last is not None:
+                        with suppress(sqlite3.Error, JournalError):  # the file must be closed all the same
+                            self._run_with_retries([self._last])
                     self._con.close()
                     self._con = None
             _deliver(batch)
+            del batch  # its jobs know their journal, which may be dropped while the thread waits for more
 
     def _collect(self, timeout: float) -> list[_Queued]:
         """The jobs that wait, or the first that arrives in time. None in the queue only wakes the thread."""

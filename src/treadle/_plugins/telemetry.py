@@ -53,12 +53,11 @@ class Telemetry(Plugin):
 _DEFAULT = Telemetry()
 
 
-def watch(run: Run[Any], own: logging.Logger | None = None) -> None:
-    """Trace and log a run that is about to begin, to a logger of its `own` where it has one. The records of runs inside
-    it are forwarded to it."""
+def watch(run: Run[Any]) -> None:
+    """Trace and log a run that is about to begin. The records of runs inside it are forwarded to it."""
     if run.has_parent:
         return
-    log = own or logger
+    log = run.blueprint.logger or logger
     if log.isEnabledFor(logging.INFO):
         run.subscribe(partial(_log_step, log, run.blueprint.settings.verbose), live=False)
     if "opentelemetry.trace" not in sys.modules:

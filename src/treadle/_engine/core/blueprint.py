@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from logging import Logger
 from typing import Any
 
 from msgspec import Struct
@@ -34,6 +35,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     output_type: Any = None
     name: str = "agent"
     redact: EventRedactor | None = None
+    logger: Logger | None = None
+    """Where its runs are logged, if not where everything is."""
 
 
 class Origin(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from treadle._engine.core.settling import settle_children, settle_with_parent
 from treadle._engine.loop.turn import turn
 from treadle._engine.requests.media import prepared
 from treadle._engine.result import RunResult, result_of
-from treadle._safety.logs import get_logger, logs_of
+from treadle._safety.logs import get_logger, log_handled, logs_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.events import Forked, LoopStarted, Noted, Paused, Resumed, RunFinished, RunStarted, Tainted
 
@@ -105,9 +105,19 @@ async def _drive(run: Execution, flow: Flow) -> RunResult[Any]:
                 await asyncio.sleep(0)
     if run.ending.raises is not None:
         raise run.ending.raises
+    if run.ending.error is not None and run.parent is None:
+        # Nothing is raised: a program that looks at the answer alone would not know.
+        log_handled(
+            run.blueprint.logger or logger, "run %s failed (%s)", run.id, _stop_reason(run), error=run.ending.error
+        )
     result = result_now(run)
     metadata = flow.metadata(run)
     return msgspec.structs.replace(result, metadata={**result.metadata, **metadata}) if metadata else result
+
+
+def _stop_reason(run: Execution) -> str:
+    finished = run.state.finished
+    return finished.stop_reason if finished is not None else "error"
 
 
 async def _taint_parent(run: Execution) -> None:

@@ -30,6 +30,8 @@ class Bridge:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._process = 0
+        self._of_parents: list[object] = []
+        """Kept, so that nothing of the parent's is closed here: its connections are still in use."""
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if problem := self._problem():
@@ -68,6 +70,12 @@ class Bridge:
                 atexit.register(self.close)
             return self._loop
 
+    def forget_parent(self) -> None:
+        """In a forked process: the thread is not here, and a lock that it held would never be released."""
+        self._lock = threading.Lock()
+        self._of_parents.append(self._loop)
+        self._loop = self._thread = None
+
     def close(self) -> None:
         """Stop what still runs and close what is open (connections to models); the next call opens a new loop."""
         loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
@@ -100,6 +108,8 @@ async def _clear_up(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 bridge = Bridge()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=bridge.forget_parent)
 
 
 def drain_queue(pieces: queue.Queue[T | None], future: Future[Any]) -> Generator[T, None, None]:

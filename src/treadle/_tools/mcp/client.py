@@ -11,7 +11,9 @@ import inspect
 import logging
 import re
 import sys
+import weakref
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -98,8 +100,15 @@ class McpServer:
         """What the server may ask; taken when the connection is opened."""
         self.at_work: list[ToolContext] = []
         """The calls under way that a run made."""
-        self._opener = partial(open_client, self.endpoint, self._access, name, lambda: self.answers)
+        this = weakref.ref(self)  # a session that is open must not keep alive whom nobody has any more
+
+        def answers() -> Answers:
+            server = this()
+            return server.answers if server is not None else Answers()
+
+        self._opener = partial(open_client, self.endpoint, self._access, name, answers)
         self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopState] = WeakKeyDictionary()
+        weakref.finalize(self, _abandon, self._states).atexit = False
 
     def __repr__(self) -> str:
         return f"McpConnection({self.name!r})"
@@ -301,6 +310,14 @@ class McpServer:
 
 McpConnection = McpServer
 """The old name."""
+
+
+def _abandon(states: Mapping[asyncio.AbstractEventLoop, _LoopState]) -> None:
+    """The server object is gone without `close`: its connections end, each in its event loop."""
+    for loop, state in list(states.items()):
+        if state.session is not None and not loop.is_closed():
+            with suppress(RuntimeError):  # it has just been closed
+                loop.call_soon_threadsafe(state.session.abandon)
 
 
 def _masked(words: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import socket
 import weakref
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -334,3 +335,26 @@ def test_a_client_that_is_dropped_is_gone_at_once_and_its_connections_are_closed
         asyncio.run(main())
     finally:
         gc.enable()
+
+
+def test_a_client_in_a_garbage_cycle_leaves_no_connection_open():
+    """An agent and its tools often are one. An unclosed session would warn, and warnings are errors."""
+
+    async def main() -> None:
+        async with serving({"*": "ok"}) as site:
+            client: Any = allowed(site)
+            await client.get(f"{site.url}/a")
+            session = next(iter(client._sessions.values()))[0]
+            client.itself = client
+            del client
+            gc.collect()
+            await until(lambda: session.closed)
+
+        async with serving({"*": "ok"}) as site:
+            client = allowed(site)
+            await client.get(f"{site.url}/a")
+            client.itself = client
+            del client
+            gc.collect()
+
+    asyncio.run(main())

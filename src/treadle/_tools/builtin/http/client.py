@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import weakref
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakMethod
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +21,7 @@ from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._types.errors import ToolError
+from treadle._version import __version__
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -30,7 +31,7 @@ T = TypeVar("T")
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Looks up the IP addresses of a host and port."""
 
-USER_AGENT = "Mozilla/5.0 (compatible; Treadle/0.1)"
+USER_AGENT = f"Mozilla/5.0 (compatible; Treadle/{__version__})"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -114,6 +115,8 @@ class GuardedClient:
         self._user_agent = user_agent
         self._resolve = resolver or _system_resolve
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession, None]]] = {}
+        # Kept apart from the client: in a garbage cycle the sessions would be found open, together with it.
+        weakref.finalize(self, self._sessions.clear).atexit = False
 
     async def get(self, url: str, **options: Any) -> HttpResponse:
         return await self.request("GET", url, **options)
@@ -227,7 +230,7 @@ class GuardedClient:
             self._sessions.pop(old, None)
         entry = self._sessions.get(loop)
         if entry is None or entry[0].closed:
-            keeper = _keep_session(_connector(WeakMethod(self._addresses)), self._user_agent)
+            keeper = _keep_session(_connector(weakref.WeakMethod(self._addresses)), self._user_agent)
             entry = (await anext(keeper), keeper)
             self._sessions[loop] = entry
         return entry[0]
@@ -249,7 +252,7 @@ async def _keep_session(connector: Any, user_agent: str) -> AsyncGenerator[Clien
         yield session
 
 
-def _connector(resolver: WeakMethod[Resolve]) -> Any:
+def _connector(resolver: weakref.WeakMethod[Resolve]) -> Any:
     """A connector that uses `resolver` only: a name is looked up once, so its address cannot change after the check."""
     import aiohttp
     from aiohttp.abc import AbstractResolver, ResolveResult
