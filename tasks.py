@@ -4,13 +4,14 @@
     python3 tasks.py test             installs what the tests need and passes them all
 
 Each makes its own virtual environment under `.venv/` first. Other tasks: page (build the web page), docs (build the
-documentation), pictures (make its pictures again), bench (measure the overhead), measure (run any benchmark by its
-name), prove (the proofs of the README: crash, plan, size), peers (other engines beside ours), wheel (build the
-package), lock (write the lock files again).
+documentation), pictures (make its pictures again), bench (measure the overhead), prove (the proofs of the README:
+crash, plan, size), measure (any script of benchmarks/), peers (other engines beside ours), reference (write the
+generated pages again), wheel (build the package), lock (write the lock files again).
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -147,16 +148,6 @@ def bench(arguments: list[str]) -> int:
     return call(environment("test"), "benchmarks/overhead.py", *arguments)
 
 
-def measure(arguments: list[str]) -> int:
-    """Run one of `benchmarks/` by its name, with its own options: `measure page`, `measure overview 10000`."""
-    name, *rest = arguments or [""]
-    programs = {path.stem: path for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text("utf-8")}
-    if name not in programs:
-        say(f"which benchmark? {', '.join(sorted(programs))}")
-        return 2
-    return call(environment("test"), programs[name], *rest)
-
-
 def prove(arguments: list[str]) -> int:
     """Run a proof of the README: `prove crash`, `prove plan`, `prove size`."""
     name, *rest = arguments or [""]
@@ -164,6 +155,33 @@ def prove(arguments: list[str]) -> int:
         say(f"which proof? {', '.join(PROOFS)}")
         return 2
     return call(environment("test"), PROOFS[name], *rest)
+
+
+def measure(arguments: list[str]) -> int:
+    """Run a script of benchmarks/ in the environment of the tests: `measure recall --case known`; without a name, which
+    there are."""
+    name, *rest = arguments or [""]
+    if name not in measurements():
+        known = "\n".join(f"  {name:<22} {line}" for name, line in measurements().items())
+        say(f"{f'there is no measurement {name!r}' if name else 'which measurement?'}\n{known}")
+        return 2 if name else 0
+    return call(environment("test"), f"benchmarks/{name}.py", *rest)
+
+
+def measurements() -> dict[str, str]:
+    """The programs under benchmarks/ by name, with the first line of what each says about itself."""
+    folder = ROOT / "benchmarks"
+    found: dict[str, str] = {}
+    for path in sorted([*folder.glob("*.py"), *folder.glob("local_study/study.py")]):
+        tree = ast.parse(path.read_text("utf-8"))
+        if "__main__" in path.read_text("utf-8") and (text := ast.get_docstring(tree)):
+            found[path.relative_to(folder).with_suffix("").as_posix()] = text.partition("\n")[0]
+    return found
+
+
+def reference(arguments: list[str]) -> int:
+    """Write the pages under docs/reference/ again from the source."""
+    return call(environment("test"), "scripts/gen_reference.py", *arguments)
 
 
 def peers(arguments: list[str]) -> int:
@@ -214,8 +232,9 @@ TASKS = {
     "docs": docs,
     "pictures": pictures,
     "bench": bench,
-    "measure": measure,
     "prove": prove,
+    "measure": measure,
+    "reference": reference,
     "peers": peers,
     "wheel": wheel,
     "lock": lock,

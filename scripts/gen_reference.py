@@ -7,19 +7,26 @@ python scripts/gen_reference.py --check    # names the pages that do not match t
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from api_reference import api_page, modules_page
 from concept_pictures import PICTURES
+from field_words import words_for
 from layers import picture
-from markdown_tables import cell, code, doc, own_table, rows_of, table_of
+from markdown_tables import Field, cell, code, doc, fields_of, own_table, rows_of, table_of
 from msgspec import Struct
 from reference_pages import PAGES as MORE_PAGES
 
 from treadle._cli.command_table import COMMANDS, build_parser
+from treadle._engine import options as options_module
 from treadle._engine import settings as settings_module
+from treadle._engine.core.execution import NO_DEPS
 from treadle._flows import presets
+from treadle._flows.agent import Agent
 from treadle._models.catalog import providers as providers_module
 from treadle._models.transport import retry as retry_module
 from treadle._server import settings as server_module
@@ -62,7 +69,15 @@ def settings_page() -> str:
         NOTE + "# Settings\n\n"
         "Every setting is a keyword of `Agent(...)` and of one run: `agent.run(question, temperature=0.2)`. "
         "An unknown name is an error that says which one was meant.\n\n"
-        "## Settings\n\n" + table_of(settings_module.Settings, settings_module)
+        "## Agent\n\nWhat `Agent(model, tools, ...)` takes by name, beside every setting. `model` is a name "
+        '(`"openai:gpt-5-mini"`, see [providers](providers.md)), an address or a `Model`; `tools` is a list of '
+        'functions, tools and names of [built-in tools](tools.md) (`["calculator"]`), or None for an agent without.\n\n'
+        + options_table(options_module.AgentOptions, Agent.__init__)
+        + "\n## A run\n\nWhat `agent.run`, `run_sync`, `start`, `stream` and their like take by name, beside every "
+        "setting.\n\n"
+        + options_table(options_module.RunOptions, Agent.prepare)
+        + "\n## Settings\n\n"
+        + table_of(settings_module.Settings, settings_module)
     ]
     for kind, module in (
         (settings_module.Budget, settings_module),
@@ -79,6 +94,19 @@ def settings_page() -> str:
     return "".join(parts)
 
 
+def options_table(kind: type[Any], function: Callable[..., Any]) -> str:
+    """What a function takes by name, settings apart, from the words under the fields of its options."""
+    said = {field.name: field for field in fields_of(kind, options_module)}
+    rows: list[tuple[str, str, str, str]] = []
+    for name, given in inspect.signature(function).parameters.items():
+        if given.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        field = said.get(name) or Field(name, str(given.annotation), "", "")
+        default = "none" if given.default is NO_DEPS else code(repr(given.default))
+        rows.append((code(name), code(field.kind), default, cell(field.description or words_for(kind.__name__, name))))
+    return rows_of(("keyword", "type", "default", "meaning"), rows)
+
+
 def presets_table() -> str:
     lines = ["| preset | settings that differ from the defaults | plug-ins |", "|---|---|---|"]
     plain = settings_module.Settings()
@@ -90,7 +118,7 @@ def presets_table() -> str:
             if getattr(preset.settings, field) != getattr(plain, field)
         ]
         plugins = [type(plugin).__name__ for plugin in preset.plugins(preset.settings)]
-        lines.append(f"| `{name}` | {' '.join(map(code, changed))} | {', '.join(plugins)} |")
+        lines.append(f"| `{name}` | {' '.join(map(code, changed)) or 'none'} | {', '.join(plugins) or 'none'} |")
     return "\n".join(lines) + "\n"
 
 
@@ -114,8 +142,8 @@ def providers_page() -> str:
         if keys and not provider.needs_key:
             keys += " (optional)"
         aliases = ", ".join(f"`{alias}`" for alias in provider.aliases)
-        cells = [f"`{provider.name}`", code(provider.base_url), keys or "none", code(provider.base_env), aliases]
-        lines.append(f"| {' | '.join(cells)} |")
+        cells = [f"`{provider.name}`", code(provider.base_url), keys, code(provider.base_env), aliases]
+        lines.append(f"| {' | '.join(given or 'none' for given in cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from field_words import words_for
+
 
 class Field(NamedTuple):
     name: str
@@ -55,7 +57,15 @@ def table_of(kind: type[Any], module: ModuleType) -> str:
     rows = fields_of(kind, module)
     if not rows:
         return "No fields.\n"
-    cells = [(code(row.name), code(row.kind), code(row.default), cell(row.description)) for row in rows]
+    cells = [
+        (
+            code(row.name),
+            code(row.kind),
+            code(row.default) or "needed",
+            cell(row.description or words_for(kind.__name__, row.name)),
+        )
+        for row in rows
+    ]
     return rows_of(("field", "type", "default", "meaning"), cells)
 
 

@@ -104,6 +104,19 @@ def test_the_wheel_has_what_it_needs_and_no_more(built: Path):
     assert [name for name in names if not name.startswith(("treadle/", f"treadle-{__version__}.dist-info/"))] == []
 
 
+def test_a_wheel_can_be_built_without_the_adapters_for_local_models(built: Path):
+    [usual] = built.glob("*.whl")
+    env = {**os.environ, "TREADLE_WITHOUT_PAGE": "1", "TREADLE_WITHOUT_ADAPTERS": "1"}
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built / "small")]
+    run(*command, cwd=built.parent, env=env)
+    [small] = (built / "small").glob("*.whl")
+    names = [set(zipfile.ZipFile(wheel).namelist()) for wheel in (usual, small)]
+    assert {Path(name).suffix for name in names[0] - names[1]} == {".xz"}
+    assert len(names[0] - names[1]) == 2
+    assert small.stat().st_size < 3e6
+    assert "ARG TREADLE_WITHOUT_ADAPTERS=0" in DOCKERFILE
+
+
 def test_the_sdist_can_be_built_from(built: Path):
     [sdist] = built.glob("*.tar.gz")
     with tarfile.open(sdist) as file:
@@ -179,7 +192,20 @@ def test_the_image_is_not_root_and_says_whether_it_is_well():
     assert last.index("USER") < last.index("ENTRYPOINT")
     assert of_kind("USER") == ["10001"]
     assert "/health" in of_kind("HEALTHCHECK")[0]
-    known = {"FROM", "COPY", "WORKDIR", "RUN", "LABEL", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT"}
+    known = {
+        "ARG",
+        "FROM",
+        "COPY",
+        "WORKDIR",
+        "RUN",
+        "LABEL",
+        "ENV",
+        "USER",
+        "VOLUME",
+        "EXPOSE",
+        "HEALTHCHECK",
+        "ENTRYPOINT",
+    }
     assert set(kinds) <= known
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tomllib
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -153,6 +155,43 @@ def test_every_field_of_a_file_has_words():
     rows = re.findall(r"^\| `.*$", (DOCS / "reference" / "files.md").read_text("utf-8"), re.MULTILINE)
     assert len(rows) > 30
     assert [row for row in rows if not row.split("|")[-2].strip()] == []
+
+
+REFERENCE = sorted((DOCS / "reference").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", REFERENCE, ids=lambda path: path.name)
+def test_no_cell_of_the_reference_is_empty(page: Path):
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
+    assert [row for row in rows if not all(cell.strip() for cell in row.split("|")[1:-1])] == []
+
+
+def section(page: str, heading: str) -> str:
+    text = (DOCS / "reference" / page).read_text("utf-8")
+    return re.split(r"\n##+ ", text.split(f"\n{heading}\n", 1)[1])[0]
+
+
+def test_every_keyword_of_an_agent_and_of_a_run_and_every_setting_is_described():
+    from treadle import Agent, Budget, RepairPolicy, RetryPolicy, Settings
+
+    for heading, function in (("## Agent", Agent.__init__), ("## A run", Agent.prepare)):
+        taken = inspect.signature(function).parameters.values()
+        names = [parameter.name for parameter in taken if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+        assert len(names) > 8
+        assert [name for name in names if f"| `{name}` |" not in section("settings.md", heading)] == []
+    for kind in (Settings, Budget, RepairPolicy, RetryPolicy):
+        described = section("settings.md", f"## {kind.__name__}")
+        assert [name for name in kind.__struct_fields__ if f"| `{name}` |" not in described] == []
+
+
+def test_every_field_of_every_event_is_described():
+    from treadle import events
+
+    kinds: tuple[Any, ...] = events.Event.__args__  # pyright: ignore
+    assert len(kinds) > 40
+    for kind in kinds:
+        described = section("events.md", f"### {kind.__name__}")
+        assert [name for name in kind.__struct_fields__ if f"| `{name}` |" not in described] == [], kind
 
 
 def test_names_in_backticks_that_look_like_ours_exist():

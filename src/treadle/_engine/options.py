@@ -7,7 +7,7 @@ while a program runs; a test compares it with `Settings`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Generic, Literal, TypedDict
 
@@ -17,6 +17,7 @@ from treadle._engine.settings import Budget, RepairPolicy
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.transport.retry import RetryPolicy
+from treadle._tools.base import Tool
 from treadle._tools.skills.skill import Skill
 
 
@@ -62,27 +63,53 @@ class RunOptions(SettingOptions, Generic[DepsT], total=False):
     """What a run is given beside the question."""
 
     history: Iterable[Any]
+    """The conversation so far: messages, or dictionaries as OpenAI and Anthropic write them."""
     run_id: str
+    """The id of the run; a new one if none is given."""
     conversation: str
+    """The conversation it is listed under."""
     user: str
+    """Whose run it is: for the list of runs, and for what is remembered about a user."""
+    follows: str
+    """The run of the conversation that it continues; if none is named, the one before it."""
     parent: RunContext[Any] | None
+    """The run it is started inside of: it shares its budget, its journal and its approvals."""
     deps: DepsT
+    """What tools, plug-ins and instructions get of the program around them; the model never sees it."""
+    client_tools: Sequence[Tool]
+    """External tools that this run has beside the agent's: their calls wait for your results."""
+    output_schema: dict[str, Any] | None
+    """The JSON Schema that the answer of this run has to fit, in place of the agent's `output_type`."""
 
 
 class AgentOptions(SettingOptions, Generic[DepsT], total=False):
     """What an agent is given beside its model, its tools and its `output_type`."""
 
     preset: PresetName | Preset
+    """A set of settings and plug-ins to begin with (below)."""
     system: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
+    """The first part of the system prompt, or a function of the run that gives it when the run starts."""
     instructions: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
+    """More of it, after the system messages of the history."""
     plugins: Iterable[Any]
+    """Objects with hooks (`treadle.plugins`, or your own), called in this order."""
     skills: Iterable[str | PathLike[str] | Skill]
+    """Folders with a `SKILL.md` each, or folders of such folders."""
     deps_type: type[DepsT] | None
+    """The class of `deps`: another one is refused when a run starts."""
     deps: DepsT
+    """What tools, plug-ins and instructions get, for runs that are given none."""
     journal: Journal | str | PathLike[str] | None
+    """Where runs are stored: a path, `postgres://...`, `memory:` or a journal; None stores nothing."""
     fallbacks: Iterable[str | Model]
+    """Models that take over, in this order, when the one before has failed for good."""
     prompts: Mapping[str, str] | None
+    """Other words for [prompts](prompts.md) of the engine, by name."""
     name: str
+    """What logs, lists and other agents call it."""
     description: str
+    """What it is for: other agents, the page and protocols show it."""
     secrets: Iterable[str]
+    """Texts that must not reach the log, the journal or a model's prompt; they are masked."""
     logger: logging.Logger | None
+    """Where its runs are logged, if not to `treadle`."""

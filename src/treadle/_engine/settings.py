@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -38,6 +38,7 @@ class RepairPolicy(Struct, frozen=True, kw_only=True):
     separate_call: bool = False
     """Repair in a call of its own at low temperature, instead of in the next step of the loop."""
     counts_as_iteration: bool = True
+    """Whether a repair uses up one of `max_iterations`."""
     missing: bool = False
     """Also ask again for an action when a reply is plain prose, neither an action nor a marked answer; when the repairs
     are used up, the prose is the answer."""
@@ -53,13 +54,19 @@ class Budget(Struct, frozen=True, kw_only=True):
     """Upper bounds on what a run, with everything it starts, may spend."""
 
     tokens: Count | None = None
+    """Read and written, all in all."""
     input_tokens: Count | None = None
+    """Read by models."""
     output_tokens: Count | None = None
+    """Written by models."""
     cost: Positive | None = None
     """US dollars; needs a model whose prices are known."""
     requests: Count | None = None
+    """To models."""
     tool_calls: Amount | None = None
+    """That are executed."""
     seconds: Seconds | None = None
+    """From the start of the run on."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Budget.")
@@ -74,10 +81,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     """At first contact with a server that is no provider's own, try in two to four small requests whether the model's
     native tool calls work, and keep what was found out for later runs (see `treadle doctor`). On at the terminal."""
     max_iterations: Count = 50
+    """How often the model may think before it has to have answered."""
     on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
+    """What happens then: `force_answer` asks once more, without tools; `salvage` and `fallback` give what was found so
+    far; `raise` raises `MaxIterationsError`."""
     summarize_progress: bool = False
     """With `on_limit="salvage"`: spend one more call on a summary of the progress."""
     answer: Literal["direct", "synthesize", "complete"] = "direct"
+    """`direct`: the loop's last words are the answer. Otherwise it is written in a request of its own: `synthesize`
+    from the question and the results, `complete` as the next turn of the whole conversation."""
     synthesis_chars: Count = 2_000
     """How much of each tool result the synthesis reads."""
     stream_thoughts: bool = False
@@ -98,7 +110,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
     artifacts of the result."""
     max_observation_chars: Count = 12_000
+    """How much of a tool's result the model is shown; the log keeps all of it."""
     error_detail: Literal["class", "message", "full"] = "class"
+    """What the model is told of an exception in a tool: its class, its message, too, or the traceback."""
     unknown_args: Literal["prune", "reject", "schema"] = "reject"
     """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
     the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
@@ -110,20 +124,29 @@ class Settings(Struct, frozen=True, kw_only=True):
     """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
     repair: RepairPolicy = RepairPolicy()
+    """What happens to replies that cannot be read and calls that fail (below)."""
     retry: RetryPolicy = RetryPolicy()
+    """How often a failed model call is made again (below)."""
     raise_errors: bool = False
     """Raise the model's last error out of the run instead of reporting it in the result."""
     budget: Budget | None = None
+    """What the run may spend (below); reserved before it is spent."""
     on_budget: Literal["raise", "force_answer"] = "raise"
+    """What happens when it is used up: `BudgetExhaustedError`, or one last answer from what is reserved for it."""
     max_history_messages: Count | None = None
+    """How many messages a request has at most; the oldest are left out."""
     context_budget: Count | None = None
     """Tokens one request may have; the model's window (less the answer's share) when not given."""
     selection_threshold: Amount | None = 12
     """Above this many tools, one call picks those to offer; None never does."""
     selection_max: Count = 6
+    """How many it may pick."""
     temperature: NotNegative | None = None
+    """How freely the model chooses its words; None leaves it to the provider."""
     max_tokens: Count | None = None
+    """The longest reply; None leaves it to the provider."""
     seed: Whole | None = None
+    """For models that can repeat themselves."""
     complete_name: str = "__complete_task__"
     """The call that means "done" in the array dialect."""
 
@@ -138,9 +161,11 @@ class Settings(Struct, frozen=True, kw_only=True):
 
         for name in changes:
             if name not in self.__struct_fields__:
-                near = difflib.get_close_matches(name, self.__struct_fields__, 1)
+                near = difflib.get_close_matches(name, (*self.__struct_fields__, *_KEYWORDS), 1, 0.7)
                 hint = (
-                    f"; did you mean {near[0]!r}?"
+                    f"; {_ELSEWHERE[name]}"
+                    if name in _ELSEWHERE
+                    else f"; did you mean {near[0]!r}?"
                     if near
                     else f"; expected one of: {', '.join(sorted(self.__struct_fields__))}"
                 )
@@ -154,7 +179,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         try:
             return msgspec.convert(plain, Settings, from_attributes=True)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"a setting has a wrong value: {error}") from None
+            raise ConfigError(f"a setting has a wrong value: {error}{_right_value(str(error))}") from None
 
     @property
     def parallel(self) -> int:
@@ -197,6 +222,59 @@ class Settings(Struct, frozen=True, kw_only=True):
         return _changed(self)
 
 
+_KEYWORDS = ("system", "instructions", "plugins", "skills", "output_type", "deps", "journal", "fallbacks", "prompts",
+             "preset", "name", "model", "tools", "history", "conversation")  # fmt: skip
+"""What is no setting, and may have been meant."""
+_CHECKED = "write output_type=... with a type that checks itself (pydantic), or a plug-in with before_finish"
+_ELSEWHERE = {
+    "system_prompt": "write system=...",
+    "prompt": "write system=..., or prompts={name: text} for the prompts of the engine",
+    "result_type": "write output_type=...",
+    "response_model": "write output_type=...",
+    "response_format": "write output_type=... with a type or a JSON Schema",
+    "output_schema": "write output_type=... with a type or a JSON Schema",
+    "output_validator": _CHECKED,
+    "validators": _CHECKED,
+    "guardrails": "write plugins=[Guardrail(...)], from treadle.plugins",
+    "hooks": "write plugins=[...] with an object that has the hooks",
+    "callbacks": "write plugins=[...] with an object that has the hooks, or watch the events of agent.stream(...)",
+    "memory": "write plugins=[Memory()], from treadle.plugins; a conversation is Conversation(agent)",
+    "checkpointer": "write journal='runs.db'",
+    "model_settings": "each is a keyword of its own: temperature=..., max_tokens=...",
+    "stream": "use agent.stream(question), or agent.text(question) without await",
+    "timeout": "write budget=Budget(seconds=...) for a run, tool_timeout=... for its tools",
+    "max_turns": "write max_iterations=...",
+    "max_steps": "write max_iterations=...",
+    "recursion_limit": "write max_iterations=...",
+    "max_retries": "write retry=RetryPolicy(attempts=...)",
+    "retries": "write retry=RetryPolicy(attempts=...)",
+    "handoffs": "write tools=[other.as_handoff()]",
+    "mcp_servers": "write plugins=[McpTools(server)]",
+    "toolsets": "write tools=[...]",
+    "context": "write deps=...",
+    "session": "use Conversation(agent, id)",
+    "llm": "the model is the first argument: Agent('provider:model', ...)",
+}
+"""What other engines call what is here under another name."""
+
+
+def _right_value(problem: str) -> str:
+    """What to write, where the message of the check does not say it."""
+    field = problem.rpartition("`$.")[2].rstrip("`")
+    kind = get_type_hints(Settings).get(field)
+    if get_origin(kind) is Literal:
+        return f"; expected one of: {', '.join(map(str, get_args(kind)))}"
+    return _RIGHT_VALUES.get(field, "")
+
+
+_RIGHT_VALUES = {
+    "budget": ": write budget=Budget(tokens=20_000), or cost=, requests=, seconds=",
+    "retry": ": write retry=RetryPolicy(attempts=5)",
+    "repair": ": write repair=RepairPolicy(max_parse=3)",
+    "ask": ": it is a list of names of tools, as in ask=['pay']",
+    "imports": ": it is a list of modules",
+    "files": ": it is a list of paths",
+}
 _DEFAULT = Settings()
 
 

@@ -17,12 +17,13 @@ from treadle._engine.core.experiment import refuse_experiment
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
-from treadle._engine.result import OutputT_co
+from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
 from treadle._flows import presets
 from treadle._flows.agent_surfaces import Surfaces, all_ended
+from treadle._flows.checks import check_dialect, check_journal, check_texts, listed, plugins_of, warn_about_names
 from treadle._flows.deps import Instructions, deps_for, require_deps, text_for
 from treadle._journal import open_journal
 from treadle._journal.base import Journal
@@ -113,33 +114,38 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         logger: logging.Logger | None = None,
         **settings: Unpack[SettingOptions],
     ) -> None:
-        plugins = [*plugins, *_skills(skills)]
+        plugins = [*plugins_of(plugins), *_skills(skills)]
         if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
             tools = None
         if tools is _NOT_GIVEN:
             raise ConfigError(NEEDS_TOOLS)
         self.toolkit = toolkit_of(tools)
+        fallbacks = listed("fallbacks", fallbacks)
         self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
         self.preset = presets.get(preset)
         self.chosen = cast("dict[str, Any]", settings)  # beside the preset: stays when that is another one
         self.settings = presets.settings_for(self.preset, self.chosen, self.model)
+        check_dialect(self.settings.dialect)
+        warn_about_names(self.settings.ask, self.toolkit, bool(plugins))
         self.output_type = output_type
         if output_type is not None:
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work
         self.deps_type = deps_type
         self.deps: Any = deps
+        check_texts(system=system, instructions=instructions)
         self.system, self.instructions = system, instructions
         self.plugins = tuple(plugins)
         self.prompts = dict(prompts or {})
         check_prompt_names(self.prompts, plugins)
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str | PathLike) else journal
+        check_journal(self.journal)
         if self.journal is not journal:
             self._opened.append(self.journal)
         self.logger = logger
-        self._secrets = tuple(secrets)
+        self._secrets = tuple(listed("secrets", secrets))
         known_secrets.keep(self, "secret", self._secrets, shortest=4)
         self._active: set[Run[Any]] = set()
         self._paused: dict[str, list[Record]] = {}
@@ -192,7 +198,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
 
     async def load(
         self,
-        run: str | Run[Any],
+        run: str | Run[Any] | RunResult[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
         results: Mapping[str, Any] | None = None,
@@ -206,11 +212,11 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         `unattended` is for programs that resume what they find when they start: a run that was resumed three times
         without any progress (one that kills its process) is then parked, until a person resumes it.
         """
-        run_id = run if isinstance(run, str) else run.id
+        run_id = run if isinstance(run, str) else run.run_id if isinstance(run, RunResult) else run.id
         journal = self._journal_under(parent)
         if journal is not None:
             records = await journal.load(run_id)
-        elif not isinstance(run, str):
+        elif isinstance(run, Run):
             records = run.records
         else:
             records = self._paused.get(run_id, [])

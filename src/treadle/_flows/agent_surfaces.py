@@ -64,7 +64,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         """A run that works in the background of the running event loop. Await it, or talk to it while it works."""
         raise NotImplementedError
 
-    async def load(self, run: str | Run[Any], **options: Any) -> Run[OutputT_co]:
+    async def load(self, run: str | Run[Any] | RunResult[Any], **options: Any) -> Run[OutputT_co]:
         """A stored run, ready to be launched."""
         raise NotImplementedError
 
@@ -192,7 +192,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
 
     async def resume(
         self,
-        run: str | Run[Any],
+        run: str | Run[Any] | RunResult[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
         results: Mapping[str, Any] | None = None,
@@ -210,7 +210,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
 
     def resume_sync(
         self,
-        run: str | Run[Any],
+        run: str | Run[Any] | RunResult[Any],
         *,
         approve: bool | Mapping[str, Answer] | None = None,
         results: Mapping[str, Any] | None = None,

@@ -13,6 +13,7 @@ from treadle._engine.surfaces.bridge import bridge
 from treadle._engine.surfaces.inputs import as_history, to_messages
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
+from treadle._types.errors import ConfigError
 from treadle._types.ids import fresh_id
 from treadle._types.messages import AssistantMessage, Message, UserMessage
 from treadle._types.state import RunState, fold
@@ -44,6 +45,10 @@ class Conversation(Generic[OutputT_co, DepsT]):
         user: str = "",
         history: Iterable[Any] = (),
     ) -> None:
+        if not isinstance(agent, Agent):
+            raise ConfigError(
+                f"a conversation is held with an agent, not {type(agent).__name__}: Conversation(agent, id)"
+            )
         self.id = id or fresh_id()
         self.user = user
         self.agent = agent

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from treadle._models.base import Closing
 from treadle._safety.bounds import Count, bounded
-from treadle._types.errors import ModelError
+from treadle._types.errors import ConfigError, ModelError
 from treadle._types.messages import AssistantMessage, SystemMessage, text_of
 from treadle._types.profile import Profile
 from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, StreamPart, TextDelta
@@ -43,7 +43,7 @@ class ScriptedModel(Closing):
         self.name = name
         self.profile = base.with_abilities(dict(abilities or {}))
         self.requests: list[Request] = []
-        self._script = script if callable(script) else list(script)
+        self._script = script if callable(script) else _checked(script)
         self._repeat_last = repeat_last
         self.chunk = chunk
         self._next = 0
@@ -76,6 +76,30 @@ class ScriptedModel(Closing):
 
     async def aclose(self) -> None:
         pass
+
+
+def _checked(script: Iterable[Entry]) -> list[Entry]:
+    """The entries of a script; what can be no reply is refused before anything depends on it."""
+    if isinstance(script, str | Mapping | Reply):
+        raise ConfigError("a script is a list of replies: write ScriptedModel([...])")
+    entries = list(script)
+    for number, entry in enumerate(entries):
+        _check_entry(entry, f"entry {number} of the script")
+    return entries
+
+
+def _check_entry(entry: Entry, where: str) -> None:
+    if isinstance(entry, str | Reply | BaseException) or callable(entry):
+        return
+    items: Any = [entry] if isinstance(entry, Mapping) else entry
+    if not isinstance(items, list | tuple) or not all(isinstance(item, Mapping) for item in cast("list[Any]", items)):
+        raise ConfigError(
+            f'{where} cannot be {type(entry).__name__}: write text, a call {{"name": ..., "args": {{...}}}}, a list of '
+            "calls, a Reply, an exception, or a function of the request"
+        )
+    for item in cast("list[Mapping[str, Any]]", items):
+        if "name" not in item:
+            raise ConfigError(f'{where} is a call without a name: write {{"name": "tool", "args": {{...}}}}')
 
 
 def entry_parts(entry: Entry, request: Request, number: int, chunk: int) -> Iterator[StreamPart]:

@@ -23,14 +23,17 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     requests_per_second: Positive = 50.0
     """For each user, or for each address where there are no users."""
     request_burst: Count = 200
+    """Requests that may come at once before that rate applies."""
     logins_per_second: Positive = 0.5
     """Wrong tokens one address may try, after the first ten."""
     max_runs: Count = 1000
     """Runs in progress at once."""
     max_runs_per_user: Count = 100
+    """The same for each user."""
     max_streams: Count = 2000
     """Open event streams at once."""
     max_streams_per_user: Count = 200
+    """The same for each user."""
     max_computations: Count = 2
     """Grounds of answers computed at once, one for each user: they take a processor."""
     flush: Pause = 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
@@ -91,6 +92,9 @@ def tool(
     return make if function is None else make(function)
 
 
+_POLICY = (
+    "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
+)  # fmt: skip
 _advised: WeakSet[FunctionType] = WeakSet()
 
 
@@ -115,6 +119,11 @@ def _advise(function: Callable[..., Any], signature: Signature, description: str
 def _make(function: Callable[P, R], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool[P, R]:
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
+    for given in policy:
+        if given not in _POLICY:
+            near = get_close_matches(given.replace("_", ""), _POLICY, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(_POLICY)}"
+            raise ConfigError(f"tool() has no option {given!r}; {hint}")
     signature = read_signature(function)
     if signature.name == "<lambda>" and name is None:
         raise ConfigError(

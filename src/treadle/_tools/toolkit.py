@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, cast, get_args, get_origin, get_type_hints
 
@@ -40,6 +41,10 @@ class Toolkit:
         self._schemas: tuple[ToolSchema, ...] | None = None
         self.needs_deps: dict[str, str] = {}
         """Tools that need `deps` of their run, and of which type."""
+        if isinstance(tools, dict) or not isinstance(tools, Iterable):
+            shown = getattr(tools, "__name__", None) or getattr(tools, "name", None) or "..."
+            shown = ", ".join(map(str, tools)) if isinstance(tools, dict) else shown
+            raise ConfigError(f"tools is a list: write tools=[{shown}]")
         for item in tools:
             for each in builtin_tools(item) if isinstance(item, str) else (item,):
                 self.register(each)
@@ -160,11 +165,31 @@ def _as_tool(item: object) -> Tool:
         return cast("Tool", item)
     if isinstance(item, type):
         raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an instance of it")
+    if hint := _instead(item):
+        raise ConfigError(hint)
     convert: Any = getattr(item, "as_tool", None)
     tool: Any = convert() if callable(convert) else make_tool(item) if callable(item) else None
     if not isinstance(tool, Tool):
         raise TypeError(f"a tool must be {_ACCEPTED}, not {type(item).__name__}")
     return cast("Tool", tool)
+
+
+def _instead(item: object) -> str:
+    """What to write in place of something that is often given for a tool and is none; empty for what may be one."""
+    kind = type(item).__name__
+    if hasattr(item, "read_resource") and hasattr(item, "tools"):
+        return f"{kind} is a server, not a tool: write plugins=[McpTools(server)], or tools=await server.tools()"
+    if any("__treadle_default_hooks__" in vars(base) for base in type(item).__mro__):
+        return f"{kind} is a plug-in, not a tool: write plugins=[{kind}(...)]"
+    if inspect.iscoroutine(item):
+        item.close()
+        return f"{kind} {item.__name__!r} is a call of a function: give the function itself, {item.__name__}"
+    if isinstance(item, dict):
+        return (
+            "a dictionary is no tool: write a function with @tool, or for a tool whose calls you answer yourself "
+            "external_tool(name, description, parameters)"
+        )
+    return ""
 
 
 def _check_policy(tool: Tool) -> None:

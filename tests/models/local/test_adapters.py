@@ -78,6 +78,17 @@ def test_a_model_of_the_catalogue_has_its_adapter_unless_it_is_switched_off():
     assert choose_dialect("auto", without.profile).name != "compact"
 
 
+def test_a_model_goes_without_an_adapter_that_the_package_was_built_without(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    gone = msgspec.structs.replace(TAUGHT["qwen2.5-coder-1.5b"], name="treadle-not-here")
+    monkeypatch.setitem(TAUGHT, "qwen2.5-coder-1.5b", gone)
+    assert LocalModel("qwen2.5-coder-1.5b").profile.adapter == ""
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "without its adapter" in line
+    assert "TREADLE_WITHOUT_ADAPTERS" in line
+
+
 def test_an_adapter_has_a_name(tmp_path: Path):
     adapter = read_adapter(write_adapter(tmp_path / "a.gguf"))
     assert (adapter.name, adapter.path) == ("noise", str(tmp_path / "a.gguf"))

@@ -40,7 +40,7 @@ def register(commands: Any) -> None:
         epilog='bash: eval "$(treadle completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc after compinit; '
         "fish: treadle completion fish > ~/.config/fish/completions/treadle.fish",
     )
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="the shell to write it for")
 
 
 def run(args: argparse.Namespace) -> int:

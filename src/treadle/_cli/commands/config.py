@@ -13,7 +13,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser("config", description="Check a JSON or YAML document that describes agents.")
     parts = parser.add_subparsers(dest="part", required=True)
     check = parts.add_parser("check", help="check a document and list what it describes")
-    check.add_argument("file")
+    check.add_argument("file", help="the document")
     parts.add_parser("schema", help="print the JSON Schema of documents")
 
 

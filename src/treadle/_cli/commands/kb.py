@@ -24,12 +24,12 @@ def register(commands: Any) -> None:
         part = parts.add_parser(name, help=line)
         part.add_argument("--kb", default="knowledge.db", metavar="FILE", help="the knowledge base (knowledge.db)")
         if name == "add":
-            part.add_argument("path", nargs="+")
+            part.add_argument("path", nargs="+", help="files and folders to read")
         elif name == "search":
-            part.add_argument("query")
+            part.add_argument("query", help="what to look for")
             part.add_argument("-k", type=count, default=5, help="the number of chunks (5)")
         elif name == "remove":
-            part.add_argument("name")
+            part.add_argument("name", help="the document, as `kb list` shows it")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "submit", description="Submit a question to the workers of a Temporal server, and print the id of its run."
     )
-    parser.add_argument("question")
+    parser.add_argument("question", help="what to ask")
     parser.add_argument(
         "--temporal",
         default="127.0.0.1:7233",

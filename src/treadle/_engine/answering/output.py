@@ -13,6 +13,7 @@ from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
 from treadle._tools.schemas import Parameter, describe
 from treadle._tools.validation import check_schema, checker
+from treadle._types.errors import SchemaError
 from treadle._types.messages import SystemMessage, UserMessage
 
 _FIELD = "answer"
@@ -38,7 +39,15 @@ def shape_of(output_type: Any) -> OutputShape:
         schema = dict(cast("Mapping[str, Any]", output_type))
         check_schema(schema, "answer")
         return OutputShape(schema, False, None)
-    described = describe([Parameter(_FIELD, output_type)])
+    try:
+        described = describe([Parameter(_FIELD, output_type)])
+    except SchemaError as error:
+        kind = f"{type(output_type).__name__} object" if not isinstance(output_type, type) else output_type.__name__
+        raise SchemaError(
+            f"output_type cannot be {kind if not isinstance(output_type, str) else repr(output_type)}: give a class "
+            "(dataclass, pydantic model, TypedDict, msgspec Struct), a type that JSON can hold, such as list[str], or "
+            "a JSON Schema"
+        ) from error
     inner: dict[str, Any] = described.parameters["properties"][_FIELD]
     definitions = described.parameters.get("$defs")
     if inner.get("type") == "object":

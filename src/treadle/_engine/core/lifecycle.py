@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
+from treadle._types.errors import TreadleError
 from treadle._types.ids import fresh_id
 
 
@@ -30,7 +31,14 @@ class Lifecycle:
         self._thread = 0
 
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        self._loop = asyncio.get_running_loop()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            work.close()
+            raise TreadleError(
+                "a run works in the background of an event loop, and none runs here: use agent.run_sync(question), or "
+                "call agent.start inside async def"
+            ) from None
         self._thread = threading.get_ident()
         self._work = work
         self.task = self._loop.create_task(work, name=name)

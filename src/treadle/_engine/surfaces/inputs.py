@@ -54,6 +54,11 @@ def _part(item: Any) -> Part:
         return checked(item)
     if isinstance(item, str):
         return TextPart(clean(item))
+    if isinstance(item, Mapping) and "role" in item:
+        raise ConfigError(
+            "a question cannot be a list of messages: the last one's text is the question, those before it are "
+            "history=[...]"
+        )
     if isinstance(item, Mapping) and (part := _part_of_dict(cast(Mapping[str, Any], item))) is not None:
         return part
     raise ConfigError(f"a content part cannot be a {type(cast(Any, item)).__name__} like this: {_PROMPT_HELP}")
@@ -90,6 +95,9 @@ def to_messages(history: str | Iterable[Any]) -> list[Message]:
     """A conversation: our own messages, or dictionaries with `role` and `content`. A call stays beside its results."""
     if isinstance(history, str):
         return [UserMessage(to_content(history))]
+    if not isinstance(history, Iterable):
+        hint = ": write history=result.messages" if hasattr(history, "new_messages") else ""
+        raise ConfigError(f"history is a list of messages, not {type(history).__name__}{hint}")
     return _paired([_message(item) for item in history])
 
 

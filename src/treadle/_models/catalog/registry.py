@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
 from typing import Any, cast
@@ -76,11 +77,8 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     `options` go to the adapter's constructor (`base_url`, `api_key`, `abilities`, ...).
     """
     if not isinstance(spec, str):
-        if not _is_model(spec):
-            raise UnknownModelError(
-                f"{type(spec).__name__} is not a model: pass 'provider:model', "
-                "or an object with name, profile, stream and aclose"
-            )
+        if isinstance(spec, type) or not _is_model(spec):
+            raise UnknownModelError(_no_model(spec))
         if options:
             names = ", ".join(options)
             raise ConfigError(f"{names} cannot be set on an existing model: pass it to the model's constructor instead")
@@ -124,6 +122,24 @@ def _is_model(value: object) -> bool:
     return all(hasattr(value, member) for member in _MEMBERS)
 
 
+def _no_model(given: object) -> str:
+    """What is wrong with something that is given for a model, and what to write."""
+    if isinstance(given, type):
+        return f"{given.__name__} is a class, not a model: write {given.__name__}(...)"
+    if inspect.isroutine(given):
+        return (
+            "a function is not a model: write FunctionModel(function), from treadle.testing, or 'provider:model' for a "
+            "real one"
+        )
+    made = f"{type(given).__module__}.{type(given).__name__}".lower()
+    client = next((name for name in ("openai", "anthropic", "genai", "groq", "mistral") if name in made), "")
+    hint = f" (a client of another library is not needed: write '{client}:MODEL')" if client else ""
+    return (
+        f"{type(given).__name__} is not a model: pass 'provider:model', or an object with name, profile, stream and "
+        f"aclose{hint}"
+    )
+
+
 def _split(spec: str) -> tuple[Provider, str]:
     text = spec.strip()
     if (
@@ -140,9 +156,10 @@ def _split(spec: str) -> tuple[Provider, str]:
     elif (server := PROVIDERS.get(text.lower())) is not None and server.serves is not None and not server.needs_key:
         return server, ""  # the first model that the server on this machine lists
     else:
+        head, slash, rest = text.partition("/")
+        meant = f"{head.lower()}:{rest}" if slash and head.lower() in PROVIDERS else f"openai:{text or 'gpt-5'}"
         raise UnknownModelError(
-            f"{spec!r} names no provider: write 'provider:model', "
-            f"such as 'openai:{text or 'gpt-5'}' or 'ollama:llama3.2'"
+            f"{spec!r} names no provider: write 'provider:model', such as {meant!r} or 'ollama:llama3.2'"
         )
     if not name.strip():
         raise UnknownModelError(f"{spec!r} names no model: write 'provider:model', such as '{provider.strip()}:gpt-5'")

@@ -1,6 +1,7 @@
 """Adapters: what a small model was taught about using tools, as a GGUF file beside its weights (see `training/`).
 
-Some come with the package, compressed; they are unpacked into the user's cache when their model is loaded.
+Some come with the package, compressed; they are unpacked into the user's cache when their model is loaded. A package
+that is built with TREADLE_WITHOUT_ADAPTERS=1 is 28 MB smaller and has none.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import lzma
 import os
 import secrets
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle._models.local.gguf import texts_of
 from treadle._models.local.weights import cache_dir
+from treadle._safety.logs import get_logger
 from treadle._types.errors import ConfigError, ModelError
 from treadle._types.profile import ADAPTER_FORMAT
+
+logger = get_logger(__name__)
 
 
 class Adapter(Struct, frozen=True):
@@ -42,7 +47,14 @@ TAUGHT = {
 def adapter_for(model: str, given: str | os.PathLike[str] | bool | None) -> Adapter | None:
     """The adapter to use with a model: the one in a file, the package's own (`True`), or none."""
     if given is True:
-        return TAUGHT.get(model)
+        known = TAUGHT.get(model)
+        if known is not None and not _packed(known).is_file():
+            logger.warning(
+                "%s is used without its adapter, which this install of treadle was built without "
+                "(TREADLE_WITHOUT_ADAPTERS): it is worse at calling tools", model,
+            )  # fmt: skip
+            return None
+        return known
     return read_adapter(given) if given else None
 
 
@@ -52,9 +64,8 @@ def unpacked(adapter: Adapter | None) -> str:
         return adapter.path if adapter else ""
     path = cache_dir() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
     if not _is_whole(path, adapter):
-        packed = files("treadle._models.local") / "taught" / f"{adapter.name}.gguf.xz"
         try:
-            content = lzma.decompress(packed.read_bytes())
+            content = lzma.decompress(_packed(adapter).read_bytes())
         except (OSError, lzma.LZMAError) as error:
             raise _damaged(adapter, str(error)) from None
         if hashlib.sha256(content).hexdigest() != adapter.sha256:
@@ -64,6 +75,11 @@ def unpacked(adapter: Adapter | None) -> str:
         part.write_bytes(content)
         part.replace(path)  # whole or not there, whoever else unpacks it at the same time
     return str(path)
+
+
+def _packed(adapter: Adapter) -> Traversable:
+    """Its file in the package."""
+    return files("treadle._models.local") / "taught" / f"{adapter.name}.gguf.xz"
 
 
 def _is_whole(path: Path, adapter: Adapter) -> bool:

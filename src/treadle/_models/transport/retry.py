@@ -16,6 +16,7 @@ class RetryPolicy(Struct, frozen=True):
     """How often and after what pauses a failed model call is tried again. `attempts` counts the first one too."""
 
     attempts: Count = 3
+    """The first one included: 1 never tries again."""
     base: Pause = 0.5
     """The first pause is between 0 and this many seconds; the limit doubles with each further one."""
     cap: Pause = 60.0

@@ -7,9 +7,11 @@ of what it saw, what it said and what it cost.
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, cast
 
 import msgspec
@@ -50,6 +52,12 @@ class Guardrail(Plugin):
     def __init__(
         self, check: Check, *, on: Where | Iterable[Where] = "input", name: str = "guardrail", told: str = ""
     ) -> None:
+        called = check if inspect.isroutine(check) or isinstance(check, partial) else type(check).__call__
+        if not inspect.iscoroutinefunction(called):
+            raise ConfigError(
+                "the check of a guardrail is an async function of the guardrail, the run and the text, which gives the "
+                "reason to refuse it, or '': async def check(guard, run, text) -> str"
+            )
         self.check = check
         self.on: tuple[Where, ...] = (on,) if on in ("input", "output") else tuple(on)  # type: ignore[assignment]
         if not self.on or set(self.on) - {"input", "output"}:

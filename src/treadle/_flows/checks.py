@@ -1,0 +1,95 @@
+"""What is wrong with what an agent is given, said where it is given and with what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from treadle._dialects.registry import get_dialect
+from treadle._engine.core.hooks import HOOKS
+from treadle._journal.base import Journal
+from treadle._safety.logs import get_logger
+from treadle._tools.base import Tool
+from treadle._types.errors import ConfigError
+
+logger = get_logger()
+
+_BESIDE_HOOKS = ("tools", "instructions", "brings_tools", "prompts")
+"""What a plug-in may be there for, if not for a hook."""
+
+
+def listed(keyword: str, given: Any) -> list[Any]:
+    """The items of a keyword that takes a list; one text or one thing alone is refused, not taken apart."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        shown = repr(given) if isinstance(given, str) and keyword != "secrets" else "..."
+        raise ConfigError(f"{keyword} is a list: write {keyword}=[{shown}]")
+    return [*given]
+
+
+def plugins_of(given: Any) -> list[Any]:
+    plugins = listed("plugins", given)
+    for plugin in plugins:
+        if isinstance(plugin, str):
+            raise ConfigError(f"plugins takes objects, not the name {plugin!r}: from treadle.plugins import ...")
+        if isinstance(plugin, type):
+            raise ConfigError(f"plugins takes objects: write {plugin.__name__}(), not the class {plugin.__name__}")
+        if problem := _problem_of(type(plugin)):
+            raise ConfigError(problem)
+    return plugins
+
+
+@cache
+def _problem_of(kind: type[Any]) -> str:
+    """Why objects of this class are no plug-ins; empty when they are."""
+    marked = any("__treadle_default_hooks__" in vars(base) for base in kind.__mro__)
+    for name in HOOKS:
+        hook = inspect.getattr_static(kind, name, None)
+        if inspect.isfunction(hook) and not inspect.iscoroutinefunction(hook) and not _gives_awaitable(hook):
+            return f"the plug-in {kind.__name__}: its hook {name} is not async: write async def {name}(...)"
+    own = [name for base in kind.__mro__ if base.__module__ != "builtins" for name in vars(base)]
+    for name in own:
+        near = difflib.get_close_matches(name, HOOKS, 1, 0.8)
+        if near and name not in HOOKS and inspect.iscoroutinefunction(inspect.getattr_static(kind, name, None)):
+            return f"the plug-in {kind.__name__} has no hook {name!r}: did you mean {near[0]!r}?"
+    if not marked and not any(hasattr(kind, name) for name in (*HOOKS, *_BESIDE_HOOKS, "name")):
+        known = ", ".join(HOOKS)
+        return f"{kind.__name__} is no plug-in: it has none of the hooks ({known}); subclass treadle.Plugin"
+    return ""
+
+
+def _gives_awaitable(hook: Any) -> bool:
+    """A plain function may give an awaitable on purpose; then it says so."""
+    returned = getattr(hook, "__annotations__", {}).get("return")
+    return returned is not None and any(word in str(returned) for word in ("Awaitable", "Coroutine", "Future"))
+
+
+def check_texts(**given: Any) -> None:
+    for keyword, value in given.items():
+        if not isinstance(value, str) and not callable(value):
+            raise ConfigError(f"{keyword} is text, or a function of the run that gives it, not {type(value).__name__}")
+
+
+def check_dialect(name: str) -> None:
+    if not name.startswith("auto"):
+        get_dialect(name)  # an unknown one is refused
+
+
+def check_journal(given: Journal | None) -> None:
+    if given is not None and not all(hasattr(given, name) for name in ("append", "load", "claim")):
+        raise ConfigError(
+            f"journal is a path, an address or what open_journal gives, not {type(given).__name__}: "
+            'write journal="runs.db"'
+        )
+
+
+def warn_about_names(asked: Iterable[str], toolkit: Iterable[Tool], more_to_come: bool) -> None:
+    """A tool that is to be asked about and is not there is, as likely as not, one that is there and will not be."""
+    for name in asked:
+        names = [one for tool in toolkit for one in tool.all_names]
+        if name != "all" and name not in names and not more_to_come:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names) or 'none'}"
+            logger.warning("ask names %r, and the agent has no tool of that name%s", name, hint)
