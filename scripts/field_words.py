@@ -132,6 +132,9 @@ FIELDS = {
     "PlannedStep.model_hint": "The model the planner has in mind; empty for none.",
     "Sent.seq": "The record that brought the message; -1 when it is written out.",
     "Sent.message": "The message, when it is none of the run's own.",
+    "RunOptions.follows": "For servers: the run of the conversation that it continues, if not the one before it.",
+    "RunOptions.client_tools": "For servers: external tools of whoever asks, who gives their results, for this run.",
+    "RunOptions.output_schema": "For servers: the JSON Schema that the answer of this run has to fit.",
     "AgentOptions.output_type": "What the answer has to be, checked: a dataclass, a pydantic model, a JSON Schema, ...",
     # Bodies and queries of the HTTP API.
     "CallResult.error": "Why the call failed out there; empty when it did not.",

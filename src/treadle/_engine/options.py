@@ -7,7 +7,7 @@ while a program runs; a test compares it with `Settings`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, Generic, Literal, TypedDict
 
@@ -17,7 +17,6 @@ from treadle._engine.settings import Budget, RepairPolicy
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.transport.retry import RetryPolicy
-from treadle._tools.base import Tool
 from treadle._tools.skills.skill import Skill
 
 
@@ -70,16 +69,10 @@ class RunOptions(SettingOptions, Generic[DepsT], total=False):
     """The conversation it is listed under."""
     user: str
     """Whose run it is: for the list of runs, and for what is remembered about a user."""
-    follows: str
-    """The run of the conversation that it continues; if none is named, the one before it."""
     parent: RunContext[Any] | None
     """The run it is started inside of: it shares its budget, its journal and its approvals."""
     deps: DepsT
     """What tools, plug-ins and instructions get of the program around them; the model never sees it."""
-    client_tools: Sequence[Tool]
-    """External tools that this run has beside the agent's: their calls wait for your results."""
-    output_schema: dict[str, Any] | None
-    """The JSON Schema that the answer of this run has to fit, in place of the agent's `output_type`."""
 
 
 class AgentOptions(SettingOptions, Generic[DepsT], total=False):

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
+from urllib.parse import unquote
+
+import jsonschema_rs
+
+from treadle._testing.patterns import text_for_pattern
 
 _FORMATS = {
     "date": "2024-01-31",
@@ -13,6 +19,15 @@ _FORMATS = {
     "duration": "PT1H",
     "email": "someone@example.org",
     "uri": "https://example.org/",
+    "iri": "https://example.org/",
+    "uri-reference": "/a",
+    "iri-reference": "/a",
+    "idn-email": "someone@example.org",
+    "idn-hostname": "example.org",
+    "ipv6": "2001:db8::1",
+    "json-pointer": "/a",
+    "relative-json-pointer": "0",
+    "uri-template": "https://example.org/{id}",
     "uuid": "00000000-0000-4000-8000-000000000000",
     "ipv4": "192.0.2.1",
     "hostname": "example.org",
@@ -21,7 +36,7 @@ _MAX_DEPTH = 20
 
 
 def example_value(schema: Mapping[str, Any]) -> Any:
-    """The smallest plain value that fits: required properties only, the first of several choices."""
+    """A small plain value that fits: required properties only, the first of several choices that does."""
     return _value(schema, schema, 0)
 
 
@@ -29,37 +44,124 @@ def _value(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:  # `true`, or a type that contains itself
         return None
     schema = _resolved(cast("Mapping[str, Any]", schema), root)
+    first: list[Any] = []
+    for candidate in _candidates(schema, root, depth):
+        if _fits(candidate, schema, root):
+            return candidate
+        first = first or [candidate]
+    return first[0] if first else None
+
+
+def _candidates(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Iterator[Any]:
+    """Values to try, the likeliest first."""
     if "const" in schema:
-        return schema["const"]
+        yield schema["const"]
+        return
     if "default" in schema:
-        return schema["default"]
+        yield schema["default"]
     for choices in ("enum", "examples"):
-        if schema.get(choices):
-            return schema[choices][0]
+        yield from schema.get(choices) or ()
     if options := schema.get("anyOf") or schema.get("oneOf"):
-        first = next((option for option in options if option.get("type") != "null"), options[0])
-        return _value(first, root, depth + 1)
-    kind: Any = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((name for name in cast("list[str]", kind) if name != "null"), "null")
-    match kind or ("object" if "properties" in schema else "string"):
+        rest = {name: value for name, value in schema.items() if name not in ("anyOf", "oneOf", "$defs")}
+        for option in sorted(options, key=lambda option: cast("Any", option).get("type") == "null"):
+            yield _value(_joined(rest, _resolved(option, root)), root, depth + 1)
+    kinds: Any = schema.get("type") or ("object" if "properties" in schema or "required" in schema else "string")
+    for kind in sorted(kinds, key=lambda kind: kind == "null") if isinstance(kinds, list) else [kinds]:
+        yield from _of_type(cast("str", kind), schema, root, depth)
+    if "not" in schema:
+        yield from ("a", 1, True, None, [], {})
+    if options:  # what fits no option alone may be one of several
+        yield from ("aaaaaa", "", 1.5, 1)
+
+
+def _of_type(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Iterator[Any]:
+    match kind:
         case "object":
-            properties: Mapping[str, Any] = schema.get("properties", {})
-            return {name: _value(properties.get(name, {}), root, depth + 1) for name in schema.get("required", ())}
+            yield _object(schema, root, depth)
         case "array":
-            fixed: list[Any] = schema.get("prefixItems", [])
-            count = max(int(schema.get("minItems", 0)), len(fixed))
-            items = [*fixed, *[schema.get("items", {})] * (count - len(fixed))]
-            return [_value(item, root, depth + 1) for item in items]
+            yield _array(schema, root, depth)
         case "integer" | "number":
-            return _number(schema, whole=kind == "integer")
+            yield _number(schema, whole=kind == "integer")
         case "boolean":
-            return False
+            yield False
+            yield True
         case "null":
-            return None
+            yield None
         case _:
-            text = _FORMATS.get(schema.get("format", ""), "a")
-            return text.ljust(int(schema.get("minLength", 0)), "a")[: schema.get("maxLength")]
+            yield from _texts(schema)
+
+
+def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
+    shortest = int(schema.get("minLength", 0))
+    if pattern := schema.get("pattern"):
+        yield text_for_pattern(str(pattern), shortest)
+    text = _FORMATS.get(schema.get("format", ""), "a")
+    yield text.ljust(shortest, "a")[: schema.get("maxLength")]
+
+
+def _object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    then = schema.get("then")
+    if isinstance(then, Mapping) and "if" in schema:
+        plain = {name: value for name, value in schema.items() if name not in ("if", "then", "else")}
+        if _fits(_object(plain, root, depth + 1), {**schema["if"]}, root):
+            schema = _joined(plain, cast("Mapping[str, Any]", then))
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    rest: Any = schema.get("additionalProperties", {})
+    names = list(dict.fromkeys(schema.get("required", ())))
+    for name, needed in schema.get("dependentRequired", {}).items():
+        names += [other for other in needed if name in names and other not in names]
+    spare = (name for name in (*properties, *(f"key{n}" for n in range(100))) if name not in names)
+    while len(names) < int(schema.get("minProperties", 0)):
+        names.append(next(spare))
+
+    def shape(name: str) -> Any:
+        fitting = [part for sign, part in schema.get("patternProperties", {}).items() if re.search(sign, name)]
+        return properties.get(name) or (fitting[0] if fitting else rest if isinstance(rest, Mapping) else {})
+
+    return {name: _value(shape(name), root, depth + 1) for name in names}
+
+
+def _array(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[Any]:
+    fixed: list[Any] = schema.get("prefixItems", [])
+    contained: list[Any] = [schema["contains"]] * int(schema.get("minContains", 1)) if "contains" in schema else []
+    count = max(int(schema.get("minItems", 0)), len(fixed) + len(contained))
+    shapes = [*fixed, *contained, *[schema.get("items", {})] * (count - len(fixed) - len(contained))]
+    values: list[Any] = []
+    for shape in shapes:
+        value = _value(shape, root, depth + 1)
+        for _ in range(1000):
+            if not schema.get("uniqueItems") or value not in values:
+                break
+            value = _other(value)
+        values.append(value)
+    return values
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return f"{value}a" if isinstance(value, str) else [value]
+
+
+def _fits(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    whole = {**{name: root[name] for name in ("$defs", "definitions") if name in root}, **schema}
+    try:
+        return bool(jsonschema_rs.is_valid(whole, value))
+    except Exception:  # a schema that cannot be checked is not made right by another value
+        return True
+
+
+def _joined(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+    """Both at once: properties and required names are added to each other."""
+    joined = {**one, **two}
+    if "properties" in one and "properties" in two:
+        joined["properties"] = {**one["properties"], **two["properties"]}
+    if "required" in one and "required" in two:
+        joined["required"] = [*dict.fromkeys([*one["required"], *two["required"]])]
+    return joined
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,11 +171,11 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
         if not isinstance(target, str):
             break
         found: Any = root
-        for part in target.removeprefix("#").strip("/").split("/"):
-            found = found.get(part, {}) if part else found
+        for part in unquote(target).removeprefix("#").strip("/").split("/"):
+            found = found.get(part.replace("~1", "/").replace("~0", "~"), {}) if part else found
         schema = {**found, **{name: value for name, value in schema.items() if name != "$ref"}}
     for part in schema.get("allOf", ()):
-        schema = {**schema, **_resolved(part, root)}
+        schema = _joined(schema, _resolved(part, root))
     return schema
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from json import JSONDecoder
 from typing import Any
 
 import msgspec
 
+from treadle._engine.answering.output import FITS
 from treadle._models.scripted import Entry, ScriptedModel, entry_parts
 from treadle._testing.examples import example_value
-from treadle._types.messages import ToolMessage
+from treadle._types.messages import SystemMessage, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import Request, StreamPart
 
@@ -53,6 +55,8 @@ class TestModel(ScriptedModel):
     """
 
     __test__ = False  # pytest would take it for a class of tests
+    speaks = "native"
+    """It calls tools natively, whatever dialect the agent is set to: it tests tools, not how calls are written."""
 
     def __init__(
         self,
@@ -80,8 +84,21 @@ class TestModel(ScriptedModel):
             for tool in request.tools
             if tool.name not in called and (self._only is None or tool.name in self._only)
         ]
-        return calls if calls and request.tool_choice != "none" else self.answer
+        if calls and request.tool_choice != "none":
+            return calls
+        wanted = _asked_for(request)
+        return self.answer if wanted is None else msgspec.json.encode(example_value(wanted)).decode()
 
     def _call(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         given = self._args.get(name)
         return {"name": name, "args": example_value(parameters) if given is None else dict(given)}
+
+
+def _asked_for(request: Request) -> dict[str, Any] | None:
+    """The schema that the system prompt asks the answer to fit, where no other way is left to ask for it."""
+    for message in request.messages:
+        if isinstance(message, SystemMessage):
+            _, found, after = message.text.rpartition(FITS)
+            if found:
+                return JSONDecoder().raw_decode(after)[0]
+    return None

@@ -166,7 +166,7 @@ def _as_tool(item: object) -> Tool:
     if isinstance(item, type):
         raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an instance of it")
     if hint := _instead(item):
-        raise ConfigError(hint)
+        raise TypeError(hint)
     convert: Any = getattr(item, "as_tool", None)
     tool: Any = convert() if callable(convert) else make_tool(item) if callable(item) else None
     if not isinstance(tool, Tool):

@@ -33,6 +33,9 @@ class OutputShape(Struct, frozen=True):
         return (self.convert(envelope) if self.convert else envelope)[_FIELD]
 
 
+FITS = "Your final answer must be one JSON object that fits this JSON Schema, and nothing else:\n"
+
+
 def shape_of(output_type: Any) -> OutputShape:
     """Pydantic models, dataclasses, TypedDicts, msgspec Structs, any other type JSON can hold, or a JSON Schema."""
     if isinstance(output_type, Mapping):
@@ -57,7 +60,7 @@ def shape_of(output_type: Any) -> OutputShape:
 
 def instruction(output_type: Any) -> str:
     schema = msgspec.json.encode(shape_of(output_type).schema).decode()
-    return f"Your final answer must be one JSON object that fits this JSON Schema, and nothing else:\n{schema}"
+    return f"{FITS}{schema}"
 
 
 def recorded_output(run: Execution) -> Any:

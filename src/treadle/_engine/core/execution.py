@@ -201,7 +201,7 @@ class Execution:
         """Record that another model than the log names continues, and speak the dialect that suits it."""
         model, state = self.model, self.state
         await self.emit(ModelSwitched(model.name, state.model, reason, model.profile))
-        dialect = choose_dialect(self.settings.dialect, model.profile).name
+        dialect = choose_dialect(self._wanted_dialect, model.profile).name
         if dialect != state.dialect:
             await self.emit(DialectDemoted(dialect, state.dialect, "the new model speaks another dialect"))
         self._new_renderer()
@@ -210,10 +210,15 @@ class Execution:
         await self.emit(DialectDemoted(dialect, self.dialect.name, reason))
         self._new_renderer()
 
+    @property
+    def _wanted_dialect(self) -> str:
+        """The one that was set, unless the model (one for tests) speaks one whatever is set."""
+        return str(getattr(self.model, "speaks", "")) or self.settings.dialect
+
     def _new_renderer(self) -> None:
         """For the current model, in the dialect the log says, else the one that suits the model."""
         profile = self.model.profile
-        name = self.state.dialect or choose_dialect(self.settings.dialect, profile).name
+        name = self.state.dialect or choose_dialect(self._wanted_dialect, profile).name
         self.dialect: Dialect = dialect_for(name, self.settings.complete_name)
         self.renderer = Renderer(self.dialect, self.settings, profile)
 
