@@ -21,9 +21,8 @@ from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run, new_run
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
-from treadle._flows import presets
+from treadle._flows import checks, presets
 from treadle._flows.agent_surfaces import Surfaces, all_ended
-from treadle._flows.checks import check_dialect, check_journal, check_texts, listed, plugins_of, warn_about_names
 from treadle._flows.deps import Instructions, deps_for, require_deps, text_for
 from treadle._journal import open_journal
 from treadle._journal.base import Journal
@@ -114,38 +113,38 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         logger: logging.Logger | None = None,
         **settings: Unpack[SettingOptions],
     ) -> None:
-        plugins = [*plugins_of(plugins), *_skills(skills)]
+        plugins = [*checks.plugins_of(plugins), *checks.skills_of(skills)]
         if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
             tools = None
         if tools is _NOT_GIVEN:
             raise ConfigError(NEEDS_TOOLS)
         self.toolkit = toolkit_of(tools)
-        fallbacks = listed("fallbacks", fallbacks)
+        fallbacks = checks.listed("fallbacks", fallbacks)
         self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
         self.preset = presets.get(preset)
         self.chosen = cast("dict[str, Any]", settings)  # beside the preset: stays when that is another one
         self.settings = presets.settings_for(self.preset, self.chosen, self.model)
-        check_dialect(self.settings.dialect)
-        warn_about_names(self.settings.ask, self.toolkit, bool(plugins))
+        checks.check_dialect(self.settings.dialect)
+        checks.warn_about_names(self.settings.ask, self.toolkit, bool(plugins))
         self.output_type = output_type
         if output_type is not None:
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work
         self.deps_type = deps_type
         self.deps: Any = deps
-        check_texts(system=system, instructions=instructions)
+        checks.check_texts(system=system, instructions=instructions)
         self.system, self.instructions = system, instructions
         self.plugins = tuple(plugins)
         self.prompts = dict(prompts or {})
         check_prompt_names(self.prompts, plugins)
         self.name, self.description = name, description
         self.journal = open_journal(journal) if isinstance(journal, str | PathLike) else journal
-        check_journal(self.journal)
+        checks.check_journal(self.journal)
         if self.journal is not journal:
             self._opened.append(self.journal)
         self.logger = logger
-        self._secrets = tuple(listed("secrets", secrets))
+        self._secrets = tuple(checks.listed("secrets", secrets))
         known_secrets.keep(self, "secret", self._secrets, shortest=4)
         self._active: set[Run[Any]] = set()
         self._paused: dict[str, list[Record]] = {}
@@ -391,12 +390,3 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
                 self._paused[run.id] = run.records
             else:
                 self._paused.pop(run.id, None)
-
-
-def _skills(given: Iterable[str | PathLike[str] | Skill]) -> list[Any]:
-    folders = [given] if isinstance(given, str) else [*given]
-    if not folders:
-        return []
-    from treadle._plugins.skills import Skills  # most agents have none
-
-    return [Skills(folders)]

@@ -6,7 +6,8 @@ import difflib
 import inspect
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from treadle._dialects.registry import get_dialect
 from treadle._engine.core.hooks import HOOKS
@@ -14,6 +15,9 @@ from treadle._journal.base import Journal
 from treadle._safety.logs import get_logger
 from treadle._tools.base import Tool
 from treadle._types.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treadle._tools.skills.skill import Skill
 
 logger = get_logger()
 
@@ -39,6 +43,16 @@ def plugins_of(given: Any) -> list[Any]:
         if problem := _problem_of(type(plugin)):
             raise ConfigError(problem)
     return plugins
+
+
+def skills_of(given: Iterable[str | PathLike[str] | Skill]) -> list[Any]:
+    """The plug-in for the folders of skills that an agent is given."""
+    folders = [given] if isinstance(given, str) else [*given]
+    if not folders:
+        return []
+    from treadle._plugins.skills import Skills  # most agents have none
+
+    return [Skills(folders)]
 
 
 @cache
