@@ -186,7 +186,7 @@ def _instead(item: object) -> str:
         return f"{kind} {item.__name__!r} is a call of a function: give the function itself, {item.__name__}"
     if isinstance(item, dict):
         return (
-            "a dictionary is no tool: write a function with @tool, or for a tool whose calls you answer yourself "
+            f"a tool must be {_ACCEPTED}, not a dictionary; for a tool whose calls you answer yourself write "
             "external_tool(name, description, parameters)"
         )
     return ""
