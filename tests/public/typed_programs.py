@@ -9,8 +9,10 @@ from typing import assert_type
 
 from treadle import (
     Agent,
+    BatchAnswer,
     Budget,
     Conversation,
+    DagAgent,
     Run,
     RunContext,
     RunResult,
@@ -73,6 +75,9 @@ def typed_output() -> None:
     print(agent.run_sync("q").output.poeple)  # wrong: people
     numbers = Agent(MODEL, tools=None, output_type=list[int]).run_sync("q").output
     assert_type(numbers, list[int])
+    planned = DagAgent(MODEL, tools=None, output_type=City)
+    assert_type(planned.run_sync("q").output, City)
+    assert_type(DagAgent(MODEL).run_sync("q").output, str)
     runs: list[Run[City]] = [agent.start("q")]
     others: list[Run[int]] = [agent.start("q")]  # wrong: Run[City]
     print(runs, others)
@@ -102,6 +107,8 @@ takes_any_agent(Agent(MODEL, tools))  # wrong: Agent[str]
 async def talking(path: Path) -> None:
     talk = Conversation(Agent(MODEL, tools=None, output_type=City, journal=path))
     assert_type((await talk.ask("q")).output, City)
+    assert_type(talk.ask_sync("q").output, City)
+    assert_type(await talk.agent.batch(["q"]), list[BatchAnswer[City]])
     await talk.ask("q", temprature=0.1)  # wrong: temperature
 
 

@@ -30,7 +30,7 @@ _SAID_NOTHING = ("empty", "limit", "budget", "stuck")
 """Ends that say why there is nothing: they are the document's own."""
 
 
-class GraphAgent(FlowAgent):
+class GraphAgent(FlowAgent[Any]):
     """The agent for a whole document: a question runs its components one after the other.
 
     Its settings, plug-ins and the policy of its tools count for every agent in it, on top of their own.

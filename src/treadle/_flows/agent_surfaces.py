@@ -169,7 +169,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         interface: bool | None = None,
         on_progress: Callable[[BatchState], None] | None = None,
         poll_seconds: float = 30.0,
-    ) -> list[BatchAnswer]:
+    ) -> list[BatchAnswer[OutputT_co]]:
         """The answers to many questions, in their order. A question is text, or `{"id": ..., "question": ...}`.
 
         OpenAI, Anthropic and Gemini answer through their batch interfaces: at half the price and within a day, one

@@ -13,7 +13,7 @@ from msgspec import Struct
 from treadle._engine.context import execution_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
-from treadle._engine.result import RunResult
+from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
 from treadle._flows.agent import Agent
@@ -24,7 +24,7 @@ from treadle._types.state import RunState
 from treadle._types.usage import Work
 
 
-class FlowAgent(Agent[Any, Any], ABC):
+class FlowAgent(Agent[OutputT_co, Any], ABC):
     """An agent that says itself what comes next."""
 
     takes_client_tools = False
@@ -42,7 +42,7 @@ class FlowAgent(Agent[Any, Any], ABC):
     def metadata(self, run: Execution) -> dict[str, Any]:
         return {}
 
-    def launch(self, run: Run[Any]) -> Run[Any]:
+    def launch(self, run: Run[Any]) -> Run[OutputT_co]:
         return self.begin(run, self)
 
 

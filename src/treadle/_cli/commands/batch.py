@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet and args.interface is None:
         print(f"{len(tasks)} questions, {clean(batch.manner)}", file=sys.stderr, flush=True)
 
-    async def work() -> list[BatchAnswer]:
+    async def work() -> list[BatchAnswer[Any]]:
         from treadle._cli.driving.lifecycle import close
 
         try:

@@ -27,6 +27,10 @@ class OutputShape(Struct, frozen=True):
     """The type is not an object by itself: the model gives `{"answer": ...}`."""
     convert: Any
 
+    def value_of(self, inner: Any) -> Any:
+        """The Python value of an answer without the object that is put around it for the model."""
+        return (self.convert({_FIELD: inner}) if self.convert else {_FIELD: inner})[_FIELD]
+
     def read(self, raw: Any) -> Any:
         """The Python value; raises ValueError when it does not fit."""
         envelope: dict[str, Any] = raw if self.wrapped else {_FIELD: raw}

@@ -11,12 +11,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Generic, Protocol, cast
 
 import msgspec
 from msgspec import Struct
 
-from treadle._engine.result import RunResult
+from treadle._engine.answering.output import shape_of
+from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
@@ -33,8 +34,8 @@ IN_BATCH = 1_000
 """How many runs wait for batches at a time."""
 
 
-class BatchAnswer(Struct, frozen=True, omit_defaults=True):
-    """What came of one question of a batch."""
+class BatchAnswer(Struct, Generic[OutputT_co], frozen=True, omit_defaults=True):
+    """What came of one question of a batch. `BatchAnswer[City]` is that of an agent with `output_type=City`."""
 
     id: str
     answer: str
@@ -46,7 +47,8 @@ class BatchAnswer(Struct, frozen=True, omit_defaults=True):
     input_tokens: int = 0
     output_tokens: int = 0
     run_id: str = ""
-    output: Any = None
+    output: OutputT_co | None = None
+    """The typed answer of an agent with an `output_type`, else the answer; None where there is none."""
     question: str = ""
     """The digest of the question: under the same id another one is asked anew."""
 
@@ -69,6 +71,7 @@ class Asked(Protocol):
     """What a batch needs of an agent."""
 
     journal: Journal | None
+    output_type: Any
 
     @property
     def model(self) -> Model: ...
@@ -99,15 +102,19 @@ class Files:
             self.name = fresh_id()[:12]
             _append(self._handed_in, {"name": self.name})
 
-    def finished(self) -> dict[str, BatchAnswer]:
-        found: dict[str, BatchAnswer] = {}
+    def finished(self, output_type: Any = None) -> dict[str, BatchAnswer[Any]]:
+        """What is in the file, typed answers as values of their type again."""
+        shape = shape_of(output_type) if output_type is not None else None
+        found: dict[str, BatchAnswer[Any]] = {}
         for line in _lines(self._path):
-            with suppress(msgspec.ValidationError):
-                answer = msgspec.convert(line, BatchAnswer)
+            with suppress(msgspec.ValidationError, ValueError):  # one that does not fit any more is asked again
+                answer = msgspec.convert(line, BatchAnswer[Any])
+                if shape is not None and answer.output is not None:
+                    answer = msgspec.structs.replace(answer, output=shape.value_of(answer.output))
                 found[answer.id] = answer
         return found
 
-    def finish(self, answer: BatchAnswer) -> None:
+    def finish(self, answer: BatchAnswer[Any]) -> None:
         _append(self._path, answer)
 
     def run_of(self, key: str, digest: str) -> str:
@@ -136,7 +143,12 @@ def _append(path: Path | None, value: Any) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        file.write(msgspec.json.encode(value, enc_hook=str) + b"\n")
+        file.write(msgspec.json.encode(value, enc_hook=_plain) + b"\n")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: a pydantic model is its fields, all else its words."""
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
 def _close_last_line(path: Path | None) -> None:
@@ -210,9 +222,13 @@ class Batch:
             return "through the provider's batch interface, at half the price"
         return f"{self._together} at a time, at the full price: no batch interface ({why_none(self._agent.model)})"
 
-    async def run(self) -> list[BatchAnswer]:
+    async def run(self) -> list[BatchAnswer[Any]]:
         """The answers, in the order of the questions."""
-        answers = {key: one for key, one in self._files.finished().items() if self._is_answered_by(key, one)}
+        answers = {
+            key: one
+            for key, one in self._files.finished(self._agent.output_type).items()
+            if self._is_answered_by(key, one)
+        }
         for answer in answers.values():
             self._count(answer)
         left = [(key, question) for key, question in self._tasks.items() if key not in answers]
@@ -247,7 +263,7 @@ class Batch:
                     await asyncio.gather(serving, return_exceptions=True)
         return [answers[key] for key in self._tasks]
 
-    def _is_answered_by(self, key: str, answer: BatchAnswer) -> bool:
+    def _is_answered_by(self, key: str, answer: BatchAnswer[Any]) -> bool:
         # Answers of earlier versions do not say what the question was.
         return key in self._tasks and answer.question in ("", digest_of(self._tasks[key]))
 
@@ -263,7 +279,7 @@ class Batch:
         )
         return BatchedModel(model, batcher), asyncio.ensure_future(batcher.serve())
 
-    async def _answer(self, key: str, question: Any) -> BatchAnswer:
+    async def _answer(self, key: str, question: Any) -> BatchAnswer[Any]:
         digest = digest_of(question)
         run_id = self._files.run_of(key, digest)
         try:
@@ -301,7 +317,7 @@ class Batch:
             await run.abandon()  # not its end: the same batch goes on later
             raise
 
-    def _count(self, answer: BatchAnswer) -> None:
+    def _count(self, answer: BatchAnswer[Any]) -> None:
         self.state.done += 1
         self.state.failed += not answer.success
         self.state.cost += answer.cost or 0.0

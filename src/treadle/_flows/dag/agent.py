@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 
 from treadle._engine.answering.ends import end, finish
 from treadle._engine.core.execution import Execution
-from treadle._engine.result import RunResult
+from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.dag.advice import (
@@ -44,13 +44,40 @@ MAX_FREE_REPLANS = 3
 Review = Callable[[Plan], Any]
 
 
-class DagAgent(FlowAgent):
+class DagAgent(FlowAgent[OutputT_co]):
     """An agent that plans first. Every step is a run of its own, with a model from the registry by the plan's hint.
 
     >>> dag = DagAgent("openai:gpt-5", tools=[search], max_rounds=3)
     >>> result = dag.run_sync("Compare the economies of Peru and Chile")
     """
 
+    @overload
+    def __init__(
+        self: DagAgent[str],
+        model: str | Model | ModelRegistry,
+        tools: Iterable[Any] | None = ...,
+        *,
+        output_type: None = None,
+        **options: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        model: str | Model | ModelRegistry,
+        tools: Iterable[Any] | None = ...,
+        *,
+        output_type: type[OutputT_co],
+        **options: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DagAgent[Any],
+        model: str | Model | ModelRegistry,
+        tools: Iterable[Any] | None = ...,
+        *,
+        output_type: Any,
+        **options: Any,
+    ) -> None: ...
     @bounded
     def __init__(
         self,
@@ -77,7 +104,7 @@ class DagAgent(FlowAgent):
 
     def prepare(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
         self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
-    ) -> Run[Any]:
+    ) -> Run[OutputT_co]:
         """With a `plan`, a run of it; otherwise the first step is to make one."""
         run = super().prepare(question, **options)
         if plan is not None:
@@ -86,12 +113,12 @@ class DagAgent(FlowAgent):
 
     def start(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
         self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
-    ) -> Run[Any]:
+    ) -> Run[OutputT_co]:
         return self.launch(self.prepare(question, plan=plan, **options))
 
     async def run(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
         self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
-    ) -> RunResult[Any]:
+    ) -> RunResult[OutputT_co]:
         return await self.start(question, plan=plan, **options)
 
     def step_agent(self, step: DagStep, run: Execution | None = None) -> Agent[Any, Any]:

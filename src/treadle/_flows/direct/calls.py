@@ -38,7 +38,7 @@ class _NoModel:
         pass
 
 
-class DirectCalls(FlowAgent):
+class DirectCalls(FlowAgent[Any]):
     """A toolkit that can be called by name. What a tool needs a person for is refused: nobody is here to be asked."""
 
     def __init__(self, toolkit: Toolkit, *, journal: Journal | None = None, name: str = "tools") -> None:

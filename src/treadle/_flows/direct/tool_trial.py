@@ -18,7 +18,7 @@ TRIAL = " (tool by hand)"
 """What follows the agent's name in the records of such a run."""
 
 
-class ToolTrial(FlowAgent):
+class ToolTrial(FlowAgent[Any]):
     """Runs that call one tool each. The agent's plug-ins, settings, approvals and secrets hold; its model is not asked.
 
     The question says which tool and with what (`add({"a": 1})`), so that a run that waited for approval can be resumed.
