@@ -24,6 +24,9 @@ arrive)
 start)
   out=$HOME_THERE/out/$2
   mkdir -p "$out"
+  # From a copy: the next call writes the working tree again while this runs.
+  tree=$HOME_THERE/tree-$2
+  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
   # A session of its own: it goes on when this command returns.
   setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-2" --seeds "$3" --seconds "$4" \
     --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &

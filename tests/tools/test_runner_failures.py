@@ -203,6 +203,18 @@ def test_an_async_tool_that_blocks_the_loop_is_told_of(
     assert "asyncio.to_thread" in caplog.text
 
 
+def test_a_tool_in_a_thread_is_not_blamed_when_something_else_blocks_the_loop(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def plain() -> str:
+        """Wait in a thread."""
+        return "x"
+
+    monkeypatch.setattr("treadle._tools.runner.BLOCKED_SECONDS", -1.0)
+    Agent(ScriptedModel([{"name": "plain"}, "done"]), [plain]).run_sync("q")
+    assert "blocked the event loop" not in caplog.text
+
+
 @pytest.mark.parametrize("level", ["WARNING", "INFO"])
 def test_a_tools_exception_is_there_for_the_developer(level: str, caplog: pytest.LogCaptureFixture):
     def broken() -> str:

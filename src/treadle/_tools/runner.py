@@ -171,7 +171,8 @@ async def _run_within_limits(tool: Tool, args: dict[str, Any], limits: Limits, s
     deadline = Deadline(task, seconds)
     try:
         value = await deadline.run(_execute(tool, args, stream))
-        if deadline.blocked > BLOCKED_SECONDS:
+        # What runs in a thread blocks nothing: then the loop was held up by something else.
+        if deadline.blocked > BLOCKED_SECONDS and _is_async(tool.execute):
             _warn_blocked(tool, deadline.blocked)
         return _outcome(value, stream, limits)
     except GeneratorExit:
