@@ -42,7 +42,7 @@ from training.worlds.tools import Facts
 Make = Callable[[random.Random, Facts], Scenario]
 MIXTURE: tuple[tuple[Make, int], ...] = (
     (lookups.single, 500),
-    (lookups.foreign, 260),
+    (lookups.foreign, 380),
     (lookups.choose, 420),
     (lookups.record, 320),
     (chains.fact_sum, 560),
@@ -61,7 +61,7 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
     (ids.number_first, 600),
     (nested.nested, 320),
     (nested.by_rate, 220),
-    (mishaps.hostile, 240),
+    (mishaps.hostile, 360),
     (mishaps.hasty, 160),
     (lookups.two_questions, 260),
     (lookups.follow_up, 260),
@@ -97,12 +97,12 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
     (talks.long_talk, 240),
     (talks.steered_long, 200),
     (talks.compacted, 260),
-    (foreign.foreign_chain, 220),
-    (foreign.foreign_sum, 140),
+    (foreign.foreign_chain, 340),
+    (foreign.foreign_sum, 200),
     (foreign.foreign_compare, 120),
     (foreign.foreign_message, 100),
-    (foreign.foreign_misspelt, 120),
-    (foreign.world_sum, 160),
+    (foreign.foreign_misspelt, 200),
+    (foreign.world_sum, 260),
 )
 """How many of each, at scale 1. Chains and recovery are half of it: what small models are worst at."""
 AMONG_OTHERS = 0.4
