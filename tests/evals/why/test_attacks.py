@@ -245,3 +245,14 @@ async def test_a_run_that_another_program_made_and_treadle_recorded():
     assert found.causes, str(found)
     assert (found.causes[0].change.name, found.causes[0].change.before) == ("price", "40")
     assert all(one.ran == () for one in found.experiments)
+
+
+async def test_a_secret_beside_the_cause_in_a_file_does_not_reach_the_journal(tmp_path: Path):
+    secret = "sk-live-0123456789abcdef"
+    file = tmp_path / "prompt.txt"
+    file.write_text(f"key: {secret}\nErr.\n")
+    journal = MemoryJournal()
+    agent, run = await broken(journal, secrets=[secret])
+    found = await find_causes(agent, run, answer="right", files=[file])
+    assert secret in found.causes[0].patch, "whoever searches sees their own file"
+    assert secret not in str([await journal.load(info.run_id) for info in await journal.list(limit=500)])

@@ -7,12 +7,13 @@ it is a run inside another one, lists of runs do not show it, no server takes it
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from treadle._engine.core.experiment import SEARCH
 from treadle._journal.base import Journal
+from treadle._safety.logs import process_redactor
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import Event, Noted, Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
@@ -50,8 +51,8 @@ class Notebook:
         await self.note("began", {"judge": judge, "problem": problem})
 
     async def note(self, what: str, data: dict[str, Any]) -> None:
-        if self._next >= 0:
-            await self._append(Noted(WHY, {"what": what, **data}))
+        if self._next >= 0:  # a patch shows lines of the user's own file: what is secret in them stays there
+            await self._append(Noted(WHY, {"what": what, **_without_secrets(data)}))
 
     async def close(self, text: str = "", *, complete: bool = False, data: dict[str, Any] | None = None) -> None:
         """The end of this search; the next one for the same run goes on behind it."""
@@ -61,7 +62,8 @@ class Notebook:
             if data is not None:
                 await self.note("found", data)
             if text:
-                await self._append(RunFinished("answer" if complete else "budget", text, success=complete))
+                told = process_redactor.text(text)
+                await self._append(RunFinished("answer" if complete else "budget", told, success=complete))
         finally:
             await self.journal.release(self.id, self._owner)
             self._next = -1
@@ -69,6 +71,16 @@ class Notebook:
     async def _append(self, event: Event) -> None:
         await self.journal.append([Record(self.id, self._next, time.time(), event, self.of, 0, 1)])
         self._next += 1
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return process_redactor.text(value)
+    if isinstance(value, dict):
+        return {name: _without_secrets(inner) for name, inner in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_without_secrets(inner) for inner in cast("list[Any]", value)]
+    return value
 
 
 class Noticed(msgspec.Struct, frozen=True):
