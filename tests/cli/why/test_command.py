@@ -15,7 +15,8 @@ Inside = Callable[..., Any]
 def wrong_run(home: Path, inside: Inside) -> str:
     model = script(home, "four", "four", "It is 5.")
     inside("run", "How much is 2 + 3?", "-m", model, "--system", "Be kind.\nSay four.", "--tools", "calculator")
-    return script(home, *["four"] * 2, *["It is 5."] * 40, name="again")
+    # The same again goes wrong, then the line whose word the answer has is left out, then everything else.
+    return script(home, "four", "It is 5.", *["four"] * 60, name="again")
 
 
 def test_why_finds_a_change_and_shows_the_evidence(home: Path, inside: Inside):

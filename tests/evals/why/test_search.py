@@ -10,7 +10,7 @@ from why.cases import Broken
 from why.scripted import CASES as BROKEN
 from why.scripted import EFFECTS
 
-from treadle import Agent, ConfigError, ScriptedModel
+from treadle import Agent, ConfigError, ScriptedModel, tool
 from treadle._evals.why.findings import Causes
 from treadle._evals.why.lab.changes import Change, Kind
 from treadle._evals.why.patches import apply_patch, patch_for
@@ -157,3 +157,26 @@ async def test_a_patch_is_applied_only_to_the_file_it_was_made_for(tmp_path: Pat
     file.write_text("Be kind.\nGuess.\n")
     assert apply_patch(cause) == file
     assert file.read_text() == "Be kind.\n"
+
+
+async def test_texts_are_tried_in_the_order_of_the_words_that_the_wrong_answer_has():
+    """With little to spend, what the answer repeats is looked at first: here an example far down in a parameter."""
+
+    def copies(request: Request) -> str:
+        return "It is Mira." if "Mira" in str(request.tools) else "It is Vera."
+
+    @tool(effect="pure")
+    def contact(name: str) -> str:
+        """Look up somebody.
+
+        Args:
+            name: the name, such as Mira
+        """
+        return name
+
+    system = "\n".join(f"Rule {n}." for n in range(8))
+    agent = Agent(ScriptedModel(copies), [contact], system=system, journal=MemoryJournal())
+    result = await agent.run("Who is it?")
+    causes = await find_causes(agent, result.run_id, answer="Vera", requests=3, parallel=1)
+    assert causes.causes[0].change.name == "contact"
+    assert "Mira" in causes.causes[0].change.before

@@ -43,11 +43,13 @@ def blamed(lab: Lab) -> list[tuple[float, Entry]]:
 
 
 def texts(lab: Lab) -> list[Tried]:
-    """Pieces of the system prompt, of the descriptions of tools, and of messages that nobody asked for."""
+    """Pieces of the system prompt, of the descriptions of tools, and of messages that nobody asked for; those first
+    whose words the wrong answer has."""
     first = lab.steps[0]
     found = [(Change("prompt", before=piece), first) for piece in pieces(lab.started.system)]
     found += [(Change("prompt", name), 0) for name in lab.started.prompts]
-    return [*found, *descriptions(lab), *messages(lab)]
+    found += [*descriptions(lab), *messages(lab)]
+    return sorted(found, key=lambda tried: -blame_of(tried[0].before, lab.own_words))
 
 
 def descriptions(lab: Lab) -> list[Tried]:
