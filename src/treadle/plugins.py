@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from treadle._plugins.guards.history_trim import HistoryTrim as HistoryTrim
     from treadle._plugins.guards.loop_guard import LoopGuard as LoopGuard
     from treadle._plugins.guards.paging import Paging as Paging
+    from treadle._plugins.guards.personal_data import PersonalData as PersonalData
     from treadle._plugins.guards.tool_search import ToolSearch as ToolSearch
     from treadle._plugins.guards.tool_selection import ToolSelection as ToolSelection
     from treadle._plugins.mcp import McpTools as McpTools
@@ -70,6 +71,7 @@ _LAZY_IMPORTS = {
     "MemoryStore": "_plugins.memory.store",
     "Observer": "_plugins.thinking.observer",
     "Paging": "_plugins.guards.paging",
+    "PersonalData": "_plugins.guards.personal_data",
     "Pause": "_engine.plugin",
     "Planner": "_plugins.thinking.planner",
     "Plugin": "_engine.plugin",

@@ -144,6 +144,11 @@ class RunContext(Generic[DepsT_co]):
         encoding = run.renderer.encoding(run.state)
         return run.estimator.tokens(Request(messages=run.renderer.prepare(run.state), tools=encoding.tools))
 
+    def mask_of(self, plugin: Any) -> Any:
+        """The mask that a plug-in gave for this run, or for one around it; None if it gave none."""
+        masks = self._execution.masks
+        return masks.of(plugin) if masks is not None else None
+
     def why_asked(self, call_id: str) -> str:
         """Why a person is asked about a call whose tool does not always ask: "after reading example.org"."""
         return self._execution.asked.get(call_id, "")

@@ -12,6 +12,7 @@ from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.hooks import Pause as Pause
+from treadle._engine.core.masking import Mask
 from treadle._engine.result import RunResult
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.errors import ContextOverflowError
@@ -40,6 +41,10 @@ class Plugin:
     """Its hooks have no effects outside the run: it takes part in experiments on recorded runs (`find_causes`)."""
     loop_only = False
     """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
+
+    def mask(self, user: str) -> Mask | None:
+        """What it keeps from models in a run of this user: asked once, before the run's first record."""
+        return None
 
     async def on_start(self, run: RunContext) -> None:
         """Once, before the first round."""

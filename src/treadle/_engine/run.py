@@ -186,9 +186,10 @@ class Run(Generic[OutputT_co]):
         """Let go without recording an end: the run is left as a crash would leave it, for another driver to resume."""
         await self._execution.life.abandon()
 
-    def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
-        """Show every later record to `sink`; returns what ends it. Nothing is streamed for one that is not `live`."""
-        return self._execution.log.subscribe(sink, live=live)
+    def subscribe(self, sink: Sink, *, live: bool = True, restored: bool = True) -> Callable[[], None]:
+        """Show every later record to `sink`; returns what ends it. Nothing is streamed for one that is not `live`. What
+        is masked in the log is `restored` in the answer, for one that is."""
+        return self._execution.log.subscribe(sink, live=live, restored=restored)
 
     async def partial_output(self) -> AsyncGenerator[OutputPartial, None]:
         """The typed answer while it grows, of an agent with an `output_type`; ends with the run.

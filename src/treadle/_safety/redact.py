@@ -10,16 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
-from msgspec import Struct
 
 from treadle._safety.key_shapes import SHAPES, begins_at, keys_in, may_hold_key
 from treadle._safety.secrets import environment_secrets
+from treadle._safety.tree import binary_field, rewritten
 from treadle._types.errors import ConfigError
-from treadle._types.messages import MediaPart
-from treadle._types.usage import Artifact
 
 T = TypeVar("T")
 
@@ -181,50 +179,7 @@ class Redactor:
 
     def tree(self, value: T) -> T:
         """A string, a struct, or lists, tuples and dicts of such, without secrets; the same object if it has none."""
-        return cast(T, self._walk(value))
-
-    def _walk(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Struct):
-            return self._walk_struct(value)
-        if isinstance(value, dict):
-            return self._walk_dict(cast(dict[Any, Any], value))
-        if isinstance(value, (list, tuple)):
-            items = cast(list[Any] | tuple[Any, ...], value)
-            walked = [self._walk(item) for item in items]
-            if all(a is b for a, b in zip(walked, items, strict=True)):
-                return items
-            return tuple(walked) if isinstance(items, tuple) else walked
-        return value
-
-    def _walk_dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        walked: dict[Any, Any] = {}
-        same = True
-        for old_key, old in value.items():
-            key, new = self._walk(old_key), self._walk(old)
-            walked[key] = new
-            same = same and key is old_key and new is old
-        return value if same else walked
-
-    def _walk_struct(self, value: Struct) -> Struct:
-        changed: dict[str, Any] = {}
-        for name in value.__struct_fields__:
-            if name == _binary_field(value):
-                continue
-            old = getattr(value, name)
-            new = self._walk(old)
-            if new is not old:
-                changed[name] = new
-        return msgspec.structs.replace(value, **changed) if changed else value
-
-
-def _binary_field(value: Struct) -> str:
-    """The field that holds a file as base64. Keys are no words of it: what looks like one there is a part of a picture,
-    and a picture with a hole is none."""
-    if isinstance(value, MediaPart):
-        return "data"
-    return "content" if isinstance(value, Artifact) and value.base64 else ""
+        return rewritten(value, self.text, binary_field)
 
 
 def _escaped(value: str) -> list[str]:

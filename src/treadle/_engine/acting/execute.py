@@ -251,7 +251,10 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
         outcome = await early
     else:
         toolkit = run.tools.toolkit if tool is not None else run.tools.offered(run.state)
-        outcome = await run_call(tool, call, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
+        given = call if run.masks is None else run.masks.for_tool(call)
+        outcome = await run_call(tool, given, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
+    if run.masks is not None:
+        outcome = run.masks.outcome(outcome, run.limits.max_chars)
     if outcome.exception is not None:
         _report(run, call, outcome.exception)
     if context.answered and not outcome.final:  # it failed half-way
@@ -288,7 +291,8 @@ def _report(run: Execution, call: ToolCall, error: BaseException) -> None:
 def start_early(run: Execution, tool: Tool, call: ToolCall) -> tuple[asyncio.Task[ToolOutcome], CallContext]:
     """Begin a call before its reply is complete. Only for what `may_start_early` allows; `_run` adopts it."""
     context = CallContext(run, "", call.name)
-    work = run_call(tool, call, limits=run.limits, toolkit=run.tools.toolkit, extras={}, context=context)
+    given = call if run.masks is None else run.masks.for_tool(call)
+    work = run_call(tool, given, limits=run.limits, toolkit=run.tools.toolkit, extras={}, context=context)
     return asyncio.ensure_future(work), context
 
 

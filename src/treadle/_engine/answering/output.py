@@ -73,7 +73,7 @@ def recorded_output(run: Execution) -> Any:
     if finished is None or finished.output is None:
         return None
     try:
-        return shape_of(run.blueprint.output_type).read(finished.output)
+        return shape_of(run.blueprint.output_type).read(_restored(run, finished.output))
     except (ValueError, KeyError, TypeError):
         return finished.output  # the type has changed since: what was recorded is better than nothing
 
@@ -89,8 +89,9 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
         value, _ = extract_json(answer)
         if isinstance(value, dict):
             raw = cast(dict[str, Any], value)
-            if not checker(shape.schema).validate(raw):
-                return shape.read(raw), raw
+            whole = _restored(run, raw)
+            if not checker(shape.schema).validate(whole):
+                return shape.read(whole), raw
     except (ValueError, KeyError, TypeError):
         pass  # a draft: the structured call below says what is wanted
     messages = [
@@ -103,7 +104,12 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
     ]
 
     async def ask(conversation: Any, **options: Any) -> Any:
-        return await ask_model(run, "output", conversation, stream=run.log.watched, **options)
+        return _restored(run, await ask_model(run, "output", conversation, stream=run.log.watched, **options))
 
     result = await structured_llm_call(run.model, messages, shape.schema, shape.read, name="answer", ask=ask)
     return result.value, result.raw
+
+
+def _restored(run: Execution, raw: Any) -> Any:
+    """What a typed answer is made of: with the data that no model has seen."""
+    return raw if run.masks is None else run.masks.restored(raw)

@@ -24,6 +24,7 @@ from treadle._engine.core.hooks import Hooks
 from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
+from treadle._engine.core.masking import masks_of
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.media import prepared_message
@@ -101,9 +102,12 @@ class Execution:
         self.parent = parent
         self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
+        self.masks = masks_of(blueprint.plugins, origin.user, parent.masks if parent is not None else None)
+        """What no model may see; None where everything may be seen."""
         self.log = Log(
-            self.id, parent=parent_id, depth=self.depth, journal=journal, redact=blueprint.redact, records=records
-        )
+            self.id, parent=parent_id, depth=self.depth, journal=journal, redact=blueprint.redact, masks=self.masks,
+            records=records,
+        )  # fmt: skip
         self.state = self.log.state
         self.emit, self.defer, self.show = self.log.emit, self.log.defer, self.log.show
         self.answer = AnswerStream(self.log)
@@ -123,7 +127,8 @@ class Execution:
         """Why a person is asked about a call, by its id, where its tool does not always ask."""
         self.tools = ToolOffer(blueprint.toolkit, plugins, blueprint.brought)
         self.limits = self.settings.limits
-        self.prompts = Prompts(dict(blueprint.prompts))
+        prompts = dict(blueprint.prompts)
+        self.prompts = Prompts(prompts if self.masks is None else self.masks.masked(prompts))
         self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
         self.model: Model = blueprint.models[self._model_index]
         """The model in use; `dialect` is the one it is spoken to in."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from treadle._engine.core.masking import Masks
 from treadle._engine.core.redaction import EventRedactor, LiveRedaction
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
@@ -32,6 +33,7 @@ class Log:
         depth: int = 0,
         journal: Journal | None = None,
         redact: EventRedactor | None = None,
+        masks: Masks | None = None,
         records: Sequence[Record] = (),
     ) -> None:
         self.run_id = run_id
@@ -41,6 +43,7 @@ class Log:
         self.records: list[Record] = []
         self.state = RunState()
         self._redact = redact
+        self._masks = masks
         self._live: LiveRedaction | None = None
         self._sinks: list[Sink] = []
         self._quiet: list[Sink] = []
@@ -53,11 +56,14 @@ class Log:
             self.records.append(record)
             self.state.apply(record)
 
-    def subscribe(self, sink: Sink, *, live: bool = True) -> Callable[[], None]:
+    def subscribe(self, sink: Sink, *, live: bool = True, restored: bool = True) -> Callable[[], None]:
         """Have every later record (and transient event) shown to `sink`; returns what ends it.
 
-        Nothing is streamed for a sink that is not `live`: it watches without changing how models are called.
+        Nothing is streamed for a sink that is not `live`: it watches without changing how models are called. Any
+        other gets the answer with the data that are masked in the log, unless it is not to be `restored`.
         """
+        if self._masks is not None and live and restored:
+            sink = self._masks.sink(sink)
         self._sinks.append(sink)
         if not live:
             self._quiet.append(sink)
@@ -74,8 +80,8 @@ class Log:
             for event in events:
                 self._keep(event)
             return
-        if self._redact is not None:
-            events = tuple(self._redact(event) for event in events)
+        if self._redact is not None or self._masks is not None:
+            events = tuple(self._clean(event) for event in events)
         storing = self._store(self.journal, events)
         if self._inline:
             try:
@@ -94,15 +100,14 @@ class Log:
         if self._lock.locked():
             await self.emit(event)
             return
-        record = self._record(event if self._redact is None else self._redact(event), self.state.seq + 1)
+        record = self._record(self._clean(event), self.state.seq + 1)
         self.deferred.append(record)
         self.records.append(record)
         self.state.apply(record)
 
     def _keep(self, event: Event) -> None:
         """Without a journal there is nothing to wait for."""
-        if self._redact is not None:
-            event = self._redact(event)
+        event = self._clean(event)
         if self._live is not None:
             self._show_ends(self._live, event)
         self._offset = 0
@@ -142,7 +147,13 @@ class Log:
 
     def as_shown(self, text: str) -> str:
         """A whole text as whoever watches sees it: without secrets."""
-        return text if self._redact is None else self._redact.text(text)
+        text = text if self._redact is None else self._redact.text(text)
+        return text if self._masks is None else self._masks.masked(text)
+
+    def _clean(self, event: Event) -> Event:
+        """An event without secrets, and with what is masked."""
+        event = event if self._redact is None else self._redact(event)
+        return event if self._masks is None else self._masks.masked(event)
 
     def _show(self, event: Event) -> None:
         self._offset += 1

@@ -137,10 +137,15 @@ def result_now(run: Execution) -> RunResult[Any]:
     typed = run.blueprint.output_type is not None
     if typed and ending.output is None and run.state.finished is not None:
         ending.output = recorded_output(run)
-    return result_of(
+    result = result_of(
         run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
         typed=typed, unread=run.inbox.unread(), exceptions=run.exceptions,
     )  # fmt: skip
+    if run.masks is None:
+        return result
+    # What is said to the user is restored; the conversation stays as it is in the log.
+    said = ("answer", "brief", "pending", "artifacts", *(() if typed else ("output",)))
+    return msgspec.structs.replace(result, **{name: run.masks.restored(getattr(result, name)) for name in said})
 
 
 async def _live(run: Execution, flow: Flow) -> None:

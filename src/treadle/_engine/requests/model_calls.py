@@ -44,6 +44,8 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
     began = time.perf_counter()
     attempt = 1
     while True:
+        if run.masks is not None:
+            run.masks.check(request)
         sent, reservation = await reserve(run, request, iteration)
         shown = _Show(run, request.component, iteration)
         try:
@@ -121,6 +123,8 @@ async def ask(
     A reply that is already in the log (the process died after it) is taken from there instead of being asked for again.
     """
     state = run.state
+    if run.masks is not None:
+        messages = [run.masks.masked(message) for message in messages]
     digest = digest_of(messages, tools, format)
     if replies := run.recovered.get((component, digest)):
         done = replies.pop(0)

@@ -151,7 +151,7 @@ class Hub:
             elif (child := self._channels.get(record.run)) is not None:
                 child.receive(record)
 
-        run.subscribe(sink)
+        run.subscribe(sink, restored=False)  # its clients' positions are those of the stored text
         channel.records, channel.stored, channel.live, channel.failure = run.records, loaded, True, ""
         self.runs[run.id] = run
         agent.launch(run)
