@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from treadle._engine.plugin import Pause as Pause
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._flows.delegation.background import BackgroundAgents as BackgroundAgents
+    from treadle._flows.research.plugin import Research as Research
     from treadle._plugins.code import CodeMode as CodeMode
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.guards.context_guard import ContextGuard as ContextGuard
@@ -77,6 +78,7 @@ _LAZY_IMPORTS = {
     "Plugin": "_engine.plugin",
     "QuestionRewrite": "_plugins.thinking.rewrite",
     "Reflection": "_plugins.thinking.reflection",
+    "Research": "_flows.research.plugin",
     "RunContext": "_engine.context",
     "Skills": "_plugins.skills",
     "TaskAnalysis": "_plugins.thinking.analysis",

@@ -20,7 +20,8 @@ READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *so
 
 PLUGINS = set(
     """Approval BackgroundAgents Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard Guardrail
-    HistoryTrim judged matches on_topic without LoopGuard McpTools Memory MemoryStore Observer Paging Pause
+    HistoryTrim judged matches on_topic without LoopGuard McpTools Memory MemoryStore Observer Paging Pause PersonalData
+    Research
     Planner Plugin QuestionRewrite Reflection RunContext TaskAnalysis Telemetry Skills ToolSearch ToolOutcome
     ToolSelection UnsourcedValueGuard Dialect Encoding TextDialect add_dialect""".split()
 )

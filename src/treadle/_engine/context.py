@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from treadle._dialects.base import Dialect, Prompts
@@ -171,9 +171,10 @@ class RunContext(Generic[DepsT_co]):
         """A recorded model call outside the conversation."""
         return await ask(self._execution, component, messages, **options)
 
-    async def offer_tools(self, names: Sequence[str], reason: str) -> None:
-        """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
-        await self._execution.offer(names, reason)
+    async def offer_tools(self, names: Sequence[str], reason: str, *, deferred: Container[str] = ()) -> None:
+        """Offer exactly these tools, of the toolkit or of plug-ins, from now on. Those that are `deferred` can be
+        called as soon as the provider's own search has found them."""
+        await self._execution.offer(names, reason, deferred)
 
     def replace_toolkit(self, toolkit: Toolkit) -> None:
         """Other tools stand behind the names from now on; what is offered changes only with `offer_tools`."""

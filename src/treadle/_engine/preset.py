@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from treadle._engine.settings import Settings
 
-PresetName = Literal["default", "two_phase", "streaming", "strict", "reflective", "planned", "code"]
+PresetName = Literal["default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research"]
 """The presets that come with Treadle. For a name that is known at run time only: `presets.get(name)`."""
 PluginFactory = Callable[[Settings], list[Any]]
 

@@ -49,6 +49,13 @@ def _planned(settings: Settings) -> list[Any]:
     return [Planner(), Observer(3)]
 
 
+def _research(settings: Settings) -> list[Any]:
+    from treadle._flows.research.plugin import Research
+    from treadle._plugins.memory.citations import Citations
+
+    return [Research(), Citations(), *_guards(settings)]
+
+
 def _code(settings: Settings) -> list[Any]:
     from treadle._plugins.code import CodeMode
 
@@ -117,6 +124,8 @@ _PLANNED = Settings(
 )
 _CODE = Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None)
 
+_RESEARCH = Settings(max_iterations=30, error_detail="message")
+
 _BUILT_IN = {
     preset.name: preset
     for preset in (
@@ -127,6 +136,7 @@ _BUILT_IN = {
         Preset("reflective", _REFLECTIVE, _reflective),
         Preset("planned", _PLANNED, _planned),
         Preset("code", _CODE, _code),
+        Preset("research", _RESEARCH, _research),
     )
 }
 

@@ -154,6 +154,11 @@ class HttpModel(Closing):
         """What reads the reply to it."""
         return self._reader(request)
 
+    @property
+    def searches_tools(self) -> bool:
+        """Whether its API keeps tools that are `deferred` from the model until a search of its own finds them."""
+        return False
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r}, provider={self.provider!r})"
 

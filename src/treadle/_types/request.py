@@ -18,6 +18,8 @@ class ToolSchema(Struct, frozen=True, omit_defaults=True, gc=False):
     name: str
     description: str
     parameters: dict[str, Any]
+    deferred: bool = False
+    """The provider keeps it from the model until its own search finds it. Elsewhere it is offered like any other."""
 
 
 class OutputFormat(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code")
+PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research")
 """A copy: importing `treadle._flows.presets` for the names would import the engine."""
 
 

@@ -7,7 +7,7 @@ what drives runs (flows, documents) see it. Inside the engine, `run` is an `Exec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from treadle._engine.core.hooks import Hooks
 from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
-from treadle._engine.core.masking import masks_of
+from treadle._engine.core.masking import Masks, masks_of
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.media import prepared_message
@@ -127,8 +127,7 @@ class Execution:
         """Why a person is asked about a call, by its id, where its tool does not always ask."""
         self.tools = ToolOffer(blueprint.toolkit, plugins, blueprint.brought)
         self.limits = self.settings.limits
-        prompts = dict(blueprint.prompts)
-        self.prompts = Prompts(prompts if self.masks is None else self.masks.masked(prompts))
+        self.prompts = Prompts(_masked(self.masks, dict(blueprint.prompts)))
         self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
         self.model: Model = blueprint.models[self._model_index]
         """The model in use; `dialect` is the one it is spoken to in."""
@@ -290,10 +289,15 @@ class Execution:
         if self.tools.swap is not None:
             await self.offer(self.tools.apply_swap(self.state), "toolkit swapped")
 
-    async def offer(self, names: Sequence[str], reason: str) -> None:
+    async def offer(self, names: Sequence[str], reason: str, deferred: Container[str] = ()) -> None:
         """Offer exactly these tools, of the toolkit or of plug-ins, from now on."""
-        schemas = tuple(tool.schema for name in names if (tool := self.tools.get(name)) is not None)
+        found = [tool.schema for name in names if (tool := self.tools.get(name)) is not None]
+        schemas = tuple(msgspec.structs.replace(one, deferred=True) if one.name in deferred else one for one in found)
         await self.emit(ToolsChanged(schemas, reason))
+
+
+def _masked(masks: Masks | None, prompts: dict[str, str]) -> dict[str, str]:
+    return prompts if masks is None else masks.masked(prompts)
 
 
 def deps_of(run: Execution) -> Any:

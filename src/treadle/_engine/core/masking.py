@@ -120,7 +120,7 @@ class _Restoring:
 
     def __init__(self, masks: Masks, sink: Callable[[ev.Record], None]) -> None:
         self._masks, self._sink = masks, sink
-        self._held: dict[tuple[str, str, str], ev.Record] = {}
+        self._held: dict[tuple[str, str, str], tuple[str, ev.Record]] = {}
 
     def __call__(self, record: ev.Record) -> None:
         event = record.event
@@ -142,16 +142,16 @@ class _Restoring:
 
     def _piece(self, key: tuple[str, str, str], record: ev.Record, text: str) -> None:
         if (held := self._held.pop(key, None)) is not None:
-            text = held.event.text + text  # type: ignore[union-attr]
+            text = held[0] + text
             record = msgspec.structs.replace(record, event=msgspec.structs.replace(record.event, text=text))
         if self._masks.open_from(text) < len(text):
-            self._held[key] = record
+            self._held[key] = text, record
         else:
             self._give(record)
 
     def _release(self, key: tuple[str, str, str]) -> None:
         if (held := self._held.pop(key, None)) is not None:
-            self._give(held)
+            self._give(held[1])
 
     def _pass_on(self, record: ev.Record) -> None:
         if isinstance(record.event, _SHOWN):

@@ -63,7 +63,8 @@ def size_of(message: Message) -> int:
 
 
 def size_of_tools(tools: Sequence[ToolSchema]) -> int:
-    return sum(len(msgspec.json.encode(tool)) for tool in tools)
+    """What a model reads of tools: those that its provider keeps back until they are found are not read."""
+    return sum(len(msgspec.json.encode(tool)) for tool in tools if not tool.deferred)
 
 
 class Estimator:

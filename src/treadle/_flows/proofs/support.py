@@ -8,14 +8,16 @@ thing, and a sentence in other words than its source is marked although it is tr
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from treadle._flows.proofs.passages import Passage, passages_of
-from treadle._flows.proofs.words import Sentence, Words, derived_from, sentences, words_of
+from treadle._flows.proofs.words import Sentence, Words, derived_from, sentences, without_denial, words_of
 from treadle._types.events import Record
 
 METHOD = "words-2"
@@ -70,9 +72,33 @@ def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim,
     return tuple(index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
 
 
+def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
+    """Why a sentence does not rest on these texts alone, each with its title; empty if it does. A number must stand
+    there: what is worked out from others is not what a source says."""
+    passages = [
+        Passage("", number, piece.text, _titled(title, piece.text))
+        for number, (title, text) in enumerate(texts)
+        for piece in sentences(text)[:MAX_SENTENCES]
+    ]
+    if not passages:
+        return "there is nothing to rest on"
+    index = _Index(passages, derives=False)
+    for title, _ in texts:
+        if words_of(title).negated:  # "Never Say So is a song" denies nothing either
+            sentence = re.sub(re.escape(title), without_denial(title), sentence, flags=re.IGNORECASE)
+    claims = [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
+    return next((claim.why for claim in claims if claim.status == "unsupported"), "")
+
+
+def _titled(title: str, text: str) -> Words:
+    """A passage says what it says of what its title names; a title denies nothing."""
+    return msgspec.structs.replace(words_of(f"x {title} {text}"), negated=words_of(text).negated)
+
+
 class _Index:
-    def __init__(self, passages: Sequence[Passage]) -> None:
+    def __init__(self, passages: Sequence[Passage], *, derives: bool = True) -> None:
         self.passages = passages
+        self._derives = derives
         self._by_word: dict[str, list[int]] = {}
         self._by_number: dict[Decimal, list[int]] = {}
         self._by_citation: dict[str, set[int]] = {}
@@ -186,7 +212,11 @@ class _Index:
             if not passage.words.content or passage.words.content & words.content:
                 return NumberLink(text, passage.run, passage.seq)
         operands = list(dict.fromkeys(v for i in grounds for _, v in self.passages[i].words.numbers))
-        if 2 <= len(operands) <= _MAX_OPERANDS and (steps := derived_from(value, operands)) is not None:
+        if (
+            self._derives
+            and 2 <= len(operands) <= _MAX_OPERANDS
+            and (steps := derived_from(value, operands)) is not None
+        ):
             one, sign, other = steps
             return NumberLink(text, worked_out=f"{one} {sign} {other}")
         return NumberLink(text)

@@ -142,6 +142,11 @@ _remembered = lru_cache(maxsize=20_000)(_read)
 """The same words come again and again: reading one costs a hundred times what finding it does."""
 
 
+def without_denial(text: str) -> str:
+    """The words of a text that deny nothing."""
+    return " ".join(word for word in text.split() if not words_of(word).negated)
+
+
 def stem(word: str) -> str:
     """The word without an ending of English, if it has one; a word of few letters is left alone."""
     word = re.sub(r"['’]s$", "", word)  # noqa: RUF001

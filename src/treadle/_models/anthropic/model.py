@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,11 @@ class AnthropicModel(HttpModel):
         "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
         "code_execution": {"type": "code_execution_20250825", "name": "code_execution"},
     }
+
+    @property
+    def searches_tools(self) -> bool:
+        """Whether its API finds tools that are kept back: since Claude 4, the Haiku models of that generation aside."""
+        return re.search(r"claude-(?:[123]\b|instant|haiku-4)", self._name) is None and "claude" in self._name
 
     @cached_property
     def _writer(self) -> MessagesWriter:

@@ -30,6 +30,7 @@ from treadle._types.request import OutputFormat, Request, ToolSchema
 
 API = "anthropic.messages"
 DEFAULT_CAP = 4_096
+TOOL_SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 UNSTREAMED_CAP = 21_000
 """A reply that is not streamed keeps the connection silent while it is written; longer ones would exceed the
 time-out."""
@@ -95,6 +96,8 @@ class MessagesWriter:
         head = encode({**self._head, "stream": streaming, **settings})[:-1]
         listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
         listed = joined(listed, self._provider_tools) if wanted(request) else listed
+        # Last, and never deferred itself: the mark for the cache may stand on no tool that is kept back.
+        listed = joined(listed, [TOOL_SEARCH]) if any(tool.deferred for tool in request.tools) else listed
         tools = b',"tools":' + listed if listed else b""
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         if tools or len(turns) > 1:
@@ -213,7 +216,8 @@ BLOCKS = BlockForms(API, _text, _content, _use, _result, _is_thought, _matches)
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": {"type": "object"} | tool.parameters}
+    written = {"name": tool.name, "description": tool.description, "input_schema": {"type": "object"} | tool.parameters}
+    return written | {"defer_loading": True} if tool.deferred else written
 
 
 def enforceable(schema: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 from treadle._models.http_model import HttpModel, Reader
@@ -23,6 +24,12 @@ class ResponsesModel(HttpModel):
         "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
         "image_generation": {"type": "image_generation"},
     }
+
+    @property
+    def searches_tools(self) -> bool:
+        """Whether its API finds tools that are kept back: since gpt-5.4, the smallest aside."""
+        known = re.search(r"gpt-(\d+)(?:\.(\d+))?", self._name)
+        return known is not None and (int(known[1]), int(known[2] or 0)) >= (5, 4) and "nano" not in self._name
 
     @cached_property
     def _writer(self) -> ResponsesWriter:

@@ -24,6 +24,7 @@ from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
 
 API = "openai.responses"
+TOOL_SEARCH = {"type": "tool_search"}
 MIN_OUTPUT_TOKENS = 16
 """The API refuses a smaller limit."""
 
@@ -42,6 +43,7 @@ class ResponsesWriter:
         head = encode({"model": self._name, "stream": streaming, **self._settings(request)})[:-1]
         listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
         listed = joined(listed, self._provider_tools) if wanted(request) else listed
+        listed = joined(listed, [TOOL_SEARCH]) if any(tool.deferred for tool in request.tools) else listed
         tools = b',"tools":' + listed if listed else b""
         items = b",".join(encoded.update(request.messages, self._message))
         return b'%b%b,"input":[%b]}' % (head, tools, items)
@@ -147,10 +149,11 @@ def text_of_items(items: Sequence[dict[str, Any]]) -> str:
 def _tool(tool: ToolSchema) -> dict[str, Any]:
     # Without the flag the API would require every schema to fit its strict subset.
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.parameters}
-    return {
+    written = {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
         "parameters": parameters,
         "strict": False,
     }
+    return written | {"defer_loading": True} if tool.deferred else written

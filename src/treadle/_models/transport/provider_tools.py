@@ -61,7 +61,7 @@ def of_anthropic(blocks: Iterable[dict[str, Any]]) -> tuple[tuple[ProviderCall, 
         kind = as_text(block.get("type"))
         if kind == "server_tool_use":
             call_id, name = as_text(block.get("id")), as_text(block.get("name"))
-            tool = "code_execution" if "code_execution" in name else name
+            tool = next((known for known in ("code_execution", "tool_search") if known in name), name)
             calls[call_id] = ProviderCall(tool, call_id, shown(block.get("input")))
         elif kind.endswith("_tool_result") and (call := calls.get(as_text(block.get("tool_use_id")))):
             content = block.get("content")
@@ -80,6 +80,8 @@ def _plain_result(content: Any) -> Any:
         found = [as_dict(item) for item in as_list(content)]
         return "\n".join(f"{as_text(item.get('title'))} {as_text(item.get('url'))}".strip() for item in found)
     fields = as_dict(content)
+    if found := as_list(fields.get("tool_references")):
+        return ", ".join(as_text(as_dict(one).get("tool_name")) for one in found)
     return as_text(fields.get("stdout")) + as_text(fields.get("stderr")) or as_text(fields.get("url"))
 
 
@@ -103,6 +105,12 @@ def of_responses(items: Iterable[dict[str, Any]]) -> tuple[tuple[ProviderCall, .
             came = item.get("outputs") or item.get("results") or item.get("output")
             error = shown(item.get("error")) or ("failed" if item.get("status") == "failed" else "")
             calls.append(ProviderCall(tool, as_text(item.get("id")), shown(asked), shown(came), error))
+        elif kind == "tool_search_call":
+            calls.append(ProviderCall("tool_search", as_text(item.get("id")), shown(item.get("arguments"))))
+        elif kind == "tool_search_output":
+            names = ", ".join(as_text(as_dict(one).get("name")) for one in as_list(item.get("tools")))
+            asked = calls.pop() if calls and calls[-1].tool == "tool_search" else ProviderCall("tool_search")
+            calls.append(ProviderCall("tool_search", asked.id, asked.input, shown(names)))
         elif kind == "message":
             for part in map(as_dict, as_list(item.get("content"))):
                 for note in map(as_dict, as_list(part.get("annotations"))):

@@ -23,8 +23,11 @@ class ToolSearch(ToolSelection):
     """`embed`: a function from texts to vectors, or the name of an embedding model (`minilm` is on this machine, with
     the extra `embeddings`). Where it fails, one model call selects, as without it."""
 
-    def __init__(self, embed: Embedder | str = MINILM) -> None:
+    def __init__(self, embed: Embedder | str = MINILM, *, provider: bool = False) -> None:
+        """`provider`: all tools are sent, and a provider that can (Anthropic, OpenAI's Responses) keeps them from the
+        model until its own search has found them. Elsewhere the search is done here."""
         self._meanings = Meanings(embed)
+        self._provider = provider
         query = {"type": "string", "maxLength": _MAX_TEXT, "description": "What the tool should do"}
         self.tools = (
             Tool(
@@ -38,6 +41,19 @@ class ToolSearch(ToolSelection):
                 context_param="context",
             ),
         )
+
+    async def on_start(self, run: RunContext) -> None:
+        threshold, tools = run.settings.selection_threshold, list(run.toolkit)
+        searches = getattr(run.model, "searches_tools", False) and run.dialect.name == "native"
+        if not self._provider or not searches or threshold is None or len(tools) <= threshold:
+            await super().on_start(run)
+            return
+        if any(tool.deferred for tool in run.state.tools):  # resumed
+            return
+        offered = [tool.name for tool in run.state.tools]
+        kept_back = [tool.name for tool in tools if not tool.pinned]
+        # Once, before the first request: what is found later changes nothing of what was sent.
+        await run.offer_tools(offered, "the provider searches among them", deferred=frozenset(kept_back))
 
     async def choose(self, run: RunContext, tools: list[Tool]) -> list[str]:
         try:

@@ -53,7 +53,9 @@ class Passage(Struct, frozen=True, omit_defaults=True):
     call_id: str = ""
 
 
-class _Chunk(Struct):
+class Chunk(Struct):
+    """A passage as a tool gives it."""
+
     id: int
     document: str
     position: int = 0
@@ -61,7 +63,7 @@ class _Chunk(Struct):
 
 
 class _Chunks(Struct):
-    chunks: list[_Chunk]
+    chunks: list[Chunk]
 
 
 _LOCKS: WeakKeyDictionary[RunContext, asyncio.Lock] = WeakKeyDictionary()
@@ -161,7 +163,13 @@ def _read(text: str) -> _Chunks | None:
     return result if result.chunks else None
 
 
-def _passage(chunk: _Chunk, by_id: dict[int, Passage], call: ToolCall) -> Passage:
+def chunks_in(text: str) -> list[Chunk]:
+    """The passages in the result of a tool; none if it is no result of that kind."""
+    result = _read(text)
+    return result.chunks if result is not None else []
+
+
+def _passage(chunk: Chunk, by_id: dict[int, Passage], call: ToolCall) -> Passage:
     """The passage as the run knows it; a new one keeps its id if no other passage has it."""
     for passage in by_id.values():
         if (passage.tool, passage.chunk, passage.document, passage.position) == (

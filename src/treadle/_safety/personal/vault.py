@@ -9,7 +9,7 @@ import re
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -111,7 +111,7 @@ class Vault:
         return self._key
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Generator[sqlite3.Connection]:
         """A connection for one step: rarely needed, and safe in every thread and process. What it wrote is on disk
         when the block ends."""
         assert self.path is not None
