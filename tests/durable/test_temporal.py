@@ -156,6 +156,46 @@ def test_approval_message_and_cancellation_go_through_the_inbox(target: str, dsn
     go(main(), limit=800)
 
 
+@pytest.mark.slow
+@pytest.mark.net
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("agent", "place", "reason", "answer"),
+    [
+        ("over", "attic", "final_tool", "It is in the attic."),
+        ("besides", "cellar", "answer", "told: It is in the cellar."),
+    ],
+    ids=["handoff", "background"],
+)  # fmt: skip
+def test_the_work_of_another_agent_goes_on_when_its_worker_is_killed(
+    target: str, dsn: str, workers: Workers, tmp_path: Path, agent: str, place: str, reason: str, answer: str
+):
+    first = workers.start()
+    effects, at_work = tmp_path / "effects", tmp_path / f"effects.{place}"
+
+    async def main() -> None:
+        submitter = await TemporalSubmitter.connect(target, PostgresJournal(dsn))
+        run_id = await submitter.submit(f"Is it in the {place}?", agent=agent)
+
+        async def working() -> bool:
+            return at_work.exists() and at_work.read_text() == str(first.pid)
+
+        await until(working)  # the other agent's call is under way
+        os.kill(first.pid, signal.SIGKILL)
+        workers.start()
+        assert await submitter.wait(run_id) == reason
+        records = await submitter.journal.load(run_id)
+        last = records[-1].event
+        assert isinstance(last, RunFinished)
+        assert last.answer == answer
+        inside = await submitter.journal.list(parent=run_id)
+        assert len(inside) == 1, "the work was gone on with, not begun again"
+        await submitter.journal.aclose()
+
+    go(main(), limit=800)
+    assert effects.read_text().split() == [place], "what was done before the kill is not done again"
+
+
 def test_a_worker_says_which_agents_it_has_and_where_the_run_should_be():
     async def main() -> None:
         journal = MemoryJournal()

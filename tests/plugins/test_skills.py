@@ -172,3 +172,32 @@ def test_a_step_of_a_plan_is_told_of_the_skills_once(folder: Path):
     steps = [str(request.messages[0]) for request in model.requests if request.component == "loop"]
     assert steps
     assert all(text.count("- rain-report: ") == 1 for text in steps)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_a_small_local_model_chooses_the_skill(folder: Path):
+    """With 0.5 billion parameters: the choice is a call like any other, and the body is what it reads next."""
+    from treadle._models.local import weights
+    from treadle._models.local.model import LocalModel
+    from treadle._types.errors import ModelError
+
+    try:
+        weights.ensure("qwen2.5-coder-0.5b")
+    except ModelError as error:
+        pytest.skip(f"the model cannot be had: {error}")
+
+    async def main() -> Any:
+        model = LocalModel("qwen2.5-coder-0.5b", n_ctx=4096)
+        try:
+            agent = Agent(model, [add], skills=[folder], max_iterations=3, on_limit="fallback")
+            started = agent.start("Read the instructions of the skill rain-report.")
+            await started
+            return started
+        finally:
+            await model.aclose()
+
+    done = go(main(), limit=1_100)
+    assert [step.tool for step in done.state.steps][:1] == ["use_skill"]
+    assert "Run scripts/days.py with the days." in results(done)[0]

@@ -15,6 +15,7 @@ from treadle._engine.core.decisions import Answer, decisions_about, results_for,
 from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.core.experiment import refuse_experiment
 from treadle._engine.core.redaction import event_redactor
+from treadle._engine.core.tool_offer import refuse_names_given_twice
 from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
 from treadle._engine.result import OutputT_co, RunResult
@@ -123,6 +124,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
+        refuse_names_given_twice(self.toolkit, plugins)
         self.preset = presets.get(preset)
         self.chosen = cast("dict[str, Any]", settings)  # beside the preset: stays when that is another one
         self.settings = presets.settings_for(self.preset, self.chosen, self.model)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kit import add, call, go
 from treadle import Agent, ConfigError, ScriptedModel, open_journal, prove_answer, tool, verify_proof
@@ -45,6 +47,37 @@ def test_an_intact_proof_says_what_is_supported(data: bytes):
     assert ground.run.startswith(f"{verdict.run}."), "the tool of the agent that was asked, not its words"
     assert verify_proof(data, head=verdict.head).intact
     assert verify_proof(data, head="0" * 64).problems == ("the last hash is not the one you were given",)
+
+
+def fails(data: bytes) -> bool:
+    try:
+        return not verify_proof(data).intact
+    except ConfigError:
+        return True
+
+
+@pytest.mark.untraced
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(at=st.integers(0, 10**9), byte=st.integers(0, 255))
+def test_any_changed_byte_is_found(data: bytes, at: int, byte: int):
+    at %= len(data)
+    if data[at] == byte:
+        byte ^= 1
+    assert fails(data[:at] + bytes([byte]) + data[at + 1 :])
+    assert fails(data[:at] + data[at + 1 :])
+    assert fails(data[:at] + bytes([byte]) + data[at:]) or data[at : at + 1] == bytes([byte])
+
+
+def test_what_the_hashes_do_not_cover_cannot_be_changed_either(data: bytes):
+    """The ends of lines, blanks between fields, fields that nobody asked for."""
+    lines = data.splitlines()
+    for end in (b"\r", b"\r\n", b"\n\n"):
+        assert fails(data.replace(b"\n", end, 1))
+    assert fails(data[:-1])
+    assert fails(data + b"\n")
+    for number in (1, len(lines) // 2, len(lines) - 1):
+        for changed in (lines[number][:-1] + b',"x":1}', lines[number].replace(b":", b": ", 1), lines[number] + b" "):
+            assert fails(b"\n".join((*lines[:number], changed, *lines[number + 1 :], b"")))
 
 
 def rehashed(data: bytes, change: Callable[[list[str]], None]) -> bytes:

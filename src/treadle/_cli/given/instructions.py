@@ -7,6 +7,7 @@ differ, the later one counts more, and what the user says counts most.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,12 +16,14 @@ from msgspec import Struct
 from treadle._cli.display.text import one_line
 from treadle._cli.given.found_skills import project_folders
 from treadle._cli.setup.user_config import user_config_path
+from treadle._safety.hidden import hidden_text
 from treadle._safety.trust import TrustStore
 from treadle._tools.builtin.workfolder import WorkFolder
 from treadle._types.errors import ConfigError, ToolError
 
 FILE = "AGENTS.md"
 MAX_BYTES = 32_768
+_FRAME = re.compile(r"<(?=[\s/]*instructions)", re.IGNORECASE)
 _INTRODUCTION = (
     "What follows was written for agents, by the user or for the folder they work in. Where two of these texts differ, "
     "the later one counts more; what the user asks for counts most."
@@ -56,12 +59,14 @@ def read_instructions(path: str) -> str:
     if not file.parent.is_dir():
         raise ConfigError(f"{path} cannot be read: there is no such folder")
     try:
-        data = WorkFolder(file.parent).read((file.name,), MAX_BYTES)
-        return data.decode("utf-8-sig").strip()
+        text = WorkFolder(file.parent).read((file.name,), MAX_BYTES).decode("utf-8-sig").strip()
     except ToolError as error:
         raise ConfigError(f"{path} is not read: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not read: it is not UTF-8 ({error.reason} at byte {error.start})") from None
+    if hidden := hidden_text(text):
+        raise ConfigError(f"{path} is not read: {hidden}")
+    return text
 
 
 def instructions_text(paths: Iterable[str]) -> str:
@@ -70,5 +75,6 @@ def instructions_text(paths: Iterable[str]) -> str:
     for path in paths:
         if text := read_instructions(path):
             whose = "of the user" if path == os.path.abspath(own_file()) else f"for {one_line(path, 200)}"
-            texts.append(f"<instructions {whose}>\n{text}\n</instructions>")
+            inner = _FRAME.sub("&lt;", text)  # a file cannot end its own frame and begin one of the user's
+            texts.append(f"<instructions {whose}>\n{inner}\n</instructions>")
     return "\n\n".join((_INTRODUCTION, *texts)) if texts else ""

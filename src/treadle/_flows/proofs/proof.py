@@ -124,7 +124,7 @@ def verify_proof(data: bytes, *, head: str = "") -> Verdict:
     except (msgspec.DecodeError, DataError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"this is no proof of an answer: {error}") from None
     problems: list[str] = []
-    expected = _hash("", data.splitlines()[0])
+    expected = _hash("", data.split(b"\n", 1)[0])
     for number, line in enumerate((*records, last), 2):
         expected = _hash(expected, line)
         if expected != hashes[number - 2]:
@@ -139,7 +139,7 @@ def verify_proof(data: bytes, *, head: str = "") -> Verdict:
 def _read(data: bytes) -> tuple[_Header, list[bytes], bytes, list[str]]:
     if len(data) > MAX_BYTES:
         raise DataError(f"it is larger than {MAX_BYTES} bytes")
-    first, *rest = data.splitlines() or [b""]
+    first, *rest = data.split(b"\n")[:-1] or [b""]
     header = decode_json(first, _Header)
     if header.format != FORMAT:
         raise DataError("its first line says something else")
@@ -149,6 +149,8 @@ def _read(data: bytes) -> tuple[_Header, list[bytes], bytes, list[str]]:
         raise DataError("it ends too early")
     lines = [msgspec.json.decode(line, type=_RecordLine) for line in rest[:-1]]
     last = msgspec.json.decode(rest[-1], type=_LastLine)
+    if b"\n".join((first, *map(msgspec.json.encode, (*lines, last)), b"")) != data:
+        raise DataError("it has bytes that its hashes do not cover: blanks, ends of lines, or fields of somebody else's")
     return header, [bytes(line.record) for line in lines], bytes(last.answer), [*(x.hash for x in lines), last.hash]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from treadle._safety.hidden import hidden_text
 from treadle._tools.builtin.workfolder import WorkFolder, split_path
 from treadle._tools.skills.front_matter import FrontMatter, parse
 from treadle._types.errors import ConfigError, ToolError
@@ -106,6 +107,8 @@ def _load(path: Path) -> Skill:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+    if hidden := hidden_text(text):
+        raise ConfigError(hidden)
     front, body, line = parse(text)
     return Skill(front.name, front.description, folder.root, body, files, line, front)
 
