@@ -92,7 +92,7 @@ def rehashed(data: bytes, change: Callable[[list[str]], None]) -> bytes:
         head = hashlib.sha256(f"{head}\n{body}".encode()).hexdigest()
         name = "answer" if number == len(bodies) - 1 else "record"
         lines.append(f'{{"hash":"{head}","{name}":{body}}}')
-    return "\n".join(lines).encode()
+    return "\n".join((*lines, "")).encode()
 
 
 def test_every_changed_line_is_found(data: bytes):
@@ -103,7 +103,7 @@ def test_every_changed_line_is_found(data: bytes):
             changed[number].replace(b'"event":{', b'"event":{ ', 1).replace(b'"answer":"In', b'"answer":"On')
         )
         if changed[number] != lines[number]:
-            assert not verify_proof(b"\n".join(changed)).intact
+            assert not verify_proof(b"\n".join((*changed, b""))).intact
     assert verify_proof(rehashed(data, lambda bodies: None)).intact
 
 
@@ -151,7 +151,7 @@ def test_records_of_a_stranger_cannot_do_anything(data: bytes):
     lines = data.splitlines()
     newer = lines[0].replace(b'"version":1', b'"version":9')
     with pytest.raises(ConfigError, match="version 9"):
-        verify_proof(b"\n".join((newer, *lines[1:])))
+        verify_proof(b"\n".join((newer, *lines[1:], b"")))
     other = rehashed(data.replace(b'"method":"words-2"', b'"method":"other"'), lambda bodies: None)
     assert "another method" in verify_proof(other).problems[0]
 

@@ -150,7 +150,7 @@ def _read(data: bytes) -> tuple[_Header, list[bytes], bytes, list[str]]:
     lines = [msgspec.json.decode(line, type=_RecordLine) for line in rest[:-1]]
     last = msgspec.json.decode(rest[-1], type=_LastLine)
     if b"\n".join((first, *map(msgspec.json.encode, (*lines, last)), b"")) != data:
-        raise DataError("it has bytes that its hashes do not cover: blanks, ends of lines, or fields of somebody else's")
+        raise DataError("it has bytes that no hash covers: blanks, ends of lines, or fields of somebody else's")
     return header, [bytes(line.record) for line in lines], bytes(last.answer), [*(x.hash for x in lines), last.hash]
 
 

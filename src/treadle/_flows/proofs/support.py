@@ -85,7 +85,8 @@ def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
     index = _Index(passages, derives=False)
     for title, _ in texts:
         if words_of(title).negated:  # "Never Say So is a song" denies nothing either
-            sentence = re.sub(re.escape(title), without_denial(title), sentence, flags=re.IGNORECASE)
+            plain = without_denial(title)
+            sentence = re.sub(re.escape(title), lambda _, plain=plain: plain, sentence, flags=re.IGNORECASE)
     claims = [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
     return next((claim.why for claim in claims if claim.status == "unsupported"), "")
 
