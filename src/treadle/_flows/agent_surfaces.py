@@ -13,6 +13,7 @@ from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.core.masking import masks_of
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.settings import Settings
@@ -50,6 +51,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
 
     settings: Settings
     prompts: dict[str, str]
+    plugins: tuple[Any, ...] = ()
 
     @property
     def model(self) -> Model:
@@ -243,12 +245,18 @@ class Surfaces(Generic[OutputT_co, DepsT]):
             prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
             system=self._system_text([]), transcript=result.messages,
         )  # fmt: skip
-        shown = False
+        masks = masks_of(self.plugins, "", None)
+        messages = messages if masks is None else masks.masked(messages)
+        shown, held = False, ""
         try:
             async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
                 if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
-                    shown = True
-                    yield part.text
+                    shown, held = True, held + part.text
+                    if masks is None or masks.open_from(held) == len(held):
+                        yield held if masks is None else masks.restored(held)
+                        held = ""
+            if held:
+                yield held
         except Exception:
             if shown:
                 raise

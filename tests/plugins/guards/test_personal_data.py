@@ -237,6 +237,19 @@ def test_the_next_turn_of_a_conversation_knows_what_was_meant_and_another_user_d
     go(main())
 
 
+def test_an_answer_that_is_written_afterwards_is_masked_and_restored():
+    model = ScriptedModel(lambda r: f"Of {placeholders(r)[0]}.", chunk=3)
+    agent = Agent(model, None, plugins=[PersonalData()])
+
+    async def main() -> str:
+        result = await agent.run(f"Who is {EMAIL}?")
+        assert EMAIL in result.brief
+        return "".join([piece async for piece in agent.stream_answer(result)])
+
+    assert go(main()) == f"Of {EMAIL}."
+    assert EMAIL not in said(model)
+
+
 # ---- what fails closed
 
 

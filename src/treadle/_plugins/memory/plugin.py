@@ -18,7 +18,7 @@ from treadle._plugins.thinking.thread import Thread
 from treadle._safety.bounds import Amount, bounded
 from treadle._safety.logs import get_logger
 from treadle._types.errors import ModelError, ToolError
-from treadle._types.events import MessageAdded, Noted
+from treadle._types.events import Event, MessageAdded, Noted, Tainted
 from treadle._types.messages import Message, SystemMessage, UserMessage
 from treadle._types.request import Reply
 from treadle._types.state import RunState
@@ -79,9 +79,10 @@ class Memory(Plugin):
             message = UserMessage(
                 f"From earlier work for this user, which may or may not help:\n{recalled}", kind="note"
             )
-            await run.emit(
-                Noted(self.name, {"recalled": [memo.id for memo in memos]}), MessageAdded(message, self.name)
-            )
+            events: list[Event] = [Noted(self.name, {"recalled": [memo.id for memo in memos]})]
+            if outside := tuple(dict.fromkeys(memo.outside for memo in memos if memo.outside)):
+                events.append(Tainted(outside))  # a stranger's words stay those of a stranger
+            await run.emit(*events, MessageAdded(message, self.name))
 
     async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
         user = _user(run)
@@ -96,8 +97,10 @@ class Memory(Plugin):
                 thread = Thread(run, SUMMARY, run.prompts.get(SUMMARY, SUMMARISE), opening)
                 text = await thread.say(trace([step], 2_000))
                 await run.emit(thread.note(call=step.call_id, summary=text[:MAX_SUMMARY]))
+        outside = ", ".join(state.provenance.sources)[:500]
+        answer = result.answer[:2_000]
         memos = {
-            f"{run.id}/{call_id}": Memo(0, user, run.agent_name, state.question, result.answer[:2_000], summary)
+            f"{run.id}/{call_id}": Memo(0, user, run.agent_name, state.question, answer, summary, outside=outside)
             for call_id, summary in _summaries(state).items()
             if summary
         }

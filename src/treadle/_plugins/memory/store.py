@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,7 +19,8 @@ from treadle._types.paths import state_folder
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS memories(
     id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT UNIQUE, user TEXT NOT NULL, agent TEXT NOT NULL,
-    question TEXT NOT NULL, answer TEXT NOT NULL, summary TEXT NOT NULL, created REAL NOT NULL);
+    question TEXT NOT NULL, answer TEXT NOT NULL, summary TEXT NOT NULL, created REAL NOT NULL,
+    outside TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS memories_of ON memories(user, id);
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(
     summary, question, tokenize = "porter unicode61 remove_diacritics 2");
@@ -27,7 +28,9 @@ CREATE TABLE IF NOT EXISTS memory_vectors(
     memory INTEGER NOT NULL REFERENCES memories(id), model TEXT NOT NULL, vector BLOB NOT NULL,
     PRIMARY KEY (memory, model));
 """
-_FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created, m.source"
+_FIELDS = "m.id, m.user, m.agent, m.question, m.answer, m.summary, m.created, m.source, m.outside"
+_WITH_OUTSIDE = "ALTER TABLE memories ADD COLUMN outside TEXT NOT NULL DEFAULT 'an earlier memory'"
+"""Where those that were kept before come from is not known: they count as read from outside."""
 MAX_SUMMARY = 1_000
 """Characters that one memory may have."""
 _MAX_WORDS = 40
@@ -47,6 +50,8 @@ class Memo(Struct, frozen=True):
     created: float = 0.0
     source: str = ""
     """Where it comes from: the run and its call, `RUN/CALL`."""
+    outside: str = ""
+    """What the run had read from outside ("example.org"): whoever recalls it has read it, too."""
 
     @property
     def run(self) -> str:
@@ -68,8 +73,8 @@ class MemoryStore:
         with self._connected() as db:
             for source, memo in memos.items():
                 done = db.execute(
-                    "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR IGNORE INTO memories(source, user, agent, question, answer, summary, created, outside) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     (
                         source,
                         memo.user,
@@ -78,6 +83,7 @@ class MemoryStore:
                         memo.answer,
                         memo.summary,
                         memo.created or time.time(),
+                        memo.outside,
                     ),
                 )
                 if done.rowcount > 0:
@@ -205,6 +211,9 @@ class MemoryStore:
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(self.path, timeout=10.0)) as db:
             db.executescript(_SCHEMA)
+            if not any(row[1] == "outside" for row in db.execute("PRAGMA table_info(memories)")):
+                with suppress(sqlite3.OperationalError):  # another process has just done it
+                    db.execute(_WITH_OUTSIDE)
             with db:
                 yield db
 
