@@ -159,14 +159,14 @@ def test_only_the_tools_that_are_named_get_the_data():
 
 
 class Mail(BaseModel):
-    to: str = Field(pattern=r"^\S+@\S+$")
+    to: str = Field(pattern=r"^\S+@\S+$", description="like bob@example.org")
     lines: list[str]
 
 
 @pytest.mark.parametrize("first", ["json", "words"])
 def test_a_typed_answer_is_checked_and_given_with_the_data(first: str):
     def reply(request: Any) -> Any:
-        mail = placeholders(request)[0]
+        mail = placeholders(request)[-1]
         if first == "words" and request.component == "loop":
             return f"The address is {mail}."
         return json.dumps({"to": mail, "lines": [f"to {mail}"]})
@@ -174,6 +174,7 @@ def test_a_typed_answer_is_checked_and_given_with_the_data(first: str):
     agent = Agent(ScriptedModel(reply), None, output_type=Mail, plugins=[PersonalData()], journal=MemoryJournal())
     result = agent.run_sync(f"Write to {EMAIL}")
     assert result.output == Mail(to=EMAIL, lines=[f"to {EMAIL}"])
+    assert "bob@" not in said(agent.model)  # type: ignore[arg-type]
     assert go(agent.resume(result.run_id)).output == result.output
 
 

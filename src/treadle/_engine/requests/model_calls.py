@@ -124,7 +124,7 @@ async def ask(
     """
     state = run.state
     if run.masks is not None:
-        messages = [run.masks.masked(message) for message in messages]
+        messages, tools = [run.masks.masked(message) for message in messages], run.masks.masked(tools)
     digest = digest_of(messages, tools, format)
     if replies := run.recovered.get((component, digest)):
         done = replies.pop(0)

@@ -11,7 +11,6 @@ from treadle._engine.plugin import Plugin
 from treadle._flows.research.checking import Checked, Unsupported, checked_answer
 from treadle._flows.research.sources import sources_of
 from treadle._plugins.memory.citations import chunks_in
-from treadle._plugins.state_queries import last_note
 from treadle._plugins.thinking.planner import plan_text
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread, spoken_before
@@ -57,7 +56,8 @@ class Research(Plugin):
         `mark` says so behind them, `drop` leaves them out, `keep` leaves them as they are, without a citation."""
         if unsupported not in ("mark", "drop", "keep"):
             raise ConfigError(f'unsupported={unsupported!r}: expected "mark", "drop" or "keep"')
-        self.revisions, self.unsupported = revisions, unsupported
+        self.revisions = revisions
+        self.unsupported: Unsupported = unsupported
         properties = {
             "fact": {"type": "string", "maxLength": 1_000, "description": "One fact, in one sentence"},
             "source": {"type": "integer", "description": "The id of the source that says it"},
@@ -106,7 +106,7 @@ class Research(Plugin):
         return msgspec.structs.replace(outcome, content=cut(shown, limit), full=whole)
 
     async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
-        told = int(last_note(run.state, self.name, "told") or 0)
+        told = sum("told" in note for note in run.state.notes.get(self.name, ()))
         if told >= self.revisions or not answer.strip():
             return answer
         missing = checked_answer(answer, sources_of(run.records), "keep").unsupported
