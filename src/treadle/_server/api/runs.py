@@ -110,6 +110,7 @@ async def run_events(call: Call) -> Response:
         after = position
         if await _has_seen_all(call, run_id, after, query.detail):
             return Response(status_code=204)  # tells a browser not to connect again
+    masks = await call.hub.masks_of_run(run_id)
     call.context.streams.acquire(call.principal.key)
     channel, settings = call.hub.channel(run_id), call.context.settings
 
@@ -117,7 +118,7 @@ async def run_events(call: Call) -> Response:
         call.context.streams.release(call.principal.key)
         call.hub.release(channel)
 
-    follower = Follower(channel, call.hub.journal, after, query.detail)
+    follower = Follower(channel, call.hub.journal, after, query.detail, masks)
     return EventStream(follow(follower, settings), send_timeout=settings.send_timeout, on_end=end)
 
 

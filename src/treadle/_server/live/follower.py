@@ -7,10 +7,12 @@ from collections.abc import AsyncGenerator, Iterator
 from itertools import takewhile
 from typing import Any
 
+from treadle._engine.core.masking import Masks
 from treadle._journal.base import Journal
 from treadle._server.live.channel import Channel, OpenMessage, Piece
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.projection import Detail, Projection
+from treadle._server.live.restoring import Restoring
 from treadle._server.live.sse import HEARTBEAT, encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
@@ -23,8 +25,17 @@ _BATCH = 200
 class Follower:
     """How far one client has read a run. It holds no events: it reads the log and the message that is open."""
 
-    def __init__(self, channel: Channel, journal: Journal, after: Position = START, detail: Detail = "plain") -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        journal: Journal,
+        after: Position = START,
+        detail: Detail = "plain",
+        masks: Masks | None = None,
+    ) -> None:
+        """`masks`: what is masked in the log is restored for this client."""
         self.channel = channel
+        self._restoring = Restoring(masks) if masks is not None else None
         self.projection = Projection(detail, after)
         self._journal = journal
         self._after = after
@@ -45,7 +56,8 @@ class Follower:
             events += self.projection.feed(record)
         if len(records) < _BATCH and not self.projection.finished:
             events += self._open_text(self.channel.stored)
-        return [rest for event in events if (rest := event.after(self._after)) is not None]
+        fresh = [rest for event in events if (rest := event.after(self._after)) is not None]
+        return fresh if self._restoring is None else list(self._restoring.events(fresh))
 
     async def _records(self) -> list[Record]:
         if (log := self.channel.records) is not None:

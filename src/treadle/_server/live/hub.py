@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.inbox import message_payload
+from treadle._engine.core.masking import Masks, masks_of
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.direct.tool_trial import ToolTrial
@@ -124,6 +125,14 @@ class Hub:
                 return live
             run = await agent.load(run_id, unattended=unattended)
             return await self._drive(agent, run, key or f"user:{facts.user}")
+
+    async def masks_of_run(self, run_id: str) -> Masks | None:
+        """What restores the data that are masked in a run and in those inside it; None where nothing is masked."""
+        try:
+            agent, facts = await self.served(run_id.partition(".")[0])
+        except ApiError:  # it is read only, or of an agent that is not served any more
+            return None
+        return masks_of(getattr(agent, "plugins", ()), facts.user, None)
 
     async def served(self, run_id: str) -> tuple[Agent, RunFacts]:
         """The agent that a run belongs to, as this server has it."""
