@@ -12,7 +12,7 @@ from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.hooks import Pause as Pause
-from treadle._engine.core.masking import Mask
+from treadle._engine.masking.masks import Mask
 from treadle._engine.result import RunResult
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.errors import ContextOverflowError

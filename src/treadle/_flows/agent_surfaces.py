@@ -13,7 +13,7 @@ from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
-from treadle._engine.core.masking import masks_of
+from treadle._engine.masking.masks import masks_of
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.settings import Settings

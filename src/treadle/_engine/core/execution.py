@@ -24,8 +24,8 @@ from treadle._engine.core.hooks import Hooks
 from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
-from treadle._engine.core.masking import Masks, masks_of
 from treadle._engine.core.tool_offer import ToolOffer
+from treadle._engine.masking.masks import Masks, masks_of
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.media import prepared_message
 from treadle._engine.requests.render import Renderer

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from treadle._engine.core.masking import Masks
 from treadle._engine.core.redaction import EventRedactor, LiveRedaction
+from treadle._engine.masking.masks import Masks
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
 from treadle._safety.logs import get_logger, log_handled

@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.inbox import message_payload
-from treadle._engine.core.masking import Masks, masks_of
+from treadle._engine.masking.masks import Masks, masks_of
 from treadle._engine.run import Run
 from treadle._flows.agent import Agent
 from treadle._flows.direct.tool_trial import ToolTrial

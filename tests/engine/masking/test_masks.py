@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from treadle import GuardrailError, JournalError
-from treadle._engine.core.masking import Masks, masks_of
+from treadle._engine.masking.masks import Masks, masks_of
 from treadle._tools.base import ToolOutcome
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, UserMessage

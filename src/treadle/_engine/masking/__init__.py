@@ -1,0 +1,1 @@
+"""What plug-ins keep from models."""
