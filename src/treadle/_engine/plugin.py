@@ -6,17 +6,19 @@ alone builds requests. A plug-in object holds settings only: whatever must survi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.hooks import Pause as Pause
-from treadle._engine.masking.masks import Mask
 from treadle._engine.result import RunResult
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.errors import ContextOverflowError
 from treadle._types.messages import ToolCall, UserMessage
+
+if TYPE_CHECKING:
+    from treadle._engine.masking.masks import Mask
 
 
 class Plugin:
@@ -39,6 +41,8 @@ class Plugin:
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
     harmless = False
     """Its hooks have no effects outside the run: it takes part in experiments on recorded runs (`find_causes`)."""
+    masks = False
+    """It keeps something from models, with the `mask` it gives for a run."""
     loop_only = False
     """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
 

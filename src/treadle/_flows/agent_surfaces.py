@@ -13,7 +13,6 @@ from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
-from treadle._engine.masking.masks import masks_of
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.settings import Settings
@@ -245,6 +244,8 @@ class Surfaces(Generic[OutputT_co, DepsT]):
             prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
             system=self._system_text([]), transcript=result.messages,
         )  # fmt: skip
+        from treadle._engine.masking.masks import masks_of
+
         masks = masks_of(self.plugins, "", None)
         messages = messages if masks is None else masks.masked(messages)
         shown, held = False, ""

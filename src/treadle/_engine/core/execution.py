@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,6 @@ from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
 from treadle._engine.core.tool_offer import ToolOffer
-from treadle._engine.masking.masks import Masks, masks_of
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.media import prepared_message
 from treadle._engine.requests.render import Renderer
@@ -36,6 +35,9 @@ from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta, WireCache
+
+if TYPE_CHECKING:
+    from treadle._engine.masking.masks import Masks
 
 _STRICTNESS = ("off", "ask", "deny")
 NO_DEPS: Any = msgspec.UNSET
@@ -102,8 +104,7 @@ class Execution:
         self.parent = parent
         self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
-        self.masks = masks_of(blueprint.plugins, origin.user, parent.masks if parent is not None else None)
-        """What no model may see; None where everything may be seen."""
+        self.masks = _masks_of(blueprint.plugins, origin.user, parent)
         self.log = Log(
             self.id, parent=parent_id, depth=self.depth, journal=journal, redact=blueprint.redact, masks=self.masks,
             records=records,
@@ -294,6 +295,16 @@ class Execution:
         found = [tool.schema for name in names if (tool := self.tools.get(name)) is not None]
         schemas = tuple(msgspec.structs.replace(one, deferred=True) if one.name in deferred else one for one in found)
         await self.emit(ToolsChanged(schemas, reason))
+
+
+def _masks_of(plugins: Sequence[Any], user: str, parent: Execution | None) -> Masks | None:
+    """What no model may see; None where everything may be seen, as nearly always."""
+    around = parent.masks if parent is not None else None
+    if not any(getattr(plugin, "masks", False) for plugin in plugins):
+        return around
+    from treadle._engine.masking.masks import masks_of
+
+    return masks_of(plugins, user, around)
 
 
 def _masked(masks: Masks | None, prompts: dict[str, str]) -> dict[str, str]:

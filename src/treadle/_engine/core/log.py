@@ -6,16 +6,18 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle._engine.core.redaction import EventRedactor, LiveRedaction
-from treadle._engine.masking.masks import Masks
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import JournalError
 from treadle._types.events import Event, Record, RunFinished
 from treadle._types.state import RunState
+
+if TYPE_CHECKING:
+    from treadle._engine.masking.masks import Masks
 
 logger = get_logger()
 

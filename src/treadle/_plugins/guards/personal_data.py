@@ -37,6 +37,7 @@ class PersonalData(Plugin):
 
     name = "personal_data"
     harmless = True
+    masks = True
 
     def __init__(
         self,
