@@ -38,8 +38,17 @@ def test_the_plugins_of_each_preset(preset: str, expected: list[str]):
     assert names(preset) == expected
 
 
-def test_there_are_seven_and_each_is_found_by_its_name():
-    assert presets.names() == ["default", "two_phase", "streaming", "strict", "reflective", "planned", "code"]
+def test_there_are_eight_and_each_is_found_by_its_name():
+    assert presets.names() == [
+        "default",
+        "two_phase",
+        "streaming",
+        "strict",
+        "reflective",
+        "planned",
+        "code",
+        "research",
+    ]
     assert all(presets.get(name).name == name for name in presets.names())
 
 
