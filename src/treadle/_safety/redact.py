@@ -16,7 +16,6 @@ import msgspec
 
 from treadle._safety.key_shapes import SHAPES, begins_at, keys_in, may_hold_key
 from treadle._safety.secrets import environment_secrets
-from treadle._safety.tree import binary_field, rewritten
 from treadle._types.errors import ConfigError
 
 T = TypeVar("T")
@@ -179,6 +178,8 @@ class Redactor:
 
     def tree(self, value: T) -> T:
         """A string, a struct, or lists, tuples and dicts of such, without secrets; the same object if it has none."""
+        from treadle._safety.tree import binary_field, rewritten  # for the few values that have one
+
         return rewritten(value, self.text, binary_field)
 
 
