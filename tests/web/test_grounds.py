@@ -123,16 +123,16 @@ def test_by_keyboard(stage: Stage):
     first = page.locator("button.ground").first
     assert first.get_attribute("aria-expanded") == "true"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.closest('.ground-card')")
+    page.wait_for_function("() => document.activeElement.closest('.ground-card')")
     page.keyboard.press("Escape")
     card.wait_for(state="detached")
     assert page.evaluate("document.activeElement.dataset.claim") == "0", "the focus is where it was"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.closest('.ground-card')")
+    page.wait_for_function("() => document.activeElement.closest('.ground-card')")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     stage.see(".record:has([aria-expanded=true])")
-    page.wait_for_function("document.activeElement.closest('.record[data-seq]')")
+    page.wait_for_function("() => document.activeElement.closest('.record[data-seq]')")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
