@@ -22,6 +22,7 @@ from treadle._models.local import weights
 from treadle._models.local.adapters import adapter_for, unpacked
 from treadle._models.local.gguf import parameters_of
 from treadle._models.local.hub import parse
+from treadle._models.local.kept import beginning, folder
 from treadle._models.local.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items
 from treadle._models.local.runtime import ORIGIN, Options, Runtime
 from treadle._models.local.shared import load
@@ -49,7 +50,8 @@ class LocalModel(Closing):
     Python code of a process can run while the binding loads a model, which a server cannot afford. For a model that
     makes native tool calls, set `abilities={"tool_call": True}`. `adapter` is what the model was taught about using
     tools (`training/`): the package's own for this model if it has one (True), a GGUF file, or none (False). Answers
-    that need no tool still come from the model without it.
+    that need no tool still come from the model without it. With `keep_prompts` evaluated system prompts are kept in the
+    cache folder: the next process does not read them again.
     """
 
     @bounded
@@ -66,6 +68,7 @@ class LocalModel(Closing):
         max_tokens: Count = MAX_TOKENS,
         isolated: bool = False,
         adapter: str | os.PathLike[str] | bool | None = True,
+        keep_prompts: bool = True,
         abilities: Mapping[str, Any] | None = None,
     ) -> None:
         if importlib.util.find_spec("xllamacpp") is None:
@@ -109,6 +112,7 @@ class LocalModel(Closing):
             dict(abilities or {})
         )
         self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
+        self._keep_prompts = keep_prompts
         self._adapter = trained
         self._temperature = temperature
         self._seed = seed
@@ -163,7 +167,8 @@ class LocalModel(Closing):
             # Ctrl-C must not wait for a download, but an interrupted load would crash the process.
             path = await _in_thread(lambda: weights.ensure(self._source), daemon=True)
             taught = await _in_thread(lambda: unpacked(self._adapter), daemon=True)
-            options = msgspec.structs.replace(self._options, path=str(path.resolve()), adapter=taught)
+            kept = folder() if self._keep_prompts else ""
+            options = msgspec.structs.replace(self._options, path=str(path.resolve()), adapter=taught, kept=kept)
             await _in_thread(lambda: self._attach(load(options)), daemon=False)
         assert self._runtime is not None
         return self._runtime
@@ -234,8 +239,35 @@ class _Job:
         finally:
             runtime.slots.release(slot)
 
+    def _read_beginning(self, prompt: str, slot: Slot) -> int:
+        """Have the system prompt in the slot before the rest: from the disk, or read and kept there. The number of
+        tokens that were read."""
+        kept, first = self._runtime.kept, next(iter(self._request.messages), None)
+        text = beginning(prompt, first) if kept is not None else ""
+        if kept is None or not text or slot.shared_prefix(prompt) >= len(text):
+            return 0
+        if self._profile.adapter:  # a slot forgets its prompt when the adapter changes, also at its first request
+            self._evaluate("\n", slot)
+        slot.segments = ()
+        if kept.restore(slot.id, text, self._request.tuned):
+            return 0
+        read = self._evaluate(text, slot)
+        if read and not self._unwanted():
+            kept.save(slot.id, text, self._request.tuned)
+        return read
+
+    def _evaluate(self, text: str, slot: Slot) -> int:
+        """Read a text into a slot and write nothing."""
+        reader = CompletionReader(ORIGIN, self._name, self._profile, None, 1)
+        settings = {"prompt": text, "max_tokens": 0, "stream": True, **self._extra(slot, constrained=False)}
+        self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk, silent=True))
+        if self._failure is not None:
+            raise self._failure
+        return 0 if self._unwanted() else reader.read
+
     def _complete(self, prompt: str, slot: Slot) -> Reply | None:
         request = self._request
+        just_read = self._read_beginning(prompt, slot)
         segments = slot.split(prompt)
         settings: dict[str, Any] = {
             "prompt": prompt_items(segments),
@@ -264,6 +296,10 @@ class _Job:
         slot.segments = segments
         self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
         reply = self._finish(reader, slot)
+        if reply is not None and just_read:
+            usage = reply.usage
+            cached = max(0, usage.cached_tokens - just_read)
+            reply = msgspec.structs.replace(reply, usage=msgspec.structs.replace(usage, cached_tokens=cached))
         if reply is not None and reader.tokens:
             slot.segments = (*segments, Segment(reader.written, reader.tokens))
         return reply
@@ -276,17 +312,17 @@ class _Job:
         reply = self._finish(reader, slot)
         return None if reply is None else msgspec.structs.replace(reply, model=self._name)
 
-    def _extra(self, slot: Slot) -> dict[str, Any]:
+    def _extra(self, slot: Slot, *, constrained: bool = True) -> dict[str, Any]:
         """Settings of chats and completions alike. A request can be stopped while its prompt is evaluated only because
         progress is reported."""
         extra: dict[str, Any] = {"id_slot": slot.id, "cache_prompt": True, "return_progress": True}
         if self._profile.adapter:
             extra["lora"] = adapter_scale(self._request)
-        if self._request.format is not None:
+        if constrained and self._request.format is not None:
             extra.update(constraint_of(self._request.format, guided=self._runtime.guided))
         return extra
 
-    def _on_chunk(self, reader: CompletionReader | ChatReader, chunk: bytes) -> bool:
+    def _on_chunk(self, reader: CompletionReader | ChatReader, chunk: bytes, *, silent: bool = False) -> bool:
         if self._unwanted():
             return True
         try:
@@ -296,7 +332,7 @@ class _Job:
             return True
         if isinstance(reader, CompletionReader) and reader.broken_off:
             return True
-        return self._request.stream and not all(map(self._pass_on, deltas))
+        return self._request.stream and not silent and not all(map(self._pass_on, deltas))
 
     def _finish(self, reader: CompletionReader | ChatReader, slot: Slot) -> Reply | None:
         if self._failure is not None:

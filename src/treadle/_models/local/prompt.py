@@ -203,6 +203,11 @@ class CompletionReader:
         return out
 
     @property
+    def read(self) -> int:
+        """Tokens of the prompt."""
+        return self._progress.total
+
+    @property
     def broken_off(self) -> bool:
         """Whether the reply is not what the model wanted, so that the rest of it is not needed."""
         return self._point is not None and self._point.contradicted

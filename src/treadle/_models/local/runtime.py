@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from treadle._models.local.kept import KeptPrompts
 from treadle._models.local.prompt import MARKUP
 from treadle._models.local.slots import Slots
 from treadle._models.transport.failures import Origin, connection_lost, error_for_status
@@ -41,6 +42,8 @@ class Options(Struct, frozen=True):
     """Whether the model runs in a process of its own."""
     adapter: str = ""
     """The path of an adapter; requests say whether it is used."""
+    kept: str = ""
+    """The folder of evaluated prompts; empty: none are kept."""
 
 
 class Runtime:
@@ -53,6 +56,7 @@ class Runtime:
         url = urlsplit(address)
         self._address = (url.hostname or "127.0.0.1", url.port or 80)
         self._key = key
+        self.kept = KeptPrompts(options.kept, _made_by(options), self._post) if options.kept else None
         self._is_control: dict[str, bool] = {}
         """Texts that look like control tokens -> whether they are."""
         self._broken = False
@@ -179,6 +183,8 @@ def serve(options: Options, key: str) -> Any:
     params.endpoint_slots = False
     params.n_threads_http = options.slots + 2
     params.endpoint_metrics = True
+    if options.kept:
+        params.slot_save_path = os.path.join(options.kept, "")
     if options.adapter:
         adapter = library().CommonAdapterLoraInfo()
         adapter.path, adapter.scale = options.adapter, 1.0
@@ -194,6 +200,13 @@ def serve(options: Options, key: str) -> Any:
             "too large for the memory. Delete it to have it downloaded again, or use a smaller model, n_ctx or slots",
             provider="local",
         ) from error
+
+
+def _made_by(options: Options) -> str:
+    """What an evaluated prompt depends on: the files of model and adapter, and the runtime."""
+    version = getattr(library(), "__version__", "")
+    files = [f"{path} {os.path.getsize(path)}" for path in (options.path, options.adapter) if os.path.isfile(path)]
+    return "\n".join([str(version), *files])
 
 
 def _check(path: str) -> None:
