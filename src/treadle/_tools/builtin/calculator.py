@@ -41,7 +41,7 @@ def calculator(*, timeout: Seconds = 5.0) -> Tool:
         # Short: every token is read before a small model can begin. An unknown name is answered with all there are.
         description=(
             "Work out an arithmetic expression and return the number. Operators: + - * / ^ (power) // % (remainder, or "
-            "percent as in '15% of 80' and '200 + 10%'), n!. Also pi, e and the usual functions: sqrt, round, min, max, "
+            "percent as in '15% of 80' and '200 + 10%'), n!. Also pi, e, the usual functions: sqrt, round, min, max, "
             "mean, log (base 10), ln, sin (radians), gcd ..."
         ),
         parameters=object_schema(
