@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterable
 from functools import cache
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from treadle._dialects.registry import get_dialect
 from treadle._engine.core.hooks import HOOKS
@@ -30,7 +30,7 @@ def listed(keyword: str, given: Any) -> list[Any]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         shown = repr(given) if isinstance(given, str) and keyword != "secrets" else "..."
         raise ConfigError(f"{keyword} is a list: write {keyword}=[{shown}]")
-    return [*given]
+    return [*cast("Iterable[Any]", given)]
 
 
 def plugins_of(given: Any) -> list[Any]:

@@ -45,7 +45,7 @@ class Conversation(Generic[OutputT_co, DepsT]):
         user: str = "",
         history: Iterable[Any] = (),
     ) -> None:
-        if not isinstance(agent, Agent):
+        if not isinstance(cast("object", agent), Agent):
             raise ConfigError(
                 f"a conversation is held with an agent, not {type(agent).__name__}: Conversation(agent, id)"
             )

@@ -66,8 +66,9 @@ def _candidates(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) 
         for option in sorted(options, key=lambda option: cast("Any", option).get("type") == "null"):
             yield _value(_joined(rest, _resolved(option, root)), root, depth + 1)
     kinds: Any = schema.get("type") or ("object" if "properties" in schema or "required" in schema else "string")
-    for kind in sorted(kinds, key=lambda kind: kind == "null") if isinstance(kinds, list) else [kinds]:
-        yield from _of_type(cast("str", kind), schema, root, depth)
+    several: list[str] = cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
+    for kind in sorted(several, key=lambda kind: kind == "null"):
+        yield from _of_type(kind, schema, root, depth)
     if "not" in schema:
         yield from ("a", 1, True, None, [], {})
     if options:  # what fits no option alone may be one of several
@@ -106,7 +107,8 @@ def _object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> d
         if _fits(_object(plain, root, depth + 1), {**schema["if"]}, root):
             schema = _joined(plain, cast("Mapping[str, Any]", then))
     properties: Mapping[str, Any] = schema.get("properties", {})
-    rest: Any = schema.get("additionalProperties", {})
+    others: Any = schema.get("additionalProperties", {})
+    rest: Any = {} if isinstance(others, bool) else others
     names = list(dict.fromkeys(schema.get("required", ())))
     for name, needed in schema.get("dependentRequired", {}).items():
         names += [other for other in needed if name in names and other not in names]
@@ -115,8 +117,9 @@ def _object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> d
         names.append(next(spare))
 
     def shape(name: str) -> Any:
-        fitting = [part for sign, part in schema.get("patternProperties", {}).items() if re.search(sign, name)]
-        return properties.get(name) or (fitting[0] if fitting else rest if isinstance(rest, Mapping) else {})
+        signs: Mapping[str, Any] = schema.get("patternProperties", {})
+        fitting = [part for sign, part in signs.items() if re.search(sign, name)]
+        return properties.get(name) or (fitting[0] if fitting else rest)
 
     return {name: _value(shape(name), root, depth + 1) for name in names}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from re import _constants as constants  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownVariableType]
-from re import _parser as parser  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownVariableType]
-from typing import Any, cast
+from importlib import import_module
+from typing import Any
 
+_parser: Any = import_module("re._parser")
+_constants: Any = import_module("re._constants")
 _PLAIN = "aA0 _-.,:/@#é"
 """Characters to try for "any" and "none of these"."""
 _SIGNS = {"digit": r"\d", "word": r"\w", "space": r"\s", "not_digit": r"\D", "not_word": r"\W", "not_space": r"\S"}
@@ -16,7 +17,7 @@ _CATEGORIES = {"digit": "0", "word": "a", "space": " ", "not_digit": "a", "not_w
 def text_for_pattern(pattern: str, shortest: int = 0) -> str:
     """A text of at least `shortest` characters in which the pattern is found; empty if none was found out."""
     try:
-        tree: Any = cast("Any", parser).parse(pattern)
+        tree: Any = _parser.parse(pattern)
     except (re.error, RecursionError):
         return ""
     for more in (0, 1, 2, shortest, shortest + 1):
@@ -52,7 +53,7 @@ def _piece(kind: str, value: Any, more: int, groups: dict[int, str]) -> str:
             return groups.get(value, "")
         case "max_repeat" | "min_repeat" | "possessive_repeat":
             low, high, inner = value
-            most = more if high is cast("Any", constants).MAXREPEAT else high
+            most = more if high is _constants.MAXREPEAT else high
             return "".join(_written(inner, more, groups) for _ in range(max(low, min(more, most))))
         case "atomic_group":
             return _written(value, more, groups)

@@ -41,10 +41,8 @@ class Toolkit:
         self._schemas: tuple[ToolSchema, ...] | None = None
         self.needs_deps: dict[str, str] = {}
         """Tools that need `deps` of their run, and of which type."""
-        if isinstance(tools, dict) or not isinstance(tools, Iterable):
-            shown = getattr(tools, "__name__", None) or getattr(tools, "name", None) or "..."
-            shown = ", ".join(map(str, tools)) if isinstance(tools, dict) else shown
-            raise ConfigError(f"tools is a list: write tools=[{shown}]")
+        if problem := _no_list(tools):
+            raise ConfigError(problem)
         for item in tools:
             for each in builtin_tools(item) if isinstance(item, str) else (item,):
                 self.register(each)
@@ -172,6 +170,16 @@ def _as_tool(item: object) -> Tool:
     if not isinstance(tool, Tool):
         raise TypeError(f"a tool must be {_ACCEPTED}, not {type(item).__name__}")
     return cast("Tool", tool)
+
+
+def _no_list(tools: object) -> str:
+    """What to write in place of something that is no list of tools; empty for what may be one."""
+    if isinstance(tools, dict):
+        return f"tools is a list: write tools=[{', '.join(map(str, cast('dict[object, object]', tools)))}]"
+    if isinstance(tools, Iterable):
+        return ""
+    name = getattr(tools, "__name__", None) or getattr(tools, "name", None) or "..."
+    return f"tools is a list: write tools=[{name}]"
 
 
 def _instead(item: object) -> str:

@@ -54,7 +54,7 @@ def _part(item: Any) -> Part:
         return checked(item)
     if isinstance(item, str):
         return TextPart(clean(item))
-    if isinstance(item, Mapping) and "role" in item:
+    if isinstance(item, Mapping) and "role" in cast(Mapping[str, Any], item):
         raise ConfigError(
             "a question cannot be a list of messages: the last one's text is the question, those before it are "
             "history=[...]"
@@ -95,7 +95,7 @@ def to_messages(history: str | Iterable[Any]) -> list[Message]:
     """A conversation: our own messages, or dictionaries with `role` and `content`. A call stays beside its results."""
     if isinstance(history, str):
         return [UserMessage(to_content(history))]
-    if not isinstance(history, Iterable):
+    if not isinstance(cast(object, history), Iterable):
         hint = ": write history=result.messages" if hasattr(history, "new_messages") else ""
         raise ConfigError(f"history is a list of messages, not {type(history).__name__}{hint}")
     return _paired([_message(item) for item in history])
