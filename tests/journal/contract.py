@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from treadle._journal import InboxItem, Journal
+from treadle._journal.catalog.requests import RequestNote
 from treadle._journal.export import export_run, import_run
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import (
@@ -366,6 +367,49 @@ class JournalContract:
         play(make, body)
 
     # Export
+
+    def test_a_request_is_noted_with_its_run(self, make: Make):
+        async def body(journal: Journal, other: Journal) -> None:
+            await journal.append(log("a"))
+            first = await journal.note_request("k", RequestNote("a", "asked"), since=0)
+            assert first.time > 0
+            assert await other.noted_requests("k", since=0) == [first]
+            assert await other.note_request("k", RequestNote("b"), since=0) == first, "the first one has the key"
+            beside = await other.note_request("k", RequestNote("c"), since=0, alone=False)
+            assert [one.run_id for one in await journal.noted_requests("k", since=0)] == ["a", "c"]
+            assert await journal.noted_requests("other", since=0) == []
+            await journal.forget_request("k", "c")
+            assert await other.noted_requests("k", since=0) == [first]
+            assert await other.noted_requests("k", since=beside.time + 9) == [], "too old"
+            later = await journal.note_request("k", RequestNote("d"), since=beside.time + 9)
+            assert later.run_id == "d"
+            assert await other.noted_requests("k", since=0) == [later], "the old are deleted"
+            await journal.note_request("l", RequestNote("a"), since=0)
+            await journal.delete("a")
+            assert await other.noted_requests("l", since=0) == [], "with the run"
+
+        play(make, body, 2)
+
+    def test_of_many_requests_with_one_key_one_has_it(self, make: Make):
+        async def body(*journals: Journal) -> None:
+            noted = await asyncio.gather(
+                *(one.note_request("k", RequestNote(str(number)), since=0) for number, one in enumerate(journals))
+            )
+            assert len({one.run_id for one in noted}) == 1
+
+        play(make, body, 5)
+
+    def test_whether_a_run_is_driven(self, make: Make):
+        async def body(journal: Journal, other: Journal) -> None:
+            await journal.append(log("a")[:1])
+            assert not await other.is_driven("a")
+            await journal.claim("a", "me")
+            assert await other.is_driven("a")
+            await journal.release("a", "me")
+            assert not await other.is_driven("a")
+            assert not await other.is_driven("unknown")
+
+        play(make, body, 2)
 
     def test_a_run_is_exported_with_its_children(self, make: Make):
         async def body(journal: Journal) -> None:

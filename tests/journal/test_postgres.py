@@ -49,6 +49,27 @@ class TestContract(JournalContract):
         return open
 
 
+def test_whether_a_run_is_driven_on_a_machine_that_cannot_be_seen_from_here(open: Open, postgres: str, schema: str):
+    """Only the renewal of its claim tells that its process lives."""
+
+    async def main() -> None:
+        journal, other = open(lease=2.0), open(lease=2.0)
+        await journal.append([started("a")])
+        await journal.claim("a", "me")
+        async with server(postgres) as con:
+            await con.execute(f"UPDATE {schema}.claims SET host = 'elsewhere'")
+        assert await other.is_driven("a"), "it is renewed"
+        assert journal._renewing is not None
+        journal._renewing.cancel()  # as if the machine were gone
+        assert not await other.is_driven("a"), "overdue"
+        await asyncio.sleep(2.0)
+        assert not await other.is_driven("a"), "expired"
+        await journal.aclose()
+        await other.aclose()
+
+    asyncio.run(main())
+
+
 def test_broken_connections_are_replaced(open: Open, postgres: str):
     async def main() -> None:
         journal = open()

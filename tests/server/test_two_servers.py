@@ -3,60 +3,77 @@
 from __future__ import annotations
 
 import http.client
-import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from durable.conftest import dsn
-from server.serving import parse
-from waiting import GUARD_SECONDS, eventually
+from server.processes import Process
+from server.protocols.facades import FACADES, answer_in
+from waiting import eventually
 
 __all__ = ["dsn"]
 
 RUNS = 24
 PROGRAM = Path(__file__).with_name("server_process.py")
+WORKER = Path(__file__).parent / "protocols" / "worker_process.py"
 
 
-class Process:
-    def __init__(self, dsn: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.process = subprocess.Popen([sys.executable, PROGRAM, dsn, str(self.port)])
-        eventually(self.lives, "the server answers", seconds=120)
+def lines(file: Path) -> int:
+    return len(file.read_text().splitlines()) if file.exists() else 0
 
-    def lives(self) -> bool:
-        assert self.process.poll() is None, "the server ended"
-        try:
-            return self.ask("GET", "/health")["status"] == "ok"
-        except OSError:
-            return False
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=GUARD_SECONDS)
-        try:
-            data = json.dumps(body).encode() if body is not None else None
-            connection.request(method, path, data, {"content-type": "application/json"} if data else {})
-            return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_clients_of_all_protocols_go_on_at_the_other_server(dsn: str, tmp_path: Path, how: signal.Signals):
+    """One of two is killed while it streams. Each client sends its request again to the other, at once: no run is lost,
+    none is made twice, each client has its whole answer."""
+    schema = f"treadle_{how.name.lower()}"
+    first, second = (Process(WORKER, dsn, str(tmp_path), schema) for _ in range(2))
+    try:
+        with ThreadPoolExecutor(2 * len(FACADES)) as pool:
+            cut = [pool.submit(first.post, path, body) for path, body in FACADES.values()]
+            eventually(lambda: lines(tmp_path / "waits") == len(FACADES), "all of them work", seconds=60)
+            first.end(how)
+            assert [answer_in(name, it.result()[1]) for name, it in zip(FACADES, cut, strict=True)] == [""] * 6
+            again = [pool.submit(second.post, path, body) for path, body in FACADES.values()]
+            eventually(lambda: lines(tmp_path / "waits") == 2 * len(FACADES), "all are taken over", seconds=60)
+            (tmp_path / "go").touch()
+            for name, it in zip(FACADES, again, strict=True):
+                assert answer_in(name, it.result()[1]) == "It is done.", name
+        assert lines(tmp_path / "acts") == len(second.ask("GET", "/api/runs")["runs"]) == len(FACADES)
+    finally:
+        for server in (first, second):
+            server.end()
 
-    def events(self, run: str, after: str = "") -> Iterator[dict[str, Any]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=GUARD_SECONDS)
-        try:
-            connection.request("GET", f"/api/runs/{run}/events", headers={"last-event-id": after} if after else {})
-            yield from parse(connection.getresponse())
-        finally:
-            connection.close()
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_one_request_at_two_servers_at_once(dsn: str, tmp_path: Path):
+    """With a key it is one run; without, two clients ask the same and each has its own."""
+    servers = [Process(WORKER, dsn, str(tmp_path), "treadle_twice") for _ in range(2)]
+    path, body = FACADES["chat completions"]
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            named = [pool.submit(servers[n % 2].post, path, body, idempotency_key="k") for n in range(4)]
+            eventually(lambda: lines(tmp_path / "waits") == 1, "one run works", seconds=60)
+            plain = [pool.submit(server.post, path, body) for server in servers]
+            eventually(lambda: lines(tmp_path / "waits") == 3, "each of the others has its own", seconds=60)
+            (tmp_path / "go").touch()
+            for it in (*named, *plain):
+                assert answer_in("chat completions", it.result()[1]) == "It is done."
+        assert lines(tmp_path / "acts") == len(servers[0].ask("GET", "/api/runs")["runs"]) == 3
+        by_turns = [servers[n % 2].post(path, body) for n in range(6)]
+        assert all(answer_in("chat completions", sent) == "It is done." for _, sent in by_turns)
+        assert lines(tmp_path / "acts") == 9, "asked again after an answer, at whichever server: a run each"
+    finally:
+        for server in servers:
+            server.end()
 
 
 class Follower(threading.Thread):
@@ -82,7 +99,7 @@ class Follower(threading.Thread):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_one_of_two_servers_is_killed_under_load(dsn: str):
-    first, second = Process(dsn), Process(dsn)
+    first, second = Process(PROGRAM, dsn), Process(PROGRAM, dsn)
     try:
         runs = [
             (first, second)[number % 2].ask("POST", "/api/runs", {"question": f"run {number}"})["run_id"]
@@ -93,7 +110,7 @@ def test_one_of_two_servers_is_killed_under_load(dsn: str):
             follower.start()
         mine = [follower for number, follower in enumerate(followers) if number % 2 == 0]
         eventually(lambda: any(follower.seen for follower in mine), "the first server works", seconds=60)
-        os.kill(first.process.pid, signal.SIGKILL)
+        first.end()
         for follower in followers:
             follower.join(180)
             assert not follower.is_alive(), f"run {follower.run_id} did not come to its end"
@@ -107,5 +124,4 @@ def test_one_of_two_servers_is_killed_under_load(dsn: str):
             assert [event["event"] for event in follower.seen].count("done") == 1
     finally:
         for server in (first, second):
-            server.process.kill()
-            server.process.wait()
+            server.end()

@@ -7,6 +7,7 @@ from typing import Protocol, Unpack
 
 from msgspec import Struct
 
+from treadle._journal.catalog.requests import RequestNote
 from treadle._journal.catalog.values import Overview, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._types.events import Record
 
@@ -133,6 +134,11 @@ class Journal(Protocol):
         """Give up the claim."""
         ...
 
+    async def is_driven(self, run_id: str) -> bool:
+        """Whether somebody drives the run. Where only the renewal of its claim can tell (its process was on another
+        machine), this waits until it is renewed or overdue: a quarter of the lease."""
+        ...
+
     async def put(self, item: InboxItem) -> None:
         """Put an item into the inbox of its run. An item with the same id for the same run is put once."""
         ...
@@ -149,6 +155,19 @@ class Journal(Protocol):
 
     async def recall(self, run_id: str, item_id: str) -> bool:
         """Remove an item that nobody has taken yet; whether there was one."""
+        ...
+
+    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
+        """Note which run answers a request. With `alone`, a key has one run: the first that was noted since that time
+        is returned, and this one only if there was none. Notes from before that time are deleted."""
+        ...
+
+    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
+        """The runs that were noted with this key since that time, oldest first."""
+        ...
+
+    async def forget_request(self, key: str, run_id: str) -> None:
+        """Forget one note. Those of a run that is deleted are deleted with it."""
         ...
 
     async def aclose(self) -> None:

@@ -12,6 +12,7 @@ from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.blobs import attached, detached
 from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
 from treadle._journal.catalog.memory import fitting, overview_of, page
+from treadle._journal.catalog.requests import RememberedRequests, RequestNote, stamped
 from treadle._journal.catalog.values import (
     BACKFILL,
     SAID,
@@ -53,6 +54,7 @@ class MemoryJournal:
         """Which contents each run has."""
         self._inbox: list[InboxItem] = []
         self._taken = TakenItems()
+        self._requests = RememberedRequests()
 
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
@@ -159,6 +161,7 @@ class MemoryJournal:
         used = {key for keys in self._uses.values() for key in keys}
         self._contents = {key: content for key, content in self._contents.items() if key in used}
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
+        self._requests.forget_runs(tree)
 
     async def gc(
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
@@ -193,6 +196,9 @@ class MemoryJournal:
         if driver == owner:
             self._claims[run_id] = (epoch, "")
 
+    async def is_driven(self, run_id: str) -> bool:
+        return bool(self._driver(run_id))
+
     async def put(self, item: InboxItem) -> None:
         if all((other.run_id, other.id) != (item.run_id, item.id) for other in self._inbox):
             self._inbox.append(item)
@@ -209,6 +215,15 @@ class MemoryJournal:
         count = len(self._inbox)
         self._inbox = [item for item in self._inbox if (item.run_id, item.id) != (run_id, item_id)]
         return len(self._inbox) < count
+
+    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
+        return self._requests.note(key, stamped(note), since, alone)
+
+    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
+        return self._requests.noted(key, since)
+
+    async def forget_request(self, key: str, run_id: str) -> None:
+        self._requests.forget(key, run_id)
 
     async def aclose(self) -> None:
         """There is nothing to close: the records can still be read."""

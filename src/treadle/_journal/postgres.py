@@ -13,6 +13,7 @@ from typing import Any, TypeVar, Unpack
 from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.catalog.changes import summarise_older
 from treadle._journal.catalog.postgres import Catalog
+from treadle._journal.catalog.requests import RequestNote, Requests, stamped
 from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
@@ -61,6 +62,7 @@ class PostgresJournal:
         self._reconnect_timeout = reconnect_timeout
         self._store = Store(schema, lease)
         self._catalog = Catalog(schema)
+        self._requests = Requests(schema)
         self._driver: Any = None
         self._pool: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -166,6 +168,19 @@ class PostgresJournal:
         await self._run(lambda con: self._store.release(con, run_id, owner))
         self._epochs.pop(run_id, None)
 
+    async def is_driven(self, run_id: str) -> bool:
+        before = self._lease
+        while True:
+            sign = await self._run(lambda con: self._store.sign_of_life(con, run_id))
+            if isinstance(sign, bool):
+                return sign
+            if sign > before:
+                return True  # renewed meanwhile
+            if sign < self._lease * (3 / 4 - 1 / 20):
+                return False  # it renews each quarter of its lease, and has not: it is gone
+            before = sign
+            await asyncio.sleep(self._lease / 40)
+
     async def put(self, item: InboxItem) -> None:
         await self._run(lambda con: self._store.put(con, item))
 
@@ -178,6 +193,16 @@ class PostgresJournal:
 
     async def recall(self, run_id: str, item_id: str) -> bool:
         return await self._run(lambda con: self._store.recall(con, run_id, item_id))
+
+    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
+        one = stamped(note)
+        return await self._run(lambda con: self._requests.note(con, key, one, since, alone))
+
+    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
+        return await self._run(lambda con: self._requests.noted(con, key, since))
+
+    async def forget_request(self, key: str, run_id: str) -> None:
+        await self._run(lambda con: self._requests.forget(con, key, run_id))
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the connections."""

@@ -11,6 +11,7 @@ import msgspec
 from treadle._journal.base import InboxItem, RunInfo
 from treadle._journal.blobs import references
 from treadle._journal.catalog import postgres as postgres_catalog
+from treadle._journal.catalog import requests
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -63,6 +64,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX uses_hash ON {s}.uses(hash);
     """,
     postgres_catalog.TITLES,
+    requests.POSTGRES,
 )
 
 _UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"
@@ -226,7 +228,7 @@ class Store:
                     raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
             if await con.execute(self._sql("DELETE FROM {s}.runs WHERE run = ANY($1::text[])"), tree) == "DELETE 0":
                 raise not_found(run_id)
-            for table in ("records", "inbox", "claims", *postgres_catalog.TABLES):
+            for table in ("records", "inbox", "claims", "requests", *postgres_catalog.TABLES):
                 await con.execute(self._sql(f"DELETE FROM {{s}}.{table} WHERE run = ANY($1::text[])"), tree)
             await self._forget_contents(con, tree)
 
@@ -284,6 +286,18 @@ class Store:
             if in_lease if alive is None else alive:
                 driven.append(run)
         return driven
+
+    async def sign_of_life(self, con: Connection, run_id: str) -> bool | float:
+        """Whether somebody drives the run; where its process cannot be seen from here, the seconds its lease has left
+        (that only a renewal makes more)."""
+        sql = """SELECT owner, host, pid, started, extract(epoch FROM until - clock_timestamp())::float8
+            FROM {s}.claims WHERE run = $1"""
+        row = await con.fetchrow(self._sql(sql), run_id)
+        if row is None or not row[0]:
+            return False
+        _owner, host, pid, started, left = row
+        alive = is_alive(ProcessIdentity(host, pid, started))
+        return alive if alive is not None else left if left > 0 else False
 
     async def release(self, con: Connection, run_id: str, owner: str) -> None:
         # The row stays, because the epoch of the next driver must be higher than all before it.

@@ -14,8 +14,10 @@ from typing import Literal, TypeVar, Unpack
 
 from treadle._journal import sqlite_store as store
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.catalog import requests
 from treadle._journal.catalog import sqlite as catalog
 from treadle._journal.catalog.changes import changed_annotations, summarise_older
+from treadle._journal.catalog.requests import RequestNote
 from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
@@ -156,6 +158,9 @@ class SqliteJournal:
         self._epochs.pop(run_id, None)
         self._numbers.pop(run_id, None)
 
+    async def is_driven(self, run_id: str) -> bool:
+        return await self._read(lambda con: store.is_driven(con, run_id))
+
     async def put(self, item: InboxItem) -> None:
         await self._write(lambda con: store.put(con, item))
 
@@ -169,6 +174,16 @@ class SqliteJournal:
 
     async def recall(self, run_id: str, item_id: str) -> bool:
         return await self._write(lambda con: store.recall(con, run_id, item_id))
+
+    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
+        one = requests.stamped(note)
+        return await self._write(lambda con: requests.note(con, key, one, since, alone))
+
+    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
+        return await self._write(lambda con: requests.noted(con, key, since), transaction=False)
+
+    async def forget_request(self, key: str, run_id: str) -> None:
+        await self._write(lambda con: requests.forget(con, key, run_id))
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the file."""

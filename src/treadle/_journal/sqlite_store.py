@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
+from treadle._journal.catalog import requests
 from treadle._journal.catalog import sqlite as sqlite_catalog
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
@@ -70,6 +71,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX uses_hash ON uses(hash)",
     ),
     sqlite_catalog.TITLES,
+    requests.SQLITE,
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
@@ -278,7 +280,7 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
         base = number << SEQ_BITS
         con.execute("DELETE FROM records WHERE key BETWEEN ? AND ?", (base, base + MAX_SEQ))
         _forget_contents(con, number)
-        for table in ("runs", "inbox", "claims", *sqlite_catalog.TABLES):
+        for table in ("runs", "inbox", "claims", "requests", *sqlite_catalog.TABLES):
             con.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 
 
@@ -335,6 +337,10 @@ def driven_runs(con: sqlite3.Connection) -> list[str]:
     """The runs that somebody drives at this moment."""
     held = con.execute("SELECT run, host, pid, started, until FROM claims WHERE owner <> ''").fetchall()
     return [run for run, *holder in held if _drives(*holder)]
+
+
+def is_driven(con: sqlite3.Connection, run_id: str) -> bool:
+    return bool(_live_driver(con, run_id))
 
 
 def release(con: sqlite3.Connection, run_id: str, owner: str) -> None:

@@ -32,7 +32,15 @@ from treadle._server.live.hub import Hub
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
 from treadle._server.page import Page
-from treadle._server.protocols import a2a, ag_ui, anthropic_messages, openai_chat, openai_responses, vercel_ai
+from treadle._server.protocols import (
+    a2a,
+    ag_ui,
+    anthropic_messages,
+    openai_chat,
+    openai_responses,
+    openai_stored,
+    vercel_ai,
+)
 from treadle._server.proxy import BehindProxy, checked_prefix, networks
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
@@ -53,6 +61,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *meta.OPERATIONS,
     *openai_chat.OPERATIONS,
     *openai_responses.OPERATIONS,
+    *openai_stored.OPERATIONS,
     *anthropic_messages.OPERATIONS,
     *ag_ui.OPERATIONS,
     *vercel_ai.OPERATIONS,
@@ -142,7 +151,7 @@ def _middleware(settings: ServerSettings, roots: frozenset[str]) -> Sequence[Mid
                 CORSMiddleware,
                 allow_origins=settings.cors_origins,
                 allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["authorization", "content-type", "last-event-id", "x-api-key"],
+                allow_headers=["authorization", "content-type", "last-event-id", "x-api-key", "idempotency-key"],
             ),
         )
     return middleware

@@ -52,6 +52,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Presets that a client may choose for a run instead of the agent's own."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
+    open_cards: bool = True
+    """Whether the A2A cards of the agents (names and descriptions) can be read without a token."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names a server without tokens may be addressed by, besides those of the loopback."""
 
@@ -59,6 +61,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Addresses or networks of reverse proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are believed."""
     path_prefix: str = ""
     """The path that a proxy serves it under, such as `/agents`."""
+    repeat_window: Seconds = 86400.0
+    """Seconds in which a request that is sent again, because its response was lost, finds the run it has begun."""
     takeover: Seconds | None = None
     """Seconds between looks for runs that another server on the same journal left unfinished; None: only at start."""
 

@@ -15,6 +15,7 @@ from journal.logs import done, log, started
 from treadle import Agent, ScriptedModel, tool
 from treadle._flows.replay import fork
 from treadle._journal import Journal, postgres_store, sqlite_store
+from treadle._journal.catalog.sqlite import TITLES
 from treadle._journal.catalog.values import MAX_NOTE, MAX_TITLE, Overview, RunSummary, ToolUse
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.postgres import PostgresJournal
@@ -288,7 +289,7 @@ def test_a_file_without_titles_is_read_where_it_cannot_be_written(tmp_path: Path
         await journal.aclose()
 
     with monkeypatch.context() as older:
-        older.setattr(sqlite_store, "MIGRATIONS", sqlite_store.MIGRATIONS[:-1])
+        older.setattr(sqlite_store, "MIGRATIONS", sqlite_store.MIGRATIONS[: sqlite_store.MIGRATIONS.index(TITLES)])
         asyncio.run(main(read_only=False))
     asyncio.run(main(read_only=True))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.protocols.scenario import PARAMETERS, looker, streamed
-from server.serving import ANN, BOB, TOKENS, Gate, serving
+from server.serving import ANN, BOB, TOKENS, Gate, relaxed, serving
 from treadle import Agent, ScriptedModel, external_tool, tool
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import ImagePart, UserMessage
@@ -41,7 +41,20 @@ def test_the_card(client: Any):
         assert card["capabilities"]["streaming"]
         assert card["securityRequirements"]
     assert client.ask("GET", "/a2a/nobody/.well-known/agent-card.json").status == 404
-    assert client.as_user("").ask("GET", "/.well-known/agent-card.json").status == 401
+
+
+def test_cards_are_open_unless_the_operator_says_otherwise():
+    """They say how to log in, so who is not logged in may read them."""
+    paths = ("/.well-known/agent-card.json", "/a2a/a/.well-known/agent-card.json")
+    agents = {"a": Agent(ScriptedModel(["x"]), None, description="Knows the harbour.")}
+    with serving(agents, tokens=TOKENS) as server:
+        for path in paths:
+            card = server.get(path)
+            assert card["securitySchemes"] == {"token": {"httpAuthSecurityScheme": {"scheme": "bearer"}}}
+        assert server.ask("POST", "/a2a/a", rpc("ListTasks")).status == 401, "only the cards"
+    with serving(agents, tokens=TOKENS, settings=relaxed(open_cards=False)) as server:
+        assert [server.ask("GET", path).status for path in paths] == [401, 401]
+        assert [server.as_user(ANN).ask("GET", path).status for path in paths] == [200, 200]
 
 
 def test_a_message_becomes_a_task_with_an_answer(client: Any):
@@ -107,7 +120,91 @@ def test_errors(client: Any):
     assert client.post("/a2a/adder", rpc("NoSuch"))["error"]["code"] == -32601
     assert client.post("/a2a/adder", rpc("SendMessage", message={}))["error"]["code"] == -32602
     assert client.post("/a2a/adder", rpc("GetTask", id="nobody"))["error"]["code"] == -32001
-    assert client.ask("POST", "/a2a/nobody", rpc("GetTask", id="x")).status == 404
+    missing = client.ask("POST", "/a2a/nobody", rpc("GetTask", id="x"))
+    assert (missing.status, missing.json["error"]["code"], missing.json["id"]) == (404, -32603, None)
+    assert client.post("/a2a/adder", rpc("GetExtendedAgentCard"))["error"]["code"] == -32007
+    assert client.post("/a2a/adder", rpc("CreateTaskPushNotificationConfig"))["error"]["code"] == -32003
+    ended = client.post("/a2a/adder", rpc("SendMessage", message=message("more", taskId=task["id"])))["error"]
+    assert (ended["code"], ended["data"][0]["reason"]) == (-32004, "UNSUPPORTED_OPERATION")
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (b"{", -32700),
+        (b"\xff", -32700),
+        (b"[]", -32600),
+        (b'{"method": 1}', -32600),
+        (b'{"jsonrpc": "1.0", "method": "GetTask"}', -32600),
+        (b'{"method": "GetTask", "params": {"id": ""}}', -32602),
+        (b'{"method": "ListTasks", "params": {"pageToken": "nonsense"}}', -32602),
+        (b'{"method": "ListTasks", "params": {"pageSize": 1000}}', -32602),
+    ],
+)
+def test_whatever_is_wrong_is_an_error_of_json_rpc(client: Any, raw: bytes, code: int):
+    answer = client.ask("POST", "/a2a/adder", raw=raw)
+    assert (answer.status, answer.json["jsonrpc"], answer.json["error"]["code"]) == (200, "2.0", code)
+    assert answer.json["error"]["message"]
+    no_json = client.ask("POST", "/a2a/adder", raw=b"x", content_type="text/plain")
+    assert (no_json.status, no_json.json["error"]["code"]) == (415, -32603)
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "code"),
+    [
+        ("message/send", "", -32009),
+        ("tasks/get", "", -32009),
+        ("SendMessage", "0.3", -32009),
+        ("SendMessage", "2.0", -32009),
+        ("SendMessage", "1.0.2", 0),
+        ("SendMessage", "", 0),
+    ],
+)
+def test_other_versions_are_refused(client: Any, method: str, version: str, code: int):
+    headers = {"a2a_version": version} if version else {}
+    answer = client.ask("POST", "/a2a/adder", rpc(method, message=message()), **headers).json
+    assert answer.get("error", {}).get("code", 0) == code
+    assert not code or "only 1.0" in answer["error"]["message"]
+
+
+def test_tasks_are_listed():
+    wait = external_tool("look", "Looks.", PARAMETERS)
+    failing = RequestRefusedError("HTTP 401: wrong key", status=401)
+    script = ["One.", "Two.", {"name": "look", "args": {"where": "left"}}, failing]
+    agents = {"a": Agent(ScriptedModel(script), [wait]), "b": Agent(ScriptedModel(["b"], repeat_last=True), None)}
+    with serving(agents, tokens=TOKENS) as server:
+        ann = server.as_user(ANN)
+
+        def page(**params: Any) -> dict[str, Any]:
+            return ann.post("/a2a/a", rpc("ListTasks", **params))["result"]
+
+        made = [
+            ann.post("/a2a/a", rpc("SendMessage", message=message(f"{n}", contextId=context)))["result"]["task"]["id"]
+            for n, context in enumerate(("c1", "c2", "c3", "c4"))
+        ]
+        ann.post("/a2a/b", rpc("SendMessage", message=message()))
+        everything = page()
+        assert [task["id"] for task in everything["tasks"]] == made[::-1], "of this agent, the last first"
+        assert (everything["totalSize"], everything["pageSize"], everything["nextPageToken"]) == (4, 50, "")
+        assert all("artifacts" not in task for task in everything["tasks"])
+        seen, token = [], ""
+        for _ in range(3):
+            part = page(pageSize=2, pageToken=token)
+            seen += [task["id"] for task in part["tasks"]]
+            token = part["nextPageToken"]
+            if not token:
+                break
+        assert seen == made[::-1]
+        states = {"COMPLETED": made[1::-1], "INPUT_REQUIRED": [made[2]], "FAILED": [made[3]], "WORKING": []}
+        for name, expected in states.items():
+            listed = (
+                page(status=f"TASK_STATE_{name}", pageSize=1) if name == "FAILED" else page(status=f"TASK_STATE_{name}")
+            )
+            assert ([task["id"] for task in listed["tasks"]], listed["totalSize"]) == (expected, len(expected)), name
+        [one] = page(contextId="c2", includeArtifacts=True)["tasks"]
+        assert (one["id"], one["artifacts"][0]["parts"]) == (made[1], [{"text": "Two."}])
+        assert page(statusTimestampAfter="2100-01-01T00:00:00Z")["tasks"] == []
+        assert server.as_user(BOB).post("/a2a/a", rpc("ListTasks"))["result"]["totalSize"] == 0, "of this user"
 
 
 def test_an_image():

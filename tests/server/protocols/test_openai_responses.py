@@ -8,8 +8,8 @@ import pytest
 
 from kit import add, call, user_texts
 from server.protocols.scenario import PARAMETERS, looker
-from server.serving import Client, serving
-from treadle import Agent, ScriptedModel
+from server.serving import ANN, BOB, TOKENS, Client, Gate, serving
+from treadle import Agent, ScriptedModel, tool
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import AssistantMessage, ImagePart, UserMessage
 from waiting import GUARD_SECONDS
@@ -113,3 +113,44 @@ def test_errors():
         ):
             with pytest.raises(openai.BadRequestError, match=words):
                 api.responses.create(model="failing", input=wrong)
+
+
+def test_a_response_is_read_cancelled_and_deleted_by_its_id():
+    gate = Gate()
+
+    @tool
+    async def slow() -> str:
+        """Waits."""
+        await gate.wait()
+        return "done"
+
+    failing = Agent(ScriptedModel([RequestRefusedError("HTTP 401: wrong key", status=401)]), None)
+    working = Agent(ScriptedModel([call("slow"), "x"]), [slow])
+    agents = {"looker": looker(), "failing": failing, "working": working}
+    with serving(agents, tokens=TOKENS) as client, sdk(client, ANN) as api:
+        made = api.responses.create(model="looker", input="2+3?")
+        read = api.responses.retrieve(made.id)
+        assert (read.id, read.status, read.output_text, read.model) == (made.id, "completed", "It is 5.", "looker")
+        assert [item.type for item in read.output] == [item.type for item in made.output]
+        assert read.usage.total_tokens == made.usage.total_tokens
+        asking = api.responses.create(model="looker", input="?", tools=[LOOK])
+        assert [item.type for item in api.responses.retrieve(asking.id).output] == ["mcp_call", "function_call"]
+        second = api.responses.create(model="looker", input="And 2+3?", previous_response_id=made.id)
+        assert api.responses.retrieve(second.id).previous_response_id == made.id
+        with pytest.raises(openai.APIStatusError):
+            api.responses.create(model="failing", input="?")
+        failed = next(run["run_id"] for run in client.as_user(ANN).get("/api/runs?agent=failing")["runs"])
+        told = api.responses.retrieve(f"resp_{failed}")
+        assert (told.status, "wrong key" in told.error.message) == ("failed", True)
+        run = client.as_user(ANN).start("?", agent="working")
+        gate.wait_reached()
+        assert api.responses.retrieve(f"resp_{run}").status == "in_progress"
+        assert api.responses.cancel(f"resp_{run}").status == "cancelled"
+        assert api.responses.cancel(made.id).status == "completed", "it has ended"
+        api.responses.delete(made.id)
+        with pytest.raises(openai.NotFoundError):
+            api.responses.retrieve(made.id)
+        with sdk(client, BOB) as other, pytest.raises(openai.NotFoundError):
+            other.responses.retrieve(second.id)
+        with pytest.raises(openai.BadRequestError, match="given whole"):
+            api.responses.retrieve(second.id, stream=True)

@@ -18,6 +18,7 @@ from treadle._server.authenticator import Authenticator, Principal
 from treadle._server.errors import ApiError, bad_request, error_response, from_engine, too_many
 from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.live.hub import Hub
+from treadle._server.live.repeats import Repeats
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import TreadleError
@@ -36,6 +37,7 @@ class Context:
         self.requests = RateLimit(settings.requests_per_second, settings.request_burst)
         self.logins = RateLimit(settings.logins_per_second, 10)
         self.computations = ConcurrencyLimit("grounds to compute", settings.max_computations, 1)
+        self.repeats = Repeats(hub, settings.repeat_window)
         self.streams = ConcurrencyLimit("streams", settings.max_streams, settings.max_streams_per_user)
 
 
@@ -70,6 +72,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     """Statuses of its own, besides those any operation may answer with."""
     open: bool = False
     """Allowed without a token."""
+    refusal: Callable[[ApiError], Response] = error_response
+    """An error as a response, in the form of its protocol."""
 
     @property
     def name(self) -> str:
@@ -85,16 +89,16 @@ async def perform(operation: Operation, request: Request, context: Context) -> R
     try:
         response = await operation.handler(await _checked(operation, request, context))
     except ApiError as error:
-        response = error_response(error)
+        response = operation.refusal(error)
     except TreadleError as error:
         logger.info("%s refused: %s", operation.name, error)
-        response = error_response(from_engine(error))
+        response = operation.refusal(from_engine(error))
     except ClientDisconnect:
-        response = error_response(ApiError(408, "client_gone", "the request ended before its body was complete"))
+        response = operation.refusal(ApiError(408, "client_gone", "the request ended before its body was complete"))
     except Exception:
         reference = secrets.token_hex(4)
         logger.exception("%s failed (reference %s)", operation.name, reference)
-        response = error_response(
+        response = operation.refusal(
             ApiError(500, "internal", f"internal error; the server's log has the details under {reference}")
         )
     context.metrics.count("treadle_http_requests_total", operation=operation.name, status=str(response.status_code))
@@ -150,7 +154,7 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
     except InvalidDataError as error:
         raise bad_request(f"invalid body: {error}") from None
     except DataError as error:
-        raise bad_request(f"the body cannot be read as JSON in UTF-8: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body cannot be read as JSON in UTF-8: {error}") from None
 
 
 async def _read(request: Request, limit: int) -> bytes:

@@ -22,7 +22,7 @@ from treadle._server.live.positions import START, Position, read_position
 from treadle._server.live.projection import Projection
 from treadle._server.live.sse import EventStream
 from treadle._tools.external import client_tool
-from treadle._types.errors import ConfigError, ToolError
+from treadle._types.errors import ConfigError, RunBusyError, ToolError
 from treadle._types.events import Record
 from treadle._types.ids import fresh_id
 from treadle._types.state import fold
@@ -30,10 +30,20 @@ from treadle._types.state import fold
 
 async def create_run(call: Call) -> Response:
     new: b.NewRun = call.body
-    hub, user = call.hub, call.principal.user
-    agent = hub.variants.chosen(hub.agent(new.agent or next(iter(hub.agents))), new.model, new.preset)
     if new.run_id and (existing := await _existing(call, new.run_id)) is not None:
         return answer(existing)
+    try:
+        return answer(await _started(call, new), 201)
+    except RunBusyError:
+        if not new.run_id:
+            raise
+        await call.hub.begun(new.run_id)  # the same request, at this moment
+        return answer(await _existing(call, new.run_id))
+
+
+async def _started(call: Call, new: b.NewRun) -> b.Created:
+    hub, user = call.hub, call.principal.user
+    agent = hub.variants.chosen(hub.agent(new.agent or next(iter(hub.agents))), new.model, new.preset)
     settings: dict[str, Any] = {
         key: value for key, value in msgspec.structs.asdict(new.settings).items() if value is not None
     }
@@ -61,7 +71,7 @@ async def create_run(call: Call) -> Response:
         output_schema=_object_schema(new.output_schema),
         **settings,
     )
-    return answer(b.Created(run.id, new.conversation or run_id, f"/api/runs/{run.id}/events"), 201)
+    return b.Created(run.id, new.conversation or run_id, f"/api/runs/{run.id}/events")
 
 
 def _object_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from treadle._engine.core.decisions import Answer
@@ -33,6 +34,7 @@ from treadle._types.state import fold
 
 logger = get_logger("treadle.server")
 
+_START_LOOKS, _START_PAUSE = 100, 0.05
 _MAX_FACTS = 10_000
 """How many runs the immutable facts are cached of."""
 
@@ -107,8 +109,21 @@ class Hub:
         return agent
 
     async def start(self, agent: Agent, question: Content, *, key: str, **options: Any) -> Run:
-        """Start a run; `options` are those of `Agent.prepare`. It is in the journal when this returns."""
-        return await self._drive(agent, agent.prepare(question, **options), key)
+        """Start a run; `options` are those of `Agent.prepare`. It is in the journal when this returns. `RunBusyError`
+        if there is one with this id."""
+        run = agent.prepare(question, **options)
+        if run.id in self.runs:
+            raise RunBusyError(f"run {run.id} has been started already")
+        return await self._drive(agent, run, key)
+
+    async def begun(self, run_id: str) -> None:
+        """Wait until a run that is being started, here or elsewhere, is in the journal."""
+        for _ in range(_START_LOOKS):
+            with suppress(RunNotFoundError):
+                if await self.records(run_id):
+                    return
+            await asyncio.sleep(_START_PAUSE)
+        raise ApiError(503, "not_started", f"run {run_id} could not be started: try again", retry_after=2.0)
 
     async def resume(self, run_id: str, key: str = "", *, unattended: bool = False) -> Run:
         """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is.
@@ -180,7 +195,7 @@ class Hub:
         if run.state.finished is None:
             channel.records = None  # from here on the journal has it, whichever process resumes it
         error = None if task.cancelled() else task.exception()
-        if run.state.finished is None and run.state.paused is None and not self.closing:
+        if run.records and run.state.finished is None and run.state.paused is None and not self.closing:
             channel.failure = "the run stopped because it could not be recorded: resume it"
             if isinstance(error, JournalError):
                 logger.error("run %s stopped: %s", run.id, error, extra={"run": run.id})
@@ -189,13 +204,14 @@ class Hub:
 
     # ---- messages to runs, in whichever process they are driven
 
-    async def send(self, run_id: str, content: Content) -> str:
-        """Put a message into the run's inbox. A conflict when nobody will read it: the run has just ended."""
+    async def send(self, run_id: str, content: Content, item_id: str = "") -> str:
+        """Put a message into the run's inbox, one with the same id once. A conflict when nobody will read it: the run
+        has just ended."""
         ended = conflict("the run has ended before it could read this: start another one in the same conversation")
         run = self.runs.get(run_id)
         if run is not None and not run.listens:
             raise ended
-        item = InboxItem(fresh_id(), run_id, "message", message_payload(content))
+        item = InboxItem(item_id or fresh_id(), run_id, "message", message_payload(content))
         await self.journal.put(item)
         # A run that is not driven here is looked up: it may have ended meanwhile.
         over = not run.listens if run is not None else fold(await self.records(run_id)).finished is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -46,8 +46,18 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None], *, send_timeout: float, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        chunks: AsyncGenerator[bytes, None],
+        *,
+        send_timeout: float,
+        on_end: Callable[[], None],
+        on_sent: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.chunks = chunks
+        self.on_sent = on_sent
+        """Called before `on_end` when the stream has been sent to its end."""
+        self._whole = False
         self.send_timeout = send_timeout
         self.on_end = on_end
         self.status_code = 200
@@ -70,7 +80,11 @@ class EventStream(Response):
             sending.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([sending, disconnected])
-            self.on_end()
+            try:
+                if self._whole and self.on_sent is not None:
+                    await self.on_sent()
+            finally:
+                self.on_end()
         if not sending.cancelled():
             sending.result()
 
@@ -85,6 +99,7 @@ class EventStream(Response):
                     # Returning with the response open makes the server drop the connection.
                     return
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+            self._whole = True
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -7,9 +7,7 @@ message to the run.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,32 +16,33 @@ from starlette.responses import Response
 from treadle._engine.core.decisions import waiting_calls
 from treadle._flows.agent import Agent
 from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.errors import ApiError, bad_request, conflict
-from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.endings import without_addresses
-from treadle._server.protocols.exchange import Asked, Exchange, Silence, Words, begin, data
+from treadle._server.errors import ApiError, bad_request
+from treadle._server.live.repeats import digest
+from treadle._server.protocols.a2a_rpc import (
+    CODES,
+    NO_EXTENDED_CARD,
+    NO_PUSH,
+    NO_VERSION,
+    NOT_CANCELABLE,
+    RpcAnswer,
+    RpcError,
+    RpcRequest,
+    failed,
+    params,
+    rpc_refusal,
+)
+from treadle._server.protocols.a2a_tasks import ListParams, chunks, task_of, tasks_page
+from treadle._server.protocols.beginning import begin, resumed
+from treadle._server.protocols.exchange import Asked, Exchange
 from treadle._server.protocols.foreign import content_of_parts, media
-from treadle._types.state import RunState, fold
+from treadle._types.errors import ConfigError, RunNotFoundError
+from treadle._types.events import Injected
+from treadle._types.ids import fresh_id
+from treadle._types.state import fold
 from treadle._version import __version__
 
 PROTOCOL = "1.0"
 _MODES = ["text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"]
-_CODES = {400: -32602, 404: -32001, 409: -32002, 422: -32602}
-"""JSON-RPC's invalid parameters, and A2A's task not found and task not cancelable."""
-
-
-class RpcRequest(Struct, frozen=True, kw_only=True):
-    method: Annotated[str, Meta(max_length=100)]
-    params: dict[str, Any] = {}
-    id: str | int | None = None
-    jsonrpc: Literal["2.0"] = "2.0"
-
-
-class RpcAnswer(Struct, frozen=True, omit_defaults=True):
-    id: str | int | None
-    jsonrpc: Literal["2.0"]
-    result: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    error: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class CardBody(Struct, frozen=True):
@@ -92,13 +91,21 @@ class TaskParams(Struct, frozen=True, kw_only=True):
 
 
 async def first_agent_card(call: Call) -> Response:
+    """Cards say how to log in, so who is not logged in may read them, unless the operator says otherwise."""
+    check_card_reader(call)
     name = next(iter(call.hub.agents))
     return answer(card_of(call, name, call.hub.agent(name)))
 
 
 async def agent_card(call: Call) -> Response:
+    check_card_reader(call)
     name = call.path("agent")
     return answer(card_of(call, name, call.hub.agent(name)))
+
+
+def check_card_reader(call: Call) -> None:
+    if not call.context.settings.open_cards and not call.context.authenticator.open and not call.principal.user:
+        raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
 
 
 def card_of(call: Call, name: str, agent: Agent[Any, Any]) -> CardBody:
@@ -121,70 +128,102 @@ def card_of(call: Call, name: str, agent: Agent[Any, Any]) -> CardBody:
 
 async def a2a(call: Call) -> Response:
     request: RpcRequest = call.body
-    call.hub.agent(call.path("agent"))
-    handler = _METHODS.get(request.method)
-    if handler is None:
-        text = f"there is no method {request.method[:60]!r}; expected one of: {', '.join(_METHODS)}"
-        return answer(_failed(request.id, -32601, text))
+    agent = call.path("agent")
+    call.hub.agent(agent)
     try:
+        _check_version(call, request.method)
+        handler = _METHODS.get(request.method)
+        if handler is None:
+            raise RpcError(*_unknown(request.method))
         result = await handler(call, request)
+    except RpcError as error:
+        return answer(failed(request.id, error.code, error.message))
+    except RunNotFoundError as error:
+        return answer(failed(request.id, CODES[404], str(error)))
+    except ConfigError as error:
+        return answer(failed(request.id, CODES[400], str(error)))
     except ApiError as error:
-        if error.status not in _CODES:
+        if error.status not in CODES:
             raise
-        return answer(_failed(request.id, _CODES[error.status], error.message))
+        return answer(failed(request.id, CODES[error.status], error.message))
     return result if isinstance(result, Response) else answer(RpcAnswer(request.id, "2.0", result=result))
 
 
-def _failed(request_id: str | int | None, code: int, message: str) -> RpcAnswer:
-    return RpcAnswer(request_id, "2.0", error={"code": code, "message": message})
+def _check_version(call: Call, method: str) -> None:
+    """The versions before 1.0 have other methods and other messages. A client that says nothing and calls a method of
+    1.0 is meant to speak that."""
+    version = call.request.headers.get("a2a-version", "").strip()
+    if (version and version.split(".")[:2] != PROTOCOL.split(".")) or method in _METHODS_0_3:
+        told = f"A2A {version or '0.3'} is not spoken here, only {PROTOCOL}: use a client of A2A {PROTOCOL}"
+        raise RpcError(NO_VERSION, f"{told} (its methods: {', '.join(_METHODS)})")
 
 
-def _params(request: RpcRequest, kind: type[Any]) -> Any:
-    try:
-        return msgspec.convert(request.params, kind)
-    except msgspec.ValidationError as error:
-        raise bad_request(f"invalid params: {error}") from None
+def _unknown(method: str) -> tuple[int, str]:
+    if "PushNotification" in method:
+        return NO_PUSH, "there are no push notifications: follow the task (SubscribeToTask) or ask for it (GetTask)"
+    if method == "GetExtendedAgentCard":
+        return NO_EXTENDED_CARD, "there is no other card than the public one"
+    return -32601, f"there is no method {method[:60]!r}; expected one of: {', '.join(_METHODS)}"
 
 
-async def _send(call: Call, request: RpcRequest) -> dict[str, Any]:
-    given: SendParams = _params(request, SendParams)
+async def _send(call: Call, request: RpcRequest) -> Response:
+    given: SendParams = params(request, SendParams)
     exchange = await _begin(call, given.message)
     if not given.configuration.return_immediately and exchange.run is not None:
         await exchange.settled()
-    return {"task": await _task(exchange)}
+    return exchange.answer(RpcAnswer(request.id, "2.0", result={"task": await task_of(exchange)}))
 
 
 async def _stream(call: Call, request: RpcRequest) -> Response:
-    given: SendParams = _params(request, SendParams)
+    given: SendParams = params(request, SendParams)
     exchange = await _begin(call, given.message)
-    return exchange.stream(_chunks(exchange, request.id))
+    return exchange.stream(chunks(exchange, request.id))
 
 
 async def _get(call: Call, request: RpcRequest) -> dict[str, Any]:
-    return await _task(await _known(call, _params(request, TaskParams).id))
+    return await task_of(await _known(call, params(request, TaskParams).id))
+
+
+async def _list(call: Call, request: RpcRequest) -> dict[str, Any]:
+    return await tasks_page(call, call.path("agent"), params(request, ListParams))
 
 
 async def _subscribe(call: Call, request: RpcRequest) -> Response:
-    exchange = await _known(call, _params(request, TaskParams).id)
-    return exchange.stream(_chunks(exchange, request.id))
+    exchange = await _known(call, params(request, TaskParams).id)
+    return exchange.stream(chunks(exchange, request.id))
 
 
 async def _cancel(call: Call, request: RpcRequest) -> dict[str, Any]:
-    exchange = await _known(call, _params(request, TaskParams).id)
+    exchange = await _known(call, params(request, TaskParams).id)
     if (await exchange.state()).finished is not None:
-        raise conflict("the task has ended already")
-    await call.hub.cancel(exchange.run_id)
+        raise RpcError(NOT_CANCELABLE, "the task has ended already")
+    try:
+        await call.hub.cancel(exchange.run_id)
+    except ApiError as error:  # it has ended just now
+        raise RpcError(NOT_CANCELABLE, error.message) from None
     await exchange.settled()
-    return await _task(await _known(call, exchange.run_id))
+    return await task_of(await _known(call, exchange.run_id))
 
 
 _METHODS: dict[str, Any] = {
     "SendMessage": _send,
     "SendStreamingMessage": _stream,
     "GetTask": _get,
+    "ListTasks": _list,
     "SubscribeToTask": _subscribe,
     "CancelTask": _cancel,
 }
+_METHODS_0_3 = (
+    "message/send",
+    "message/stream",
+    "tasks/get",
+    "tasks/list",
+    "tasks/cancel",
+    "tasks/resubscribe",
+    "tasks/send",
+    "tasks/sendSubscribe",
+    "agent/getAuthenticatedExtendedCard",
+)
 
 
 async def _known(call: Call, run_id: str) -> Exchange:
@@ -195,27 +234,41 @@ async def _known(call: Call, run_id: str) -> Exchange:
 async def _begin(call: Call, message: A2aMessage) -> Exchange:
     if message.task_id:
         return await _told(call, message)
-    asked = Asked(agent=call.path("agent"), content=_content(message), conversation=message.context_id)
+    asked = Asked(
+        agent=call.path("agent"),
+        content=_content(message),
+        conversation=message.context_id,
+        request=message,
+        message_id=message.message_id,
+    )
     exchange = await begin(call, asked)
     exchange.cancels = False
     return exchange
 
 
 async def _told(call: Call, message: A2aMessage) -> Exchange:
-    """A message to a task: the result that it waits for, or something to hear while it works."""
+    """A message to a task: the result that it waits for, or something to hear while it works. One that is sent again
+    is for what it was for the first time."""
     exchange = await _known(call, message.task_id)
-    state = await exchange.state()
-    if state.finished is not None:
-        raise bad_request("the task has ended: send the message without its id, in the same context")
-    content = _content(message)
-    waiting = [one.id for one in waiting_calls(fold(await call.hub.records(exchange.run_id))) if one.external]
-    if len(waiting) == 1:
-        await call.hub.leave_results(exchange.run_id, {waiting[0]: content}, call.principal.user)
-        exchange.run = await call.hub.resume(exchange.run_id, call.principal.key)
-    elif isinstance(content, str):
-        await call.hub.send(exchange.run_id, content)
-    else:
-        raise bad_request("a task in progress takes text only")
+    run_id, repeats, content = exchange.run_id, call.context.repeats, _content(message)
+    records = await call.hub.records(run_id)
+    state = fold(records)
+    waiting = [one.id for one in waiting_calls(state) if one.external]
+    name = digest(run_id, message.message_id or fresh_id(), msgspec.json.encode(message))
+    target = await repeats.heard(name)
+    if target is None:
+        if state.finished is not None:
+            raise RpcError(CODES[409], "the task has ended: send the message without its id, in the same context")
+        target = waiting[0] if len(waiting) == 1 else ""
+        if not target and not isinstance(content, str):
+            raise bad_request("a task in progress takes text only")
+        await repeats.hear(name, run_id, target)
+    if target in waiting:
+        await call.hub.leave_results(run_id, {target: content}, call.principal.user)
+    elif not target and not any(isinstance(one.event, Injected) and name in one.event.ids for one in records):
+        await call.hub.send(run_id, content, item_id=name)
+    if target in waiting or (state.finished is None and state.paused is None):
+        exchange.run = await resumed(call, run_id)
     return exchange
 
 
@@ -232,79 +285,13 @@ def _content(message: A2aMessage) -> Any:
     return content_of_parts(parts)
 
 
-# ---- a run as a task
-
-
-async def _task(exchange: Exchange) -> dict[str, Any]:
-    state = await exchange.state()
-    whose = await _whose(exchange)
-    task: dict[str, Any] = {"id": whose["taskId"], "contextId": whose["contextId"], "status": _status(exchange, state)}
-    if state.finished is not None and state.finished.answer:
-        task["artifacts"] = [_artifact(exchange, state.finished.answer)]
-    return task
-
-
-async def _whose(exchange: Exchange) -> dict[str, str]:
-    facts = await exchange.call.hub.facts(exchange.run_id)
-    return {"taskId": exchange.run_id, "contextId": facts.conversation or exchange.run_id}
-
-
-def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
-    told = ""
-    if state.finished is not None:
-        name = "COMPLETED" if state.finished.success else "FAILED"
-        name = "CANCELED" if state.finished.stop_reason == "cancelled" else name
-        told = without_addresses(state.finished.error)
-    elif state.paused is not None:
-        name, told = "INPUT_REQUIRED", _wanted(state)
-    else:
-        name = "WORKING"
-    when = datetime.fromtimestamp(state.updated, UTC).isoformat().replace("+00:00", "Z")
-    status: dict[str, Any] = {"state": f"TASK_STATE_{name}", "timestamp": when}
-    if told:
-        said = {"messageId": f"{exchange.run_id}-{state.seq}", "role": "ROLE_AGENT", "parts": [{"text": told}]}
-        status["message"] = {**said, "taskId": exchange.run_id}
-    return status
-
-
-def _wanted(state: RunState) -> str:
-    assert state.paused is not None
-    calls = [f"{one.name}({msgspec.json.encode(one.args).decode()})" for one in waiting_calls(state)]
-    return f"{state.paused.reason}: {'; '.join(calls)}" if calls else state.paused.reason
-
-
-def _artifact(exchange: Exchange, text: str) -> dict[str, Any]:
-    return {"artifactId": f"{exchange.run_id}-answer", "name": "answer", "parts": [{"text": text}]}
-
-
-async def _chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGenerator[bytes, None]:
-    def result(value: Mapping[str, Any]) -> bytes:
-        return data(RpcAnswer(request_id, "2.0", result=dict(value)))
-
-    try:
-        yield result({"task": await _task(exchange)})
-        whose, begun = await _whose(exchange), False
-        async for event in exchange.events():
-            if isinstance(event, Silence):
-                yield HEARTBEAT
-            elif isinstance(event, Words):
-                update = {**whose, "artifact": _artifact(exchange, event.text), "append": begun, "lastChunk": False}
-                yield result({"artifactUpdate": update})
-                begun = True
-        await exchange.settled()
-        yield result({"statusUpdate": {**whose, "status": _status(exchange, await exchange.state())}})
-    except ApiError as error:
-        yield data(_failed(request_id, _CODES.get(error.status, -32603), error.message))
-    finally:
-        exchange.leave()
-
-
 OPERATIONS = (
     Operation(
         method="GET",
         path="/.well-known/agent-card.json",
         handler=first_agent_card,
         tag="a2a",
+        open=True,
         summary="The A2A card of the server's first agent.",
         answers={200: CardBody},
     ),
@@ -313,6 +300,7 @@ OPERATIONS = (
         path="/a2a/{agent}/.well-known/agent-card.json",
         handler=agent_card,
         tag="a2a",
+        open=True,
         errors=(404,),
         summary="The A2A card of an agent.",
         answers={200: CardBody},
@@ -323,6 +311,7 @@ OPERATIONS = (
         handler=a2a,
         tag="a2a",
         body=RpcRequest,
+        refusal=rpc_refusal,
         errors=(404, 409),
         summary="A2A: send a message to an agent, follow, read or cancel its task.",
         answers={200: (RpcAnswer, "text/event-stream")},

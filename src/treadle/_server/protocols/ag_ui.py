@@ -13,7 +13,8 @@ from starlette.responses import Response
 from treadle._server.api.operations import Call, Operation
 from treadle._server.errors import ApiError, bad_request
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.exchange import Asked, CallStarted, Exchange, Silence, Words, begin, data
+from treadle._server.protocols.beginning import begin
+from treadle._server.protocols.exchange import Asked, CallStarted, Exchange, Silence, Words, data
 from treadle._server.protocols.foreign import as_text, content_of_parts, fields_of, media, objects_of
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
@@ -69,6 +70,7 @@ def _asked(agent: str, given: AgUiInput) -> Asked:
     return Asked(
         agent=agent,
         content=last.get("content", ""),
+        request=msgspec.structs.replace(given, run_id=""),
         history=messages[:-1],
         results=_results(given.messages) if last["role"] == "tool" else {},
         tools=[client_tool(one.name, one.description, one.parameters or None) for one in given.tools],

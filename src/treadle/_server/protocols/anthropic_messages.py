@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Operation
 from treadle._server.errors import ApiError, bad_request, error_body
-from treadle._server.protocols.exchange import Asked, Exchange, Outcome, Silence, Words, begin, named_data
+from treadle._server.protocols.beginning import begin
+from treadle._server.protocols.exchange import Asked, Exchange, Outcome, Silence, Words, named_data
 from treadle._server.protocols.foreign import as_text, content_of_parts, fields_of, media
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
@@ -93,7 +94,7 @@ async def create_message(call: Call) -> Response:
     outcome = await exchange.outcome()
     content: list[dict[str, Any]] = [{"type": "text", "text": outcome.text}] if outcome.text else []
     content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in outcome.calls]
-    return answer(_body(exchange, request.model, content, outcome))
+    return exchange.answer(_body(exchange, request.model, content, outcome))
 
 
 def _asked(request: MessagesRequest) -> Asked:
@@ -113,6 +114,7 @@ def _asked(request: MessagesRequest) -> Asked:
         content=last.get("content", ""),
         history=messages[:-1],
         results=results,
+        request=request,
         tools=[]
         if choice is not None and choice.type == "none"
         else [client_tool(one.name, one.description or "", one.input_schema) for one in request.tools or ()],

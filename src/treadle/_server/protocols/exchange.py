@@ -1,42 +1,41 @@
-"""What all foreign protocols have in common: a request becomes a run, and the run's log the events of the protocol.
+"""What all foreign protocols have in common: what a request asks, and the run's log as the events of a protocol.
 
-A request either asks something new, or brings the results of calls that the client executes: those continue the run
-that waits for them. The id a client gets for such a call names the run, the record that paused it and the call, so
-nothing has to be remembered here, and a request that is repeated after a lost response goes on where it was.
+Which run answers a request: `beginning.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from starlette.background import BackgroundTask
+from starlette.responses import Response
 
-from treadle._engine.answering.output import shape_of
 from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.run import Run
 from treadle._engine.surfaces.answer_pieces import BREAK
-from treadle._server.api.conversations import conversation_so_far
-from treadle._server.api.operations import Call
-from treadle._server.errors import ApiError, bad_request, conflict
+from treadle._safety.logs import get_logger
+from treadle._server.api.operations import Call, answer
+from treadle._server.errors import ApiError
+from treadle._server.live.channel import Channel
 from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
+from treadle._server.live.projection import Projection
+from treadle._server.live.repeats import Place
 from treadle._server.live.sse import EventStream
 from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
-from treadle._server.protocols.foreign import fields_of
 from treadle._server.protocols.stop_sequences import Cut
 from treadle._tools.base import Tool
-from treadle._types.errors import ConfigError, RunBusyError
+from treadle._types.errors import JournalError, RunBusyError
 from treadle._types.events import Paused, Record
-from treadle._types.ids import fresh_id
 from treadle._types.state import RunState, fold
 from treadle._types.usage import NO_USAGE, Usage
 
-_CALL_ID = re.compile(r"call_([0-9a-f]{32})_(\d{1,9})_(\d{1,3})")
-_END = 1 << 40
+logger = get_logger("treadle.server")
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -54,7 +53,10 @@ class Asked(Struct, frozen=True, kw_only=True):
     conversation: str = ""
     """Goes on with what the journal has of it, in place of a history."""
     follows: str = ""
-    run_id: str = ""
+    request: Struct
+    """The request as it was sent, less what changes when it is sent again: by this it is known again."""
+    message_id: str = ""
+    """What the client calls it, in protocols where it has a name."""
 
 
 class Words(Struct, frozen=True):
@@ -110,95 +112,6 @@ class Outcome(Struct, frozen=True):
     """The one of the request's stop sequences that ended the text."""
 
 
-async def begin(call: Call, asked: Asked) -> Exchange:
-    """The run that answers a request: a new one, or the one that waits for these results."""
-    if asked.results:
-        return await _continued(call, asked)
-    if asked.output_schema is not None:
-        shape_of(asked.output_schema)
-    history, follows = list(asked.history), asked.follows
-    run_id = asked.run_id or fresh_id()
-    if asked.conversation:
-        earlier = await conversation_so_far(call, asked.conversation, asked.follows)
-        if earlier is not None:
-            follows, past = earlier
-            system = [one for one in history if fields_of(one).get("role") in ("system", "developer")]
-            history = [*system, *past]
-    run = await call.hub.start(
-        call.hub.agent(asked.agent),
-        asked.content,
-        history=history,
-        run_id=run_id,
-        conversation=asked.conversation or run_id,
-        user=call.principal.user,
-        follows=follows,
-        key=call.principal.key,
-        client_tools=asked.tools,
-        output_schema=asked.output_schema,
-        **{name: value for name, value in asked.settings.items() if value is not None},
-    )
-    return Exchange(call, run.id, run, typed=asked.output_schema is not None, stop=asked.stop)
-
-
-async def _continued(call: Call, asked: Asked) -> Exchange:
-    run_id, at, named = await _named_calls(call, asked.results)
-    hub = call.hub
-    records = await hub.records(run_id)
-    state = fold(records)
-    waiting = {one.id for one in waiting_calls(state) if one.external}
-    given = {call_id: value for call_id, value in named.items() if call_id in waiting}
-    if not given and not all(call_id in state.results for call_id in named):
-        raise conflict(
-            f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
-        )
-    if given:
-        try:
-            await hub.leave_results(run_id, given, call.principal.user)
-        except ConfigError as error:
-            raise bad_request(str(error)) from None
-    typed = state.started is not None and state.started.output_schema is not None
-    run = None
-    if given or (state.finished is None and state.paused is None):
-        try:
-            run = await hub.resume(run_id, call.principal.key)
-        except RunBusyError:
-            run = None  # another process drives it, and reads the results when it pauses: its log is followed
-    return Exchange(
-        call,
-        run_id,
-        run,
-        after=Position(at, _END),
-        typed=typed,
-        stop=asked.stop,
-        cancels=False,  # the client may lose this response: it comes back for it with the same request
-        before=fold(records[: at + 1]).usage,
-    )
-
-
-async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int, dict[str, Any]]:
-    """The run, the record of its pause, and the results by the engine's own ids."""
-    places = {text: _CALL_ID.fullmatch(text) for text in results}
-    if unknown := [text for text, found in places.items() if found is None]:
-        raise bad_request(f"there is no call {unknown[0][:80]!r} here: send the id that the call came with")
-    runs = {found[1] for found in places.values() if found is not None}
-    if len(runs) != 1:
-        raise bad_request("these results belong to several runs: send those of the last reply only")
-    run_id = runs.pop()
-    await call.hub.owned(run_id, call.principal.user)
-    records = await call.hub.records(run_id)
-    named: dict[str, Any] = {}
-    at = -1
-    for text, found in places.items():
-        assert found is not None
-        seq, index = int(found[2]), int(found[3])
-        event = records[seq].event if seq < len(records) else None
-        if not isinstance(event, Paused) or index >= len(event.calls):
-            raise bad_request(f"there is no call {text[:80]!r} here: send the id that the call came with")
-        named[event.calls[index].id] = results[text]
-        at = max(at, seq)
-    return run_id, at, named
-
-
 class Exchange:
     """One request and the run that answers it."""
 
@@ -213,13 +126,21 @@ class Exchange:
         stop: Sequence[str] = (),
         cancels: bool = True,
         before: Usage = NO_USAGE,
+        place: Place | None = None,
     ) -> None:
         self.call, self.run_id, self.run = call, run_id, run
         self.cancels = cancels
-        """Whether the run ends with the connection: the client could not come back for it."""
+        """Whether the run ends with the connection: its client has not said that it would come back for it."""
         self._after, self._typed, self._stop = after, typed, tuple(stop)
         self._before = before
         """What the run had taken before this request."""
+        self._place = place
+        """The note of the request; None for one that is known by the calls it answers."""
+        self._held = place is not None
+        self._broken = False
+        """The client has got a part of the answer that is not true any more."""
+        if place is not None:
+            call.context.repeats.hold(place)
 
     async def state(self) -> RunState:
         return self.run.state if self.run is not None else fold(await self.call.hub.records(self.run_id))
@@ -238,7 +159,11 @@ class Exchange:
             self.leave()
             if self.run is None:
                 end.cancel()
-        return await self.outcome_now()
+        try:
+            return await self.outcome_now()
+        except ApiError:
+            await self.sent()
+            raise
 
     async def _followed_to_its_end(self) -> None:
         """For a run that another process drives."""
@@ -294,6 +219,7 @@ class Exchange:
             elif has_text and (data.get("status") == "retracted" or data.get("replaced")):
                 has_text, gap = False, BREAK
             elif name == "reset" and has_text and not self._typed:
+                self._broken, self.cancels = True, self.cancels and self._place is None
                 raise ApiError(503, "restarted", "the answer had to be restarted: send the request again")
             elif name == "step" and data.get("type") == "iteration":
                 yield _step(data)
@@ -310,7 +236,7 @@ class Exchange:
         follower = Follower(channel, hub.journal, self._after)
         channel.followers += 1
         try:
-            while not channel.closed:
+            while not channel.closed or channel.live:  # a server that stops lets runs finish for a while
                 version = channel.version
                 for event in await follower.step():
                     yield event
@@ -320,14 +246,26 @@ class Exchange:
                     settings = self.call.context.settings
                     wait = settings.heartbeat if channel.live else min(settings.poll, settings.heartbeat)
                     if not await channel.changed(version, wait):
+                        await self._take_up(channel, follower)
                         yield None
         finally:
             channel.followers -= 1
             hub.release(channel)
 
+    async def _take_up(self, channel: Channel, follower: Follower) -> None:
+        """A run that another process drove is resumed here when that is gone."""
+        if self.run is not None or channel.live or follower.projection.state.paused is not None:
+            return
+        hub = self.call.hub
+        if (await hub.journal.info(self.run_id)).status == "idle":
+            with suppress(RunBusyError):
+                self.run = await hub.resume(self.run_id, self.call.principal.key)
+
     def _over(self, follower: Follower) -> bool:
         """Whether nothing more will come: the run has paused, or nobody drives it."""
         return self.run is not None or follower.projection.state.paused is not None
+
+    # ---- the response
 
     def stream(self, chunks: AsyncGenerator[bytes, None]) -> EventStream:
         streams, key = self.call.context.streams, self.call.principal.key
@@ -335,10 +273,47 @@ class Exchange:
             streams.acquire(key)
         except ApiError:
             self.leave()  # nobody would read the answer
+            self._release()
             raise
-        return EventStream(
-            chunks, send_timeout=self.call.context.settings.send_timeout, on_end=lambda: streams.release(key)
+
+        def end() -> None:
+            streams.release(key)
+            self._release()
+
+        response = EventStream(
+            chunks, send_timeout=self.call.context.settings.send_timeout, on_end=end, on_sent=self.sent
         )
+        self._mark(response)
+        return response
+
+    def answer(self, value: Any) -> Response:
+        response = answer(value)
+        response.background = BackgroundTask(self.sent)
+        self._mark(response)
+        return response
+
+    def _mark(self, response: Response) -> None:
+        if self._place is not None and self._place.found:
+            response.headers["idempotent-replayed"] = "true"
+
+    async def sent(self) -> None:
+        """The whole response has been sent. Who asks the same from now on wants a run of its own; not so if it was told
+        that the run was interrupted."""
+        place = self._place
+        try:
+            if place is not None and not place.named and not self._broken:
+                state = await self.state()
+                if state.finished is not None or state.paused is not None:
+                    await self.call.context.repeats.forget(place)
+        except JournalError as error:
+            logger.error("run %s: its request cannot be forgotten: %s", self.run_id, error, extra={"run": self.run_id})
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if self._held and self._place is not None:
+            self._held = False
+            self.call.context.repeats.release(self._place)
 
 
 def client_calls(run_id: str, records: Sequence[Record]) -> tuple[ClientCall, ...]:
@@ -365,6 +340,13 @@ def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:
     if data["status"] == "start":
         return CallStarted(data["call_id"], data["tool_name"], dict(data["tool_args"]))
     return CallDone(data["call_id"], data["tool_name"], data["observation"], bool(data["error"]))
+
+
+def steps_of(records: Sequence[Record]) -> list[CallStarted | CallDone]:
+    """The agent's own calls in a log."""
+    projection = Projection("plain")
+    shown = (event for record in records for event in projection.feed(record))
+    return [_step(event.data) for event in shown if event.name == "step" and event.data.get("type") == "iteration"]
 
 
 async def _disconnected(call: Call) -> None:

@@ -1,7 +1,7 @@
 """The agents as models of an OpenAI-compatible server: chat completions, so that existing clients can use them.
 
-A client of this protocol cannot reconnect to a run: when it disconnects, its run is cancelled. `tools` of a request
-are executed by the client; the agent's own tools run here and are not shown.
+When a client of this protocol disconnects, its run is cancelled, unless it gave an `Idempotency-Key`. `tools` of a
+request are executed by the client; the agent's own tools run here and are not shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from starlette.responses import Response
 from treadle._server.api.operations import Call, Operation, answer
 from treadle._server.errors import ApiError, bad_request, error_body, not_found
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.exchange import Asked, ClientCall, Exchange, Outcome, Silence, Words, begin, data
+from treadle._server.protocols.beginning import begin
+from treadle._server.protocols.exchange import Asked, ClientCall, Exchange, Outcome, Silence, Words, data
 from treadle._server.protocols.foreign import as_text
 from treadle._tools.base import Tool
 from treadle._tools.external import client_tool
@@ -168,7 +169,7 @@ async def chat(call: Call) -> Response:
     calls = [ChatCall(one.id, CalledFunction(one.name, one.arguments)) for one in outcome.calls]
     message = AnswerMessage(outcome.text or (None if calls else ""), tool_calls=calls or msgspec.UNSET)
     choice = Choice(message, _finish(outcome))
-    return answer(
+    return exchange.answer(
         ChatAnswer(_id(exchange), int(time.time()), request.model, [choice], chat_usage(outcome.usage)),
     )
 
@@ -194,6 +195,7 @@ def _asked(request: ChatRequest) -> Asked:
         stop=stop,
         settings=settings,
         conversation=request.conversation or "",
+        request=request,
     )
 
 

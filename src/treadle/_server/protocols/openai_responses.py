@@ -11,9 +11,10 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Operation
 from treadle._server.errors import ApiError, bad_request, error_body
 from treadle._server.live.sse import HEARTBEAT
+from treadle._server.protocols.beginning import begin
 from treadle._server.protocols.exchange import (
     Asked,
     CallDone,
@@ -23,7 +24,6 @@ from treadle._server.protocols.exchange import (
     Outcome,
     Silence,
     Words,
-    begin,
     named_data,
 )
 from treadle._server.protocols.foreign import as_text, content_of_parts, objects_of
@@ -86,10 +86,10 @@ class ResponseBody(Struct, frozen=True):
     id: str
     created_at: int
     model: str
-    status: Literal["in_progress", "completed", "incomplete"]
+    status: Literal["in_progress", "completed", "incomplete", "failed", "cancelled"]
     output: list[dict[str, Any]]
     usage: ResponseUsage | None = None
-    error: None = None
+    error: dict[str, str] | None = None
     incomplete_details: dict[str, str] | None = None
     instructions: str | None = None
     metadata: dict[str, str] = {}
@@ -105,10 +105,10 @@ class ResponseBody(Struct, frozen=True):
 async def create_response(call: Call) -> Response:
     request: ResponsesRequest = call.body
     exchange = await begin(call, await _asked(call, request))
-    projection = _Projection(exchange, request)
+    projection = ResponseProjection(exchange, request)
     if request.stream:
         return exchange.stream(projection.chunks())
-    return answer(await projection.whole())
+    return exchange.answer(await projection.whole())
 
 
 async def _asked(call: Call, request: ResponsesRequest) -> Asked:
@@ -142,6 +142,7 @@ async def _asked(call: Call, request: ResponsesRequest) -> Asked:
         },
         conversation=conversation,
         follows=follows,
+        request=request,
     )
 
 
@@ -196,7 +197,7 @@ def _results(given: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return results
 
 
-class _Projection:
+class ResponseProjection:
     """The log of one run as the events of a response."""
 
     def __init__(self, exchange: Exchange, request: ResponsesRequest) -> None:
@@ -227,7 +228,10 @@ class _Projection:
         outcome = await self._exchange.outcome()
         async for event in self._exchange.events():  # its log again: the calls that the agent has made
             if isinstance(event, CallStarted | CallDone):
-                self._shown(event)
+                self.shown(event)
+        return self.ended(outcome)
+
+    def ended(self, outcome: Outcome) -> ResponseBody:
         if outcome.text:
             self._items.append(_message_item(f"msg_{len(self._items)}", outcome.text, "completed"))
         self._items += [_call_item(one) for one in outcome.calls]
@@ -241,7 +245,7 @@ class _Projection:
                 if isinstance(event, Silence):
                     yield HEARTBEAT
                     continue
-                for chunk in self._shown(event):
+                for chunk in self.shown(event):
                     yield chunk
             outcome = await self._exchange.outcome_now()
             for chunk in self._closed():
@@ -261,7 +265,7 @@ class _Projection:
         self._number += 1
         return named_data(kind, {"type": kind, "sequence_number": self._number, **fields})
 
-    def _shown(self, event: Words | CallStarted | CallDone) -> list[bytes]:
+    def shown(self, event: Words | CallStarted | CallDone) -> list[bytes]:
         if isinstance(event, Words):
             return self._worded(event.text)
         if isinstance(event, CallStarted):

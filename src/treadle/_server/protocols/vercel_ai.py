@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Operation
 from treadle._server.errors import ApiError, bad_request
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.exchange import Asked, CallDone, CallStarted, Exchange, Silence, Words, begin, data
+from treadle._server.protocols.beginning import begin
+from treadle._server.protocols.exchange import Asked, CallDone, CallStarted, Exchange, Silence, Words, data
 from treadle._server.protocols.foreign import as_text, content_of_parts, media
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
@@ -61,6 +63,7 @@ def _asked(agent: str, given: UiChat) -> Asked:
         content=messages[-1].get("content", "") if messages else "",
         history=messages[:-1],
         results=results,
+        request=msgspec.structs.replace(given, trigger=None),
         tools=[client_tool(one.name, one.description, one.parameters) for one in given.tools],
     )
 

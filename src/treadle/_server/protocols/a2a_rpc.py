@@ -1,0 +1,72 @@
+"""JSON-RPC as A2A uses it: the envelope, and errors in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from treadle._server.errors import ApiError, error_response
+
+CODES = {400: -32602, 404: -32001, 409: -32004, 422: -32602}
+"""By the status of an error while a method works: invalid parameters, task not found, unsupported in this state."""
+NOT_CANCELABLE, NO_PUSH, NO_EXTENDED_CARD, NO_VERSION = -32002, -32003, -32007, -32009
+_OUTSIDE = {"invalid_json": -32700, "bad_request": -32600}
+"""Errors before a method is known."""
+_REASONS = {
+    -32001: "TASK_NOT_FOUND",
+    NOT_CANCELABLE: "TASK_NOT_CANCELABLE",
+    NO_PUSH: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+    -32004: "UNSUPPORTED_OPERATION",
+    NO_EXTENDED_CARD: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+    NO_VERSION: "VERSION_NOT_SUPPORTED",
+}
+
+
+class RpcRequest(Struct, frozen=True, kw_only=True):
+    method: Annotated[str, Meta(max_length=100)]
+    params: dict[str, Any] = {}
+    id: str | int | None = None
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class RpcAnswer(Struct, frozen=True, omit_defaults=True):
+    id: str | int | None
+    jsonrpc: Literal["2.0"]
+    result: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    error: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class RpcError(Exception):
+    """An error with a code of its own."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def failed(request_id: str | int | None, code: int, message: str) -> RpcAnswer:
+    error: dict[str, Any] = {"code": code, "message": message}
+    if reason := _REASONS.get(code):
+        kind = "type.googleapis.com/google.rpc.ErrorInfo"
+        error["data"] = [{"@type": kind, "reason": reason, "domain": "a2a-protocol.org"}]
+    return RpcAnswer(request_id, "2.0", error=error)
+
+
+def rpc_refusal(error: ApiError) -> Response:
+    """For a request that no method has seen, or that failed for reasons of the server: what HTTP has a status for keeps
+    that."""
+    response = error_response(error)
+    response.body = msgspec.json.encode(failed(None, _OUTSIDE.get(error.kind, -32603), error.message))
+    response.status_code = 200 if error.kind in _OUTSIDE else error.status
+    response.headers["content-length"] = str(len(response.body))
+    return response
+
+
+def params(request: RpcRequest, kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(request.params, kind)
+    except msgspec.ValidationError as error:
+        raise RpcError(-32602, f"invalid params: {error}") from None

@@ -1,0 +1,160 @@
+"""A run as a task of A2A: its status, its artifact, lists of them, and the events of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from treadle._engine.core.decisions import waiting_calls
+from treadle._journal.base import RunInfo
+from treadle._journal.catalog.values import Overview, RunFilter
+from treadle._server.api.operations import Call
+from treadle._server.errors import ApiError
+from treadle._server.live.sse import HEARTBEAT
+from treadle._server.protocols.a2a_rpc import CODES, RpcAnswer, failed
+from treadle._server.protocols.endings import without_addresses
+from treadle._server.protocols.exchange import Exchange, Silence, Words, data
+from treadle._types.state import RunState
+
+State = Literal["", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"]
+_MOST_LOOKED_AT = 500
+
+
+class ListParams(Struct, frozen=True, kw_only=True, rename="camel"):
+    context_id: Annotated[str, Meta(max_length=64)] = ""
+    status: str = ""
+    page_size: Annotated[int, Meta(ge=1, le=100)] = 50
+    page_token: Annotated[str, Meta(max_length=80)] = ""
+    history_length: Annotated[int, Meta(ge=0)] = 0
+    status_timestamp_after: datetime | None = None
+    include_artifacts: bool = False
+
+
+async def task_of(exchange: Exchange, *, artifacts: bool = True) -> dict[str, Any]:
+    state = await exchange.state()
+    whose = await _whose(exchange)
+    task: dict[str, Any] = {"id": whose["taskId"], "contextId": whose["contextId"], "status": _status(exchange, state)}
+    if artifacts and state.finished is not None and state.finished.answer:
+        task["artifacts"] = [_artifact(exchange, state.finished.answer)]
+    return task
+
+
+async def _whose(exchange: Exchange) -> dict[str, str]:
+    facts = await exchange.call.hub.facts(exchange.run_id)
+    return {"taskId": exchange.run_id, "contextId": facts.conversation or exchange.run_id}
+
+
+def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
+    name, told = state_of(state), ""
+    if state.finished is not None:
+        told = without_addresses(state.finished.error)
+    elif state.paused is not None:
+        told = _wanted(state)
+    when = datetime.fromtimestamp(state.updated, UTC).isoformat().replace("+00:00", "Z")
+    status: dict[str, Any] = {"state": f"TASK_STATE_{name}", "timestamp": when}
+    if told:
+        said = {"messageId": f"{exchange.run_id}-{state.seq}", "role": "ROLE_AGENT", "parts": [{"text": told}]}
+        status["message"] = {**said, "taskId": exchange.run_id}
+    return status
+
+
+def state_of(state: RunState) -> State:
+    if state.finished is None:
+        return "WORKING" if state.paused is None else "INPUT_REQUIRED"
+    if state.finished.stop_reason == "cancelled":
+        return "CANCELED"
+    return "COMPLETED" if state.finished.success else "FAILED"
+
+
+def _wanted(state: RunState) -> str:
+    assert state.paused is not None
+    calls = [f"{one.name}({msgspec.json.encode(one.args).decode()})" for one in waiting_calls(state)]
+    return f"{state.paused.reason}: {'; '.join(calls)}" if calls else state.paused.reason
+
+
+def _artifact(exchange: Exchange, text: str) -> dict[str, Any]:
+    return {"artifactId": f"{exchange.run_id}-answer", "name": "answer", "parts": [{"text": text}]}
+
+
+async def chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGenerator[bytes, None]:
+    def result(value: Mapping[str, Any]) -> bytes:
+        return data(RpcAnswer(request_id, "2.0", result=dict(value)))
+
+    try:
+        yield result({"task": await task_of(exchange)})
+        whose, begun = await _whose(exchange), False
+        async for event in exchange.events():
+            if isinstance(event, Silence):
+                yield HEARTBEAT
+            elif isinstance(event, Words):
+                update = {**whose, "artifact": _artifact(exchange, event.text), "append": begun, "lastChunk": False}
+                yield result({"artifactUpdate": update})
+                begun = True
+        await exchange.settled()
+        yield result({"statusUpdate": {**whose, "status": _status(exchange, await exchange.state())}})
+    except ApiError as error:
+        yield data(failed(request_id, CODES.get(error.status, -32603), error.message))
+    finally:
+        exchange.leave()
+
+
+# ---- lists
+
+
+async def tasks_page(call: Call, agent: str, given: ListParams) -> dict[str, Any]:
+    """The tasks of an agent, those that began last first."""
+    wanted = given.status.removeprefix("TASK_STATE_").replace("UNSPECIFIED", "")
+    journal, after = call.hub.journal, given.page_token
+    only: RunFilter = {"agent": agent, "user": call.principal.user, "parent": "", "conversation": given.context_id}
+    if wanted in ("COMPLETED", "FAILED", "CANCELED"):
+        only["status"] = "finished"
+    tasks: list[dict[str, Any]] = []
+    for _ in range(_MOST_LOOKED_AT):
+        runs: list[RunInfo] = await journal.list(limit=given.page_size + 1, after=after, **only)
+        for info in runs[: given.page_size]:
+            after = info.cursor
+            exchange = Exchange(call, info.run_id, call.hub.runs.get(info.run_id), cancels=False)
+            state = await exchange.state()
+            if _fits(state, wanted, given.status_timestamp_after):
+                tasks.append(await task_of(exchange, artifacts=given.include_artifacts))
+            if len(tasks) == given.page_size:
+                break
+        else:
+            if len(runs) <= given.page_size:
+                after = ""
+                break
+            continue
+        more = await journal.list(limit=1, after=after, **only)
+        after = after if more else ""
+        break
+    total = _total(await journal.overview(**only), wanted)
+    return {"tasks": tasks, "nextPageToken": after, "pageSize": given.page_size, "totalSize": total}
+
+
+def _fits(state: RunState, wanted: str, since: datetime | None) -> bool:
+    if since is not None and state.updated < since.timestamp():
+        return False
+    return not wanted or state_of(state) == wanted
+
+
+def _total(counted: Overview, wanted: str) -> int:
+    statuses, cancelled = counted.statuses, counted.stop_reasons.get("cancelled", 0)
+    match wanted:
+        case "":
+            return counted.runs
+        case "WORKING":
+            return statuses.get("running", 0) + statuses.get("idle", 0)
+        case "INPUT_REQUIRED":
+            return statuses.get("paused", 0) + statuses.get("parked", 0)
+        case "CANCELED":
+            return cancelled
+        case "COMPLETED":
+            return counted.succeeded
+        case "FAILED":
+            return statuses.get("finished", 0) - counted.succeeded - cancelled
+        case _:
+            return 0

@@ -1,0 +1,184 @@
+"""Which run answers a request of another protocol.
+
+A request either asks something new, or brings the results of calls that the client executes: those continue the run
+that waits for them. The id a client gets for such a call names the run, the record that paused it and the call, so
+nothing has to be remembered for it. A request that asks is noted with its run before that begins, so that one which is
+sent again after a lost response goes on where it was (`live/repeats.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from treadle._engine.answering.output import shape_of
+from treadle._engine.core.decisions import waiting_calls
+from treadle._engine.run import Run
+from treadle._server.api.conversations import conversation_so_far
+from treadle._server.api.operations import Call
+from treadle._server.errors import ApiError, bad_request, conflict
+from treadle._server.live.positions import Position
+from treadle._server.live.repeats import Place, digest
+from treadle._server.protocols.endings import refuse_unless_answered
+from treadle._server.protocols.exchange import Asked, Exchange
+from treadle._server.protocols.foreign import fields_of
+from treadle._types.errors import ConfigError, RunBusyError
+from treadle._types.events import Paused
+from treadle._types.state import RunState, fold
+
+_CALL_ID = re.compile(r"call_([0-9a-f]{32})_(\d{1,9})_(\d{1,3})")
+_END = 1 << 40
+_MAX_KEY = 255
+
+
+async def begin(call: Call, asked: Asked) -> Exchange:
+    """The run that answers a request: a new one, one that an earlier request of the same has begun, or the one that
+    waits for these results."""
+    if asked.results:
+        return await _continued(call, asked)
+    place = await _place(call, asked)
+    if not place.found:
+        try:
+            return await _started(call, asked, place)
+        except RunBusyError:  # the same request, at this moment at another server
+            place = msgspec.structs.replace(place, found=True)
+        except BaseException:
+            await call.context.repeats.forget(place)
+            raise
+    return await _joined(call, asked, place)
+
+
+async def _place(call: Call, asked: Asked) -> Place:
+    repeats, user = call.context.repeats, call.principal.user
+    request = asked.request
+    content = digest(type(request).__name__, user, asked.agent, msgspec.json.encode(request))
+    if asked.message_id:
+        return await repeats.named(("message", user, asked.agent, asked.message_id, content), content)
+    key = call.request.headers.get("idempotency-key")
+    if key is None:
+        return await repeats.like(content)
+    if not 0 < len(key) <= _MAX_KEY:
+        raise bad_request(f"an Idempotency-Key has 1 to {_MAX_KEY} characters, not {len(key)}")
+    place = await repeats.named(("key", user, key), content)
+    if place.found and _failed_for_now(place.run_id, fold(await call.hub.records(place.run_id))):
+        place = await repeats.anew(place, content)
+    return place
+
+
+def _failed_for_now(run_id: str, state: RunState) -> bool:
+    """Whether the run has ended in a way that its client was told to try again."""
+    if state.finished is None:
+        return False
+    try:
+        refuse_unless_answered(run_id, state)
+    except ApiError as error:
+        return error.status == 503
+    return False
+
+
+async def _started(call: Call, asked: Asked, place: Place) -> Exchange:
+    if asked.output_schema is not None:
+        shape_of(asked.output_schema)
+    history, follows = list(asked.history), asked.follows
+    if asked.conversation:
+        earlier = await conversation_so_far(call, asked.conversation, asked.follows)
+        if earlier is not None:
+            follows, past = earlier
+            system = [one for one in history if fields_of(one).get("role") in ("system", "developer")]
+            history = [*system, *past]
+    run = await call.hub.start(
+        call.hub.agent(asked.agent),
+        asked.content,
+        history=history,
+        run_id=place.run_id,
+        conversation=asked.conversation or place.run_id,
+        user=call.principal.user,
+        follows=follows,
+        key=call.principal.key,
+        client_tools=asked.tools,
+        output_schema=asked.output_schema,
+        **{name: value for name, value in asked.settings.items() if value is not None},
+    )
+    typed = asked.output_schema is not None
+    return Exchange(call, run.id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
+
+
+async def _joined(call: Call, asked: Asked, place: Place) -> Exchange:
+    """The run that an earlier request of the same has begun: it goes on if it was interrupted, and is told from its
+    beginning."""
+    hub, run_id = call.hub, place.run_id
+    await hub.begun(run_id)
+    await hub.owned(run_id, call.principal.user)
+    state = fold(await hub.records(run_id))
+    run = hub.runs.get(run_id)
+    if state.finished is None and state.paused is None:
+        run = await resumed(call, run_id)
+    typed = state.started is not None and state.started.output_schema is not None
+    return Exchange(call, run_id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
+
+
+async def resumed(call: Call, run_id: str) -> Run[Any] | None:
+    """None if another process drives it: its log is followed."""
+    try:
+        return await call.hub.resume(run_id, call.principal.key)
+    except RunBusyError:
+        return None
+
+
+async def _continued(call: Call, asked: Asked) -> Exchange:
+    run_id, at, named = await _named_calls(call, asked.results)
+    hub = call.hub
+    records = await hub.records(run_id)
+    state = fold(records)
+    waiting = {one.id for one in waiting_calls(state) if one.external}
+    given = {call_id: value for call_id, value in named.items() if call_id in waiting}
+    if not given and not all(call_id in state.results for call_id in named):
+        raise conflict(
+            f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
+        )
+    if given:
+        try:
+            await hub.leave_results(run_id, given, call.principal.user)
+        except ConfigError as error:
+            raise bad_request(str(error)) from None
+    typed = state.started is not None and state.started.output_schema is not None
+    run = None
+    if given or (state.finished is None and state.paused is None):
+        run = await resumed(call, run_id)  # another process that drives it reads the results when it pauses
+    return Exchange(
+        call,
+        run_id,
+        run,
+        after=Position(at, _END),
+        typed=typed,
+        stop=asked.stop,
+        cancels=False,  # the client may lose this response: it comes back for it with the same request
+        before=fold(records[: at + 1]).usage,
+    )
+
+
+async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int, dict[str, Any]]:
+    """The run, the record of its pause, and the results by the engine's own ids."""
+    places = {text: _CALL_ID.fullmatch(text) for text in results}
+    if unknown := [text for text, found in places.items() if found is None]:
+        raise bad_request(f"there is no call {unknown[0][:80]!r} here: send the id that the call came with")
+    runs = {found[1] for found in places.values() if found is not None}
+    if len(runs) != 1:
+        raise bad_request("these results belong to several runs: send those of the last reply only")
+    run_id = runs.pop()
+    await call.hub.owned(run_id, call.principal.user)
+    records = await call.hub.records(run_id)
+    named: dict[str, Any] = {}
+    at = -1
+    for text, found in places.items():
+        assert found is not None
+        seq, index = int(found[2]), int(found[3])
+        event = records[seq].event if seq < len(records) else None
+        if not isinstance(event, Paused) or index >= len(event.calls):
+            raise bad_request(f"there is no call {text[:80]!r} here: send the id that the call came with")
+        named[event.calls[index].id] = results[text]
+        at = max(at, seq)
+    return run_id, at, named

@@ -1,0 +1,120 @@
+"""Responses of OpenAI's protocol after the request that made them: read, cancelled, deleted by their ids. A response is
+a run, whoever started it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.errors import ApiError, bad_request, not_found
+from treadle._server.protocols.exchange import Exchange, steps_of
+from treadle._server.protocols.openai_responses import ResponseBody, ResponseProjection, ResponsesRequest
+from treadle._types.state import RunState, fold
+
+_PREFIX = "resp_"
+
+
+class RetrieveQuery(Struct, frozen=True, kw_only=True):
+    stream: str = ""
+
+
+class DeletedResponse(Struct, frozen=True):
+    id: str
+    deleted: bool = True
+    object: Literal["response"] = "response"
+
+
+async def get_response(call: Call) -> Response:
+    query: RetrieveQuery = call.query
+    if query.stream.lower() in ("true", "1"):
+        raise bad_request("a response that exists is given whole: leave out `stream`, or follow /api/runs/ID/events")
+    return answer(await _stored(call, await _run_id(call)))
+
+
+async def cancel_response(call: Call) -> Response:
+    """One that has ended stays as it is."""
+    run_id = await _run_id(call)
+    run = call.hub.runs.get(run_id)
+    if fold(await call.hub.records(run_id)).finished is None:
+        await call.hub.cancel(run_id)
+        await Exchange(call, run_id, run, cancels=False).settled()
+    return answer(await _stored(call, run_id))
+
+
+async def delete_response(call: Call) -> Response:
+    run_id = await _run_id(call)
+    await call.hub.delete(run_id)
+    return answer(DeletedResponse(_PREFIX + run_id))
+
+
+async def _run_id(call: Call) -> str:
+    given = call.path("response_id")
+    run_id = given.removeprefix(_PREFIX)
+    try:
+        await call.hub.owned(run_id, call.principal.user)
+    except ApiError:
+        raise not_found(f"response {given[:80]!r}") from None
+    return run_id
+
+
+async def _stored(call: Call, run_id: str) -> ResponseBody:
+    records = await call.hub.records(run_id)
+    state, facts = fold(records), await call.hub.facts(run_id)
+    typed = state.started is not None and state.started.output_schema is not None
+    exchange = Exchange(call, run_id, call.hub.runs.get(run_id), typed=typed, cancels=False)
+    previous = _PREFIX + facts.follows if facts.follows else None
+    request = ResponsesRequest(model=facts.agent, input="?", previous_response_id=previous)
+    projection = ResponseProjection(exchange, request)
+    for step in steps_of(records):
+        projection.shown(step)
+    changes: dict[str, object] = {"created_at": int(state.created)}
+    try:
+        body = projection.ended(await exchange.outcome_now())
+    except ApiError as error:
+        body = projection.body()
+        if state.finished is not None:
+            changes |= _unanswered(state, error)
+    return msgspec.structs.replace(body, **changes)
+
+
+def _unanswered(state: RunState, error: ApiError) -> dict[str, object]:
+    assert state.finished is not None
+    if state.finished.stop_reason == "cancelled":
+        return {"status": "cancelled"}
+    return {"status": "failed", "error": {"code": "server_error", "message": error.message}}
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/v1/responses/{response_id}",
+        handler=get_response,
+        tag="openai",
+        query=RetrieveQuery,
+        errors=(404,),
+        summary="A response by its id, also one that is still being made.",
+        answers={200: ResponseBody},
+    ),
+    Operation(
+        method="DELETE",
+        path="/v1/responses/{response_id}",
+        handler=delete_response,
+        tag="openai",
+        errors=(404, 409),
+        summary="Delete a response that has ended.",
+        answers={200: DeletedResponse},
+    ),
+    Operation(
+        method="POST",
+        path="/v1/responses/{response_id}/cancel",
+        handler=cancel_response,
+        tag="openai",
+        errors=(404, 409),
+        summary="Cancel a response that is being made.",
+        answers={200: ResponseBody},
+    ),
+)

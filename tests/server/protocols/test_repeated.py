@@ -1,0 +1,337 @@
+"""Requests that are sent again: after a server was killed or stopped, by a key, by the id of a message. And requests
+that are equal and no repetitions."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import call
+from server.processes import Process
+from server.protocols.facades import FACADES, answer_in
+from server.serving import ANN, BOB, TOKENS, Answer, Client, Gate, PacedModel, relaxed, serving
+from treadle import Agent, ScriptedModel, external_tool, tool
+from treadle._types.errors import TransientModelError
+from treadle._types.messages import ToolMessage
+from treadle._types.request import Request
+from waiting import eventually
+
+PROGRAM = Path(__file__).with_name("worker_process.py")
+PATH = "/v1/chat/completions"
+BODY: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": "Do it."}]}
+
+
+class Actor:
+    """An agent that acts, waits until its gate opens, and answers with a number that grows."""
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self.gate, self.acts, self.answers = Gate(), 0, 0
+        if is_open:
+            self.gate.open()
+
+        @tool
+        async def act() -> str:
+            """Acts."""
+            self.acts += 1
+            return "acted"
+
+        @tool(effect="pure")
+        async def wait() -> str:
+            """Waits."""
+            await self.gate.wait()
+            return "waited"
+
+        def reply(request: Request) -> Any:
+            done = sum(isinstance(message, ToolMessage) for message in request.messages)
+            if done < 2:
+                return call("wait" if done else "act")
+            self.answers += 1
+            return f"Done, {self.answers}."
+
+        self.agent = Agent(ScriptedModel(reply), [act, wait])
+
+
+def said(answer: Answer) -> str:
+    assert answer.status == 200, answer.data
+    return answer.json["choices"][0]["message"]["content"]
+
+
+def runs(client: Client) -> list[str]:
+    return [run["run_id"] for run in client.get("/api/runs")["runs"]]
+
+
+def in_background(client: Client, body: Any = BODY, path: str = PATH, **headers: str) -> list[Answer]:
+    """Sends a request; its answer comes into the list that is returned."""
+    got: list[Answer] = []
+
+    def send() -> None:
+        try:
+            got.append(client.ask("POST", path, body, **headers))
+        except OSError:
+            got.append(Answer(0, {}, b""))
+
+    threading.Thread(target=send, daemon=True).start()
+    return got
+
+
+def lines(file: Path) -> int:
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_server_and_all_protocols(tmp_path: Path, how: signal.Signals):
+    """Each client sends its request again, byte for byte, to the server that is started then."""
+    journal = str(tmp_path / "journal.db")
+    first = Process(PROGRAM, journal, str(tmp_path))
+    second = None
+    try:
+        with ThreadPoolExecutor(len(FACADES)) as pool:
+            cut = [pool.submit(first.post, path, body) for path, body in FACADES.values()]
+            eventually(lambda: lines(tmp_path / "waits") == len(FACADES), "all of them work", seconds=60)
+            first.end(how)
+            assert [answer_in(name, it.result()[1]) for name, it in zip(FACADES, cut, strict=True)] == [""] * 6
+            second = Process(PROGRAM, journal, str(tmp_path))
+            again = [pool.submit(second.post, path, body) for path, body in FACADES.values()]
+            (tmp_path / "go").touch()
+            for name, it in zip(FACADES, again, strict=True):
+                assert answer_in(name, it.result()[1]) == "It is done.", name
+        assert lines(tmp_path / "acts") == len(second.ask("GET", "/api/runs")["runs"]) == len(FACADES)
+        path, body = FACADES["responses"]
+        assert answer_in("responses", second.post(path, body)[1]) == "It is done."
+        assert lines(tmp_path / "acts") == len(FACADES) + 1, "asked again after the answer: a run of its own"
+    finally:
+        for server in (first, second):
+            if server is not None:
+                server.end()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_who_asks_the_same_after_an_answer_gets_another_one(stream: bool):
+    actor = Actor(is_open=True)
+    with serving(actor.agent) as client:
+        answers = [client.ask("POST", PATH, {**BODY, "stream": stream}) for _ in range(3)]
+        assert [f"Done, {number}." in str(one.data) for number, one in enumerate(answers, 1)] == [True] * 3
+        assert actor.acts == 3
+        assert all("idempotent-replayed" not in one.headers for one in answers)
+
+
+def test_two_clients_that_ask_the_same_at_once_get_two_runs():
+    actor = Actor()
+    with serving(actor.agent) as client:
+        first, second = in_background(client), in_background(client)
+        eventually(lambda: actor.acts == 2, "both work")
+        actor.gate.open()
+        eventually(lambda: first and second, "both have answers")
+        assert {said(first[0]), said(second[0])} == {"Done, 1.", "Done, 2."}
+
+
+def test_a_client_that_went_away_and_asks_again_gets_another_run():
+    """It could have been a person that stopped it."""
+    actor = Actor()
+    with serving(actor.agent) as client:
+        connection = client.connect()
+        connection.request("POST", PATH, json.dumps(BODY).encode(), {"content-type": "application/json"})
+        actor.gate.wait_reached()
+        connection.close()
+        [run] = runs(client)
+        assert client.wait(run)["stop_reason"] == "cancelled"
+        actor.gate.open()
+        assert said(client.ask("POST", PATH, BODY)) == "Done, 1."
+        assert (len(runs(client)), actor.acts) == (2, 2)
+
+
+def test_a_server_that_stops_ends_what_ends_soon(tmp_path: Path):
+    """Also streams: within `grace`, an answer reaches its client."""
+    actor = Actor()
+    with serving(actor.agent, str(tmp_path / "j.db"), settings=relaxed(grace=20.0)) as client:
+        got = in_background(client, {**BODY, "stream": True})
+        actor.gate.wait_reached()
+        client.server.should_exit = True
+        eventually(lambda: client.server.hub.closing, "it stops")
+        actor.gate.open()
+        eventually(lambda: got, "the answer is there")
+        assert answer_in("chat completions", got[0].data) == "Done, 1."
+
+
+def test_a_request_cut_off_by_a_stop_finds_its_run_once(tmp_path: Path):
+    actor = Actor()
+    journal = str(tmp_path / "j.db")
+    with serving(actor.agent, journal) as client:
+        got = in_background(client)
+        actor.gate.wait_reached()
+    eventually(lambda: got, "it was cut off")
+    assert got[0].status != 200
+    actor.gate.open()
+    with serving(actor.agent, journal) as client:
+        again = client.ask("POST", PATH, BODY)
+        assert (said(again), again.headers.get("idempotent-replayed"), actor.acts) == ("Done, 1.", "true", 1)
+        other = client.ask("POST", PATH, {**BODY, "temperature": 0.5})
+        assert (said(other), actor.acts) == ("Done, 2.", 2), "not the same request"
+        assert (said(client.ask("POST", PATH, BODY)), actor.acts) == ("Done, 3.", 3), "it was delivered"
+
+
+def test_a_lost_request_is_not_found_by_another_user_nor_after_its_time(tmp_path: Path):
+    actor = Actor()
+    journal = str(tmp_path / "j.db")
+    with serving(actor.agent, journal, tokens=TOKENS) as client:
+        in_background(client.as_user(ANN))
+        actor.gate.wait_reached()
+    actor.gate.open()
+    with serving(actor.agent, journal, tokens=TOKENS, settings=relaxed(repeat_window=3600.0)) as client:
+        assert "idempotent-replayed" not in client.as_user(BOB).ask("POST", PATH, BODY).headers
+    with serving(actor.agent, journal, tokens=TOKENS, settings=relaxed(repeat_window=0.001)) as client:
+        assert "idempotent-replayed" not in client.as_user(ANN).ask("POST", PATH, BODY).headers
+        assert len(runs(client.as_user(ANN))) == 2
+
+
+# ---- keys
+
+
+def test_a_key_stands_for_one_run():
+    actor = Actor(is_open=True)
+    with serving(actor.agent, tokens=TOKENS) as client:
+        ann = client.as_user(ANN)
+        first = ann.ask("POST", PATH, BODY, idempotency_key="k1")
+        again = ann.ask("POST", PATH, BODY, idempotency_key="k1")
+        assert said(first) == said(again) == "Done, 1."
+        assert (again.headers["idempotent-replayed"], "idempotent-replayed" in first.headers) == ("true", False)
+        assert again.json["usage"] == first.json["usage"]
+        streamed = ann.ask("POST", "/v1/responses", {"model": "demo", "input": "?"}, idempotency_key="k1")
+        assert (streamed.status, streamed.headers["x-should-retry"]) == (422, "false"), "another request"
+        assert ann.ask("POST", PATH, {**BODY, "seed": 1}, idempotency_key="k1").status == 422
+        assert said(ann.ask("POST", PATH, BODY, idempotency_key="k2")) == "Done, 2."
+        assert said(client.as_user(BOB).ask("POST", PATH, BODY, idempotency_key="k1")) == "Done, 3.", "another's key"
+        assert [ann.ask("POST", PATH, BODY, idempotency_key=key).status for key in ("", "x" * 256)] == [400, 400]
+        assert actor.acts == 3
+
+
+def test_a_key_that_comes_twice_at_once_stands_for_one_run():
+    actor = Actor()
+    with serving(actor.agent) as client:
+        got = [in_background(client, idempotency_key="k") for _ in range(4)]
+        actor.gate.wait_reached()
+        actor.gate.open()
+        eventually(lambda: all(got), "all have answers")
+        assert [said(one[0]) for one in got] == ["Done, 1."] * 4
+        assert (actor.acts, len(runs(client))) == (1, 1)
+
+
+def test_a_run_with_a_key_goes_on_without_its_client():
+    actor = Actor()
+    with serving(actor.agent) as client:
+        connection = client.connect()
+        headers = {"content-type": "application/json", "idempotency-key": "k"}
+        connection.request("POST", PATH, json.dumps(BODY).encode(), headers)
+        actor.gate.wait_reached()
+        connection.close()
+        again = in_background(client, idempotency_key="k")
+        actor.gate.open()
+        eventually(lambda: again, "it has an answer")
+        assert (said(again[0]), actor.acts) == ("Done, 1.", 1)
+
+
+def test_a_key_of_a_run_that_failed_for_now_gets_another_attempt():
+    script = [TransientModelError("down"), "Up again."]
+    with serving(Agent(ScriptedModel(script), None, retry={"attempts": 1})) as client:
+        statuses = [client.ask("POST", PATH, BODY, idempotency_key="k").status for _ in range(3)]
+        assert (statuses, len(runs(client))) == ([503, 200, 200], 2)
+
+
+def test_a_request_that_is_refused_leaves_nothing_behind():
+    with serving(Actor(is_open=True).agent) as client:
+        wrong = {**BODY, "model": "nobody"}
+        assert client.ask("POST", PATH, wrong, idempotency_key="k").status == 404
+        assert client.ask("POST", PATH, BODY, idempotency_key="k").status == 200, "the key is free"
+
+
+def test_an_answer_that_had_to_be_restarted_is_not_worked_for_twice():
+    """The stream ends with an error, and the same request again gets the answer of the same run."""
+    actor, broken = Actor(is_open=True), []
+
+    def script(request: Request) -> Any:
+        return "First words of it." if any(isinstance(one, ToolMessage) for one in request.messages) else call("act")
+
+    class Breaking(PacedModel):
+        async def stream(self, request: Request):  # pyright: ignore
+            async for part in super().stream(request):
+                yield part
+                if any(isinstance(one, ToolMessage) for one in request.messages) and not broken:
+                    broken.append(True)
+                    raise TransientModelError("cut off")
+
+    with serving(Agent(Breaking(script, chunk=4), actor.agent.toolkit)) as client:
+        first = client.ask("POST", PATH, {**BODY, "stream": True})
+        assert b"restarted" in first.data
+        again = client.ask("POST", PATH, {**BODY, "stream": True})
+        assert answer_in("chat completions", again.data) == "First words of it."
+        assert (actor.acts, len(runs(client))) == (1, 1)
+
+
+# ---- A2A and runs by their ids
+
+
+def rpc(client: Client, text: str, agent: str = "demo", **more: Any) -> dict[str, Any]:
+    said = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}], **more}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": said}}
+    return client.post(f"/a2a/{agent}", body)
+
+
+def test_a_message_that_comes_twice_is_one_task():
+    actor = Actor(is_open=True)
+    with serving(actor.agent) as client:
+        first, again = (rpc(client, "Do it.")["result"]["task"] for _ in range(2))
+        assert (first["id"], first["artifacts"]) == (again["id"], again["artifacts"])
+        assert rpc(client, "Do that.")["result"]["task"]["id"] != first["id"], "the same id with something else in it"
+        assert rpc(client, "Do it.", messageId="m2")["result"]["task"]["id"] != first["id"]
+        assert actor.acts == 3
+
+
+def test_a_message_to_a_task_that_comes_twice_is_heard_once():
+    """Not as the result of the next call that waits."""
+    look = external_tool("look", "Looks.", {"type": "object", "properties": {}})
+    model = ScriptedModel([call("look"), call("look"), "Seen."])
+    with serving(Agent(model, [look])) as client:
+        task = rpc(client, "?")["result"]["task"]["id"]
+        for _ in range(2):
+            told = rpc(client, "a cat", taskId=task, messageId="m2")["result"]["task"]
+            assert told["status"]["state"] == "TASK_STATE_INPUT_REQUIRED", "it waits for the second look"
+        for _ in range(2):
+            done = rpc(client, "a dog", taskId=task, messageId="m3")["result"]["task"]
+            assert done["status"]["state"] == "TASK_STATE_COMPLETED", "also when the task has ended"
+    results = [one.content for one in model.requests[-1].messages if isinstance(one, ToolMessage)]
+    assert [str(one) for one in results] == ["a cat", "a dog"]
+
+
+def test_words_to_a_task_in_progress_that_come_twice_are_heard_once():
+    actor = Actor()
+    with serving(actor.agent) as client:
+        body = {"question": "Do it.", "agent": "demo"}
+        task = client.post("/api/runs", body)["run_id"]
+        actor.gate.wait_reached()
+        said = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "And hurry."}], "taskId": task}
+        params = {"message": said, "configuration": {"returnImmediately": True}}
+        for _ in range(2):
+            client.post("/a2a/demo", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params})
+        actor.gate.open()
+        client.wait(task)
+        client.post("/a2a/demo", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params})
+        messages = client.get(f"/api/runs/{task}")["messages"]
+        assert json.dumps(messages).count("And hurry.") == 1
+
+
+def test_one_run_id_twice_at_once_is_one_run():
+    actor = Actor()
+    with serving(actor.agent) as client:
+        body = {"question": "Do it.", "run_id": "my-run"}
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda _: client.ask("POST", "/api/runs", body), range(6)))
+        assert sorted(one.status for one in answers) == [200] * 5 + [201]
+        actor.gate.open()
+        assert client.wait("my-run")["answer"] == "Done, 1."
+        assert actor.acts == 1
