@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -10,6 +11,7 @@ from kit import go
 from server.serving import parse
 from treadle._server.live.positions import ClientEvent, Position
 from treadle._server.live.sse import EventStream, encode
+from treadle._server.protocols.exchange import data, named_data
 
 
 def test_events_survive_the_encoding():
@@ -22,6 +24,16 @@ def test_events_survive_the_encoding():
         {"id": "3.7", "event": "answer", "data": {"content": "line one\nline two\r\n\u2028"}},
         {"id": "4", "event": "done", "data": {"answer": ""}},
     ]
+
+
+def test_text_cannot_begin_an_event_for_clients_that_know_the_line_ends_of_unicode():
+    text = "".join(
+        f"{end}data: {{}}" for end in ("\n", "\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029")
+    )
+    event = ClientEvent("answer", {"content": text}, Position(1))
+    for sent in (b"".join(encode([event])), data(event.data), named_data("answer", event.data)):
+        [line] = [line for line in sent.decode().splitlines() if line.startswith("data:")]
+        assert json.loads(line.removeprefix("data: ")) == {"content": text}
 
 
 def test_much_text_comes_in_several_chunks():

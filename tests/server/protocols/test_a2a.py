@@ -137,13 +137,15 @@ def test_errors(client: Any):
         (b'{"method": 1}', -32600),
         (b'{"jsonrpc": "1.0", "method": "GetTask"}', -32600),
         (b'{"method": "GetTask", "params": {"id": ""}}', -32602),
+        (b'{"method": "SendMessage", "params": {"message": {"parts": [{}]}}}', -32602),
         (b'{"method": "ListTasks", "params": {"pageToken": "nonsense"}}', -32602),
         (b'{"method": "ListTasks", "params": {"pageSize": 1000}}', -32602),
     ],
 )
 def test_whatever_is_wrong_is_an_error_of_json_rpc(client: Any, raw: bytes, code: int):
     answer = client.ask("POST", "/a2a/adder", raw=raw)
-    assert (answer.status, answer.json["jsonrpc"], answer.json["error"]["code"]) == (200, "2.0", code)
+    assert (answer.json["jsonrpc"], answer.json["error"]["code"]) == ("2.0", code)
+    assert answer.status == (200 if code == -32602 else 400), "an error of a method is an answer, others are HTTP's"
     assert answer.json["error"]["message"]
     no_json = client.ask("POST", "/a2a/adder", raw=b"x", content_type="text/plain")
     assert (no_json.status, no_json.json["error"]["code"]) == (415, -32603)

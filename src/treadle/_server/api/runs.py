@@ -39,6 +39,10 @@ async def create_run(call: Call) -> Response:
             raise
         await call.hub.begun(new.run_id)  # the same request, at this moment
         return answer(await _existing(call, new.run_id))
+    except ApiError:  # also when the same request has begun the next run of the conversation
+        if not new.run_id or (existing := await _existing(call, new.run_id)) is None:
+            raise
+        return answer(existing)
 
 
 async def _started(call: Call, new: b.NewRun) -> b.Created:

@@ -52,6 +52,8 @@ class Hub:
         self.variants = Variants(settings)
         """The same agents with other models and presets."""
         self.runs: dict[str, Run] = {}
+        self._starting: dict[str, asyncio.Future[None]] = {}
+        """Of these it is not known yet whether this server may drive them."""
         self.run_limit = ConcurrencyLimit("runs", settings.max_runs, settings.max_runs_per_user)
         self.closing = False
         self._channels: dict[str, Channel] = {}
@@ -125,12 +127,18 @@ class Hub:
             await asyncio.sleep(_START_PAUSE)
         raise ApiError(503, "not_started", f"run {run_id} could not be started: try again", retry_after=2.0)
 
+    async def driven(self, run_id: str) -> Run | None:
+        """The run, if this server drives it; whether it may, is waited for."""
+        while (starting := self._starting.get(run_id)) is not None:
+            await asyncio.wait([starting])
+        return self.runs.get(run_id)
+
     async def resume(self, run_id: str, key: str = "", *, unattended: bool = False) -> Run:
         """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is.
 
         `unattended` when no person asks for it: one that does not get any further is parked instead.
         """
-        if (live := self.runs.get(run_id)) is not None and live.begun:
+        if (live := await self.driven(run_id)) is not None and live.begun:
             if live.state.paused is None:
                 return live
             await asyncio.wait([live.task])  # it has recorded its pause and is about to end
@@ -181,7 +189,12 @@ class Hub:
         agent.launch(run)
         self.metrics.count("treadle_runs_started_total")
         run.task.add_done_callback(lambda task: self._ended(run, channel, task, key))
-        await asyncio.wait([first_record, run.task], return_when=asyncio.FIRST_COMPLETED)
+        starting = self._starting[run.id] = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait([first_record, run.task], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            del self._starting[run.id]
+            starting.set_result(None)
         if not first_record.done() and len(run.records) == loaded:
             error = run.task.exception()
             raise error if isinstance(error, TreadleError) else conflict(f"run {run.id} has nothing left to do")
@@ -195,7 +208,9 @@ class Hub:
         if run.state.finished is None:
             channel.records = None  # from here on the journal has it, whichever process resumes it
         error = None if task.cancelled() else task.exception()
-        if run.records and run.state.finished is None and run.state.paused is None and not self.closing:
+        if isinstance(error, RunBusyError):
+            pass  # another process drives it: its log goes on there
+        elif run.records and run.state.finished is None and run.state.paused is None and not self.closing:
             channel.failure = "the run stopped because it could not be recorded: resume it"
             if isinstance(error, JournalError):
                 logger.error("run %s stopped: %s", run.id, error, extra={"run": run.id})

@@ -53,13 +53,13 @@ class Repeats:
             raise ApiError(
                 422, "key_reused", "this Idempotency-Key came with another request before: send a new one", again=False
             )
-        return Place(note.run_id, key, found=await self._exists(note.run_id), named=True)
+        return Place(note.run_id, key, found=await self.exists(note.run_id), named=True)
 
     async def anew(self, place: Place, content: str) -> Place:
         """Another run for the same name: the one it had failed, and its client was told to try again."""
         await self.forget(place)
         note = await self._journal.note_request(place.key, RequestNote(fresh_id(), content), since=self._since())
-        return Place(note.run_id, place.key, found=await self._exists(note.run_id), named=True)
+        return Place(note.run_id, place.key, found=await self.exists(note.run_id), named=True)
 
     async def like(self, content: str) -> Place:
         """The run that has lost its client and was asked the same, or a new one."""
@@ -93,7 +93,7 @@ class Repeats:
     def _since(self) -> float:
         return time.time() - self._window
 
-    async def _exists(self, run_id: str) -> bool:
+    async def exists(self, run_id: str) -> bool:
         try:
             return bool(await self._hub.records(run_id))
         except RunNotFoundError:

@@ -18,17 +18,28 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _CHUNK = 64 * 1024
 _NOBODY: Mapping[str, Any] = {}
 _encode = msgspec.json.Encoder().encode
+_LINE_ENDS = {"\x85".encode(): b"\\u0085", "\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029"}
+
+
+def payload(value: Any) -> bytes:
+    """A value as one line of JSON, also for clients that take the line ends of Unicode for line ends: text must not be
+    able to begin an event."""
+    data = _encode(value)
+    for raw, escaped in _LINE_ENDS.items():
+        if raw in data:
+            data = data.replace(raw, escaped)
+    return data
 
 
 def encode(events: Iterable[ClientEvent], whose: Mapping[str, Any] = _NOBODY) -> Iterator[bytes]:
-    """Encoded events in chunks of about `_CHUNK` bytes. JSON has no raw line ends, so a payload is one `data` line.
+    """Encoded events in chunks of about `_CHUNK` bytes. A payload is one `data` line.
 
     `whose` says of which run they are; each payload has it.
     """
     parts: list[bytes] = []
     size = 0
     for event in events:
-        data = _encode({**event.data, **whose})
+        data = payload({**event.data, **whose})
         parts += (b"id: ", str(event.at).encode(), b"\nevent: ", event.name.encode(), b"\ndata: ", data, b"\n\n")
         size += len(data)
         if size > _CHUNK:

@@ -64,7 +64,7 @@ class Part(Struct, frozen=True, kw_only=True, rename="camel"):
     text: str | None = None
     raw: str | None = None
     url: str | None = None
-    data: Any = None
+    data: Any = msgspec.UNSET
     filename: str = ""
     media_type: str = ""
 
@@ -228,7 +228,7 @@ _METHODS_0_3 = (
 
 async def _known(call: Call, run_id: str) -> Exchange:
     await call.hub.owned(run_id, call.principal.user)
-    return Exchange(call, run_id, call.hub.runs.get(run_id), cancels=False)
+    return Exchange(call, run_id, await call.hub.driven(run_id), cancels=False)
 
 
 async def _begin(call: Call, message: A2aMessage) -> Exchange:
@@ -280,8 +280,10 @@ def _content(message: A2aMessage) -> Any:
         elif part.raw is not None or part.url is not None:
             mime = part.media_type or "application/octet-stream"
             parts.append(media(mime, data=part.raw, url=part.url, name=part.filename))
-        else:
+        elif part.data is not msgspec.UNSET:
             parts.append({"type": "text", "text": msgspec.json.encode(part.data).decode()})
+        else:
+            raise bad_request("a part of the message is empty: give it `text`, `raw`, `url` or `data`")
     return content_of_parts(parts)
 
 

@@ -56,11 +56,10 @@ def failed(request_id: str | int | None, code: int, message: str) -> RpcAnswer:
 
 
 def rpc_refusal(error: ApiError) -> Response:
-    """For a request that no method has seen, or that failed for reasons of the server: what HTTP has a status for keeps
-    that."""
+    """For a request that no method has seen, or that failed for reasons of the server: the status is
+    that of HTTP."""
     response = error_response(error)
     response.body = msgspec.json.encode(failed(None, _OUTSIDE.get(error.kind, -32603), error.message))
-    response.status_code = 200 if error.kind in _OUTSIDE else error.status
     response.headers["content-length"] = str(len(response.body))
     return response
 

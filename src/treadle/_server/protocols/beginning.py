@@ -43,12 +43,13 @@ async def begin(call: Call, asked: Asked) -> Exchange:
     if not place.found:
         try:
             return await _started(call, asked, place)
-        except RunBusyError:  # the same request, at this moment at another server
-            place = msgspec.structs.replace(place, found=True)
+        except RunBusyError:
+            pass  # the same request, at this moment
         except BaseException:
-            await call.context.repeats.forget(place)
-            raise
-    return await _joined(call, asked, place)
+            if not await call.context.repeats.exists(place.run_id):  # else the same: its conversation is under way
+                await call.context.repeats.forget(place)
+                raise
+    return await _joined(call, asked, msgspec.structs.replace(place, found=True))
 
 
 async def _place(call: Call, asked: Asked) -> Place:
@@ -113,7 +114,7 @@ async def _joined(call: Call, asked: Asked, place: Place) -> Exchange:
     await hub.begun(run_id)
     await hub.owned(run_id, call.principal.user)
     state = fold(await hub.records(run_id))
-    run = hub.runs.get(run_id)
+    run = await hub.driven(run_id)
     if state.finished is None and state.paused is None:
         run = await resumed(call, run_id)
     typed = state.started is not None and state.started.output_schema is not None

@@ -26,7 +26,7 @@ from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.projection import Projection
 from treadle._server.live.repeats import Place
-from treadle._server.live.sse import EventStream
+from treadle._server.live.sse import EventStream, payload
 from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
 from treadle._server.protocols.stop_sequences import Cut
 from treadle._tools.base import Tool
@@ -356,8 +356,8 @@ async def _disconnected(call: Call) -> None:
 
 def data(value: Any) -> bytes:
     """One event of a stream that has only data."""
-    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+    return b"data: " + payload(value) + b"\n\n"
 
 
 def named_data(name: str, value: Any) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(value) + b"\n\n"
+    return b"event: " + name.encode() + b"\ndata: " + payload(value) + b"\n\n"
