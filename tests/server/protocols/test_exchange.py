@@ -92,6 +92,7 @@ def test_every_protocol_is_behind_the_same_door(protocol: str):
         assert client.ask("POST", path, raw=b"{").status == 400
         assert client.ask("POST", path, raw=b"x=1", content_type="text/plain").status == 415
         assert client.ask("POST", path, raw=b"[" * 100_000).status == 400
+        assert client.ask("POST", path, body, content_encoding="gzip").status == 415
         assert client.ask("GET", path).status in (404, 405)
 
 

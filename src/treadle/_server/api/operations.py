@@ -144,6 +144,11 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
             "unsupported_media_type",
             f"send JSON, with the header `Content-Type: application/json` (not {kind[:80]!r})",
         )
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise ApiError(
+            415, "unsupported_media_type", f"send the body as it is, not with the encoding {encoding[:40]!r}"
+        )
     try:
         async with asyncio.timeout(settings.body_timeout):
             data = await _read(request, settings.max_body)

@@ -45,9 +45,11 @@ async def begin(call: Call, asked: Asked) -> Exchange:
             return await _started(call, asked, place)
         except RunBusyError:
             pass  # the same request, at this moment
-        except BaseException:
-            if not await call.context.repeats.exists(place.run_id):  # else the same: its conversation is under way
+        except Exception as error:
+            begun = await call.context.repeats.exists(place.run_id)  # by the same: its conversation is under way
+            if not begun:
                 await call.context.repeats.forget(place)
+            if not begun or not isinstance(error, ApiError):
                 raise
     return await _joined(call, asked, msgspec.structs.replace(place, found=True))
 
@@ -58,11 +60,12 @@ async def _place(call: Call, asked: Asked) -> Place:
     content = digest(type(request).__name__, user, asked.agent, msgspec.json.encode(request))
     if asked.message_id:
         return await repeats.named(("message", user, asked.agent, asked.message_id, content), content)
-    key = call.request.headers.get("idempotency-key")
-    if key is None:
+    keys = call.request.headers.getlist("idempotency-key")
+    if not keys:
         return await repeats.like(content)
-    if not 0 < len(key) <= _MAX_KEY:
-        raise bad_request(f"an Idempotency-Key has 1 to {_MAX_KEY} characters, not {len(key)}")
+    key = keys[0]
+    if len(keys) > 1 or not 0 < len(key) <= _MAX_KEY:
+        raise bad_request(f"a request has one Idempotency-Key of 1 to {_MAX_KEY} characters, or none")
     place = await repeats.named(("key", user, key), content)
     if place.found and _failed_for_now(place.run_id, fold(await call.hub.records(place.run_id))):
         place = await repeats.anew(place, content)
