@@ -35,6 +35,8 @@ def answer_in(protocol: str, sent: bytes) -> str:
     """The words of the answer, of a stream that came to its end; "" of one that did not."""
     lines = [line.removeprefix("data: ") for line in sent.decode().splitlines() if line.startswith("data: ")]
     events: list[dict[str, Any]] = [json.loads(line) for line in lines if line != "[DONE]"]
+    if not events:  # cut off before the first
+        return ""
     match protocol:
         case "chat completions":
             deltas = [choice for event in events for choice in event.get("choices", ())]

@@ -254,13 +254,16 @@ def test_a_request_that_is_refused_leaves_nothing_behind():
 
 
 class Breaking(ScriptedModel):
-    """The first attempt to write the answer is cut off."""
+    """The first attempt to write the answer is cut off when the gate opens."""
+
+    gate: Gate
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         cut = request.component == "synthesis" and sum(it.component == "synthesis" for it in self.requests) == 0
         async for part in super().stream(request):
             yield part
             if cut:
+                await self.gate.wait()
                 raise TransientModelError("cut off")
 
 
@@ -269,9 +272,17 @@ def test_an_answer_that_had_to_be_restarted_is_not_worked_for_twice():
     actor = Actor(is_open=True)
     model = Breaking([call("act"), "brief", "first words", "second words"], chunk=4)
     agent = Agent(model, actor.agent.toolkit, answer="synthesize", retry={"attempts": 3, "base": 0.01})
+    model.gate = Gate()
     with serving(agent) as client:
-        first = client.ask("POST", PATH, {**BODY, "stream": True})
-        assert b"restarted" in first.data
+        connection = client.connect()
+        sent = json.dumps({**BODY, "stream": True}).encode()
+        connection.request("POST", PATH, sent, {"content-type": "application/json"})
+        response = connection.getresponse()
+        while b"firs" not in response.readline():
+            pass
+        model.gate.open()
+        assert b"restarted" in response.read()
+        connection.close()
         again = client.ask("POST", PATH, {**BODY, "stream": True})
         assert answer_in("chat completions", again.data) == "second words"
         assert (actor.acts, len(runs(client))) == (1, 1)
