@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from treadle._journal import InboxItem, Journal
-from treadle._journal.catalog.requests import RequestNote
+from treadle._journal.catalog.values import RequestNote
 from treadle._journal.export import export_run, import_run
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import (

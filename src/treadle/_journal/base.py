@@ -7,8 +7,7 @@ from typing import Protocol, Unpack
 
 from msgspec import Struct
 
-from treadle._journal.catalog.requests import RequestNote
-from treadle._journal.catalog.values import Overview, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._types.events import Record
 
 MONTH = 30 * 86400.0

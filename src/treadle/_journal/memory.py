@@ -12,11 +12,12 @@ from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.blobs import attached, detached
 from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
 from treadle._journal.catalog.memory import fitting, overview_of, page
-from treadle._journal.catalog.requests import RememberedRequests, RequestNote, stamped
+from treadle._journal.catalog.requests import RememberedRequests, stamped
 from treadle._journal.catalog.values import (
     BACKFILL,
     SAID,
     Overview,
+    RequestNote,
     RunFilter,
     RunSummary,
     Thumb,

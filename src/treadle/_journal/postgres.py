@@ -13,8 +13,8 @@ from typing import Any, TypeVar, Unpack
 from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.catalog.changes import summarise_older
 from treadle._journal.catalog.postgres import Catalog
-from treadle._journal.catalog.requests import RequestNote, Requests, stamped
-from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.requests import Requests, stamped
+from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows

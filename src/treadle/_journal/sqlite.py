@@ -17,8 +17,7 @@ from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.catalog import requests
 from treadle._journal.catalog import sqlite as catalog
 from treadle._journal.catalog.changes import changed_annotations, summarise_older
-from treadle._journal.catalog.requests import RequestNote
-from treadle._journal.catalog.values import BACKFILL, Overview, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.taken import TakenItems

@@ -3,13 +3,15 @@ the server, by a key that the server makes of the request."""
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct
+from treadle._journal.catalog.values import RequestNote
+
+if TYPE_CHECKING:
+    import sqlite3
+    from contextlib import AbstractAsyncContextManager
 
 SQLITE = (
     """CREATE TABLE requests(
@@ -24,15 +26,6 @@ POSTGRES = """
     CREATE INDEX requests_time ON {s}.requests(time);
     CREATE INDEX requests_run ON {s}.requests(run);
     """
-
-
-class RequestNote(Struct, frozen=True):
-    """That a run answers a request."""
-
-    run_id: str
-    content: str = ""
-    """What the request was about, as the server notes it: a key that is used for something else is noticed by it."""
-    time: float = 0.0
 
 
 def stamped(note: RequestNote) -> RequestNote:

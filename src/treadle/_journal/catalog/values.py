@@ -50,6 +50,15 @@ class RunSummary(Struct, frozen=True):
     """Seconds from the first record to the last."""
 
 
+class RequestNote(Struct, frozen=True):
+    """That a run answers a request of a client."""
+
+    run_id: str
+    content: str = ""
+    """What the request was about, as the server notes it: a key that is used for something else is noticed by it."""
+    time: float = 0.0
+
+
 class RunFilter(TypedDict, total=False):
     """Which runs: those that fit every field given. An empty field fits all, `parent` excepted."""
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from treadle._journal.catalog.requests import RequestNote
+from treadle._journal.catalog.values import RequestNote
 from treadle._server.errors import ApiError
 from treadle._server.live.hub import Hub
 from treadle._types.errors import RunNotFoundError
