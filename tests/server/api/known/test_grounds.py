@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kit import call
-from server.serving import ANN, BOB, TOKENS, Gate, has_results, relaxed, serving
+from server.serving import ANN, BOB, TOKENS, Gate, has_results, serving
 from treadle import Agent, ScriptedModel, tool, verify_proof
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
@@ -97,27 +97,22 @@ def test_a_run_of_five_thousand_messages_is_bounded_and_others_are_answered_mean
     answer = " ".join(f"Lorem ipsum dolor amet sit elit sed tempor {n}." for n in range(600))
     asyncio.run(journal.append(long_run("a-long-run", 5_000, 3, answer)))
     waits: list[float] = []
-    with serving(gardener(), journal, settings=relaxed(max_computations=1)) as server:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(1) as other:
-            began = time.process_time()
-            asked = other.submit(server.ask, "GET", "/api/runs/a-long-run/grounds")
-            refused: list[Any] = []
-            while not asked.done():
-                before = time.monotonic()
-                assert server.ask("GET", "/health").status == 200
-                waits.append(time.monotonic() - before)
-                if len(waits) == 3:
-                    refused.append(server.ask("GET", "/api/runs/a-long-run/grounds").status)
-            found = asked.result().json
-            spent = time.process_time() - began
-    assert refused == [429], "one at a time"
+    with serving(gardener(), journal) as server, ThreadPoolExecutor(2) as others:
+        began = time.process_time()
+        both = [others.submit(server.ask, "GET", "/api/runs/a-long-run/grounds") for _ in range(2)]
+        while not all(one.done() for one in both):
+            before = time.monotonic()
+            assert server.ask("GET", "/health").status == 200
+            waits.append(time.monotonic() - before)
+        spent = time.process_time() - began
+    refused, answered = sorted((one.result() for one in both), key=lambda one: -one.status)
+    assert (refused.status, answered.status) == (429, 200), "one at a time for each user"
+    found = answered.json
     assert len(found["claims"]) == 500
     assert not found["complete"], "it says that it did not look at all of it"
-    assert len(waits) > 20, "the event loop was blocked"
-    # A blocked loop would hold one of them for as long as it all takes.
-    assert sorted(waits)[-2] < max(1.0, spent / 3), (sorted(waits)[-3:], spent)
+    # A blocked loop would hold one of them for nearly as long as it all takes, however busy the machine is.
+    assert len(waits) > 10
+    assert max(waits) < sum(waits) / 2, (max(waits), sum(waits))
     assert spent < 60, spent
 
 
