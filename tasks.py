@@ -23,7 +23,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
-SYSTEM_PROGRAMS = {"chromium": "chromium", "bwrap": "bubblewrap", "zsh": "zsh", "fish": "fish"}
+SYSTEM_PROGRAMS = {
+    "chromium": "chromium",
+    "firefox-esr": "firefox-esr",
+    "bwrap": "bubblewrap",
+    "nginx": "nginx-light",
+    "zsh": "zsh",
+    "fish": "fish",
+}
 """What the tests run that pip cannot install: each program and the Debian package it comes in."""
 MEASURED = ("types", "dialects", "engine", "plugins", "flows")
 """The packages whose coverage has a floor, without the underscore."""

@@ -43,7 +43,7 @@ def program(path: Path, script: str) -> None:
 def test_a_build_machine_gets_what_is_missing(tasks: ModuleType, machine: Path):
     tasks.install_system_programs()
     asked = (machine / "apt-get.log").read_text().splitlines()
-    assert asked == ["update", "install -y --no-install-recommends bubblewrap zsh fish"]
+    assert asked == ["update", "install -y --no-install-recommends firefox-esr bubblewrap nginx-light zsh fish"]
 
 
 def test_a_failure_is_shown(tasks: ModuleType, machine: Path, capsys: pytest.CaptureFixture[str]):
