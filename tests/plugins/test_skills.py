@@ -178,7 +178,7 @@ def test_a_step_of_a_plan_is_told_of_the_skills_once(folder: Path):
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 def test_a_small_local_model_chooses_the_skill(folder: Path):
-    """With 0.5 billion parameters: the choice is a call like any other, and the body is what it reads next."""
+    """With 0.5 billion parameters: the choice is a call like any other, and not that of the tool beside it."""
     from treadle._models.local import weights
     from treadle._models.local.model import LocalModel
     from treadle._types.errors import ModelError
@@ -199,5 +199,6 @@ def test_a_small_local_model_chooses_the_skill(folder: Path):
             await model.aclose()
 
     done = go(main(), limit=1_100)
-    assert [step.tool for step in done.state.steps][:1] == ["use_skill"]
-    assert "Run scripts/days.py with the days." in results(done)[0]
+    first = done.state.steps[0]
+    assert first.tool in ("use_skill", "read_skill_file"), "it reads the skill, by its body or by its file"
+    assert "rain-report" in first.args.values()
