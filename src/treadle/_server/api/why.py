@@ -134,7 +134,8 @@ async def _known(call: Call, run_id: str) -> WhyBody:
     began = max(index for index, note in enumerate(noticed.notes) if note["what"] == "began")
     latest = noticed.notes[began:]
     tried = {(note["change"], note["step"], note["trials"]): note for note in latest if note["what"] == "tried"}
-    found: dict[str, Any] = next((note for note in latest if note["what"] == "found"), {})
+    nothing: dict[str, Any] = {}
+    found = next((note for note in latest if note["what"] == "found"), nothing)
     return WhyBody(
         marks=marks,
         failed=failed,
