@@ -63,7 +63,7 @@ def _candidates(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) 
         yield from schema.get(choices) or ()
     if options := schema.get("anyOf") or schema.get("oneOf"):
         rest = {name: value for name, value in schema.items() if name not in ("anyOf", "oneOf", "$defs")}
-        for option in sorted(options, key=lambda option: cast("Any", option).get("type") == "null"):
+        for option in sorted(options, key=lambda option: option.get("type") == "null"):
             yield _value(_joined(rest, _resolved(option, root)), root, depth + 1)
     kinds: Any = schema.get("type") or ("object" if "properties" in schema or "required" in schema else "string")
     several: list[str] = cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
