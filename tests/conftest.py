@@ -17,9 +17,6 @@ ALLOWED_SKIPS = {
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
     "test_the_other_engine_where_it_is_installed": "four other engines; python3 tasks.py peers installs and runs them",
     "test_a_program_of_another_engine_where_it_is_installed": "four other engines; tasks.py peers installs them",
-    "test_a_path_tls_and_the_client_are_known": "nginx; slow tests run where somebody looks",
-    "test_words_come_as_they_are_written": "nginx, as above",
-    "test_one_of_the_servers_is_gone": "nginx, as above",
     "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
 }
 """The tests that may be skipped where skips are errors, and why; tests/test_skips.py checks that each exists."""

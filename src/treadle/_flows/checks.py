@@ -40,7 +40,7 @@ def plugins_of(given: Any) -> list[Any]:
             raise ConfigError(f"plugins takes objects, not the name {plugin!r}: from treadle.plugins import ...")
         if isinstance(plugin, type):
             raise ConfigError(f"plugins takes objects: write {plugin.__name__}(), not the class {plugin.__name__}")
-        if problem := _problem_of(type(plugin)):
+        if problem := _problem_of(cast("type[Any]", type(plugin))):
             raise ConfigError(problem)
     return plugins
 

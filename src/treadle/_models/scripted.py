@@ -93,8 +93,9 @@ def _check_entry(entry: Entry, where: str) -> None:
         return
     items: Any = [entry] if isinstance(entry, Mapping) else entry
     if not isinstance(items, list | tuple) or not all(isinstance(item, Mapping) for item in cast("list[Any]", items)):
+        kind = type(cast("Any", entry)).__name__
         raise ConfigError(
-            f'{where} cannot be {type(entry).__name__}: write text, a call {{"name": ..., "args": {{...}}}}, a list of '
+            f'{where} cannot be {kind}: write text, a call {{"name": ..., "args": {{...}}}}, a list of '
             "calls, a Reply, an exception, or a function of the request"
         )
     for item in cast("list[Mapping[str, Any]]", items):

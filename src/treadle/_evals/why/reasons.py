@@ -96,13 +96,14 @@ def thresholds(lab: Lab) -> list[Tried]:
     seen = False
     for record in lab.records:
         event = record.event
-        asked = isinstance(event, ThinkDone | ThinkFailed) and event.component == "loop" and event.iteration in lab.cuts
-        if asked and event.options:
+        seen = seen or isinstance(event, ToolDone)
+        if not isinstance(event, ThinkDone | ThinkFailed):
+            continue
+        if event.options and event.component == "loop" and event.iteration in lab.cuts:
             name = "later" if seen else "first"
             now, here = getattr(decide, name), answer_probability(event.options)
             other = min(1.0, here + 0.01) if here >= now else max(0.0, here - 0.01)
             found.append((Change("threshold", name, value=round(other, 2)), event.iteration))
-        seen = seen or isinstance(event, ToolDone)
     found += [
         (Change("threshold", name, value=round(getattr(decide, name) / 2, 2)), lab.steps[0])
         for name in ("first", "later")

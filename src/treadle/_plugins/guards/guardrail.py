@@ -11,7 +11,6 @@ import inspect
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Literal, cast
 
 import msgspec
@@ -52,8 +51,9 @@ class Guardrail(Plugin):
     def __init__(
         self, check: Check, *, on: Where | Iterable[Where] = "input", name: str = "guardrail", told: str = ""
     ) -> None:
-        called = check if inspect.isroutine(check) or isinstance(check, partial) else type(check).__call__
-        if not inspect.iscoroutinefunction(called):
+        # What kind of thing was given is for the reader of the message: the type says what has to be given.
+        given: Any = check
+        if not any(inspect.iscoroutinefunction(one) for one in (given, type(given).__call__)):
             raise ConfigError(
                 "the check of a guardrail is an async function of the guardrail, the run and the text, which gives the "
                 "reason to refuse it, or '': async def check(guard, run, text) -> str"
