@@ -68,7 +68,7 @@ def address() -> Any:
 
 
 def test_anthropic(address: str):
-    said = answers("anthropic_client.py", address, "anthropic")
+    said = answers("anthropic_client.py", address, "anthropic==2.8.0")
     assert said["whole"] == said["streamed"] == "It is 5."
     assert said["wanted"] == ["look", {"where": "left"}]
     assert said["after"] == "I see a cat."
@@ -76,7 +76,7 @@ def test_anthropic(address: str):
 
 
 def test_ag_ui(address: str):
-    said = answers("ag_ui_client.py", address, "ag-ui-protocol")
+    said = answers("ag_ui_client.py", address, "ag-ui-protocol==1.0.0")
     assert said["text"] == "It is 5."
     assert said["kinds"][0] == "RUN_STARTED"
     assert said["kinds"][-1] == "RUN_FINISHED"
@@ -85,7 +85,7 @@ def test_ag_ui(address: str):
 
 
 def test_a2a(address: str):
-    said = answers("a2a_client.py", address, "a2a-sdk")
+    said = answers("a2a_client.py", address, "a2a-sdk==1.3.0")
     assert said["card"] == "looker"
     assert said["text"] == "It is 5."
     assert said["state"] == "TASK_STATE_COMPLETED"
@@ -95,7 +95,7 @@ def test_a2a(address: str):
 
 
 def test_langchain(address: str):
-    said = answers("langchain_client.py", address, "langchain-openai")
+    said = answers("langchain_client.py", address, "langchain-openai==1.7.3")
     assert said["whole"] == said["streamed"] == "It is 5."
     assert said["wanted"] == ["look", {"where": "left"}]
     assert said["after"] == "I see a cat."
@@ -103,11 +103,11 @@ def test_langchain(address: str):
 
 
 def test_litellm(address: str):
-    said = answers("litellm_client.py", address, "litellm")
+    said = answers("litellm_client.py", address, "litellm==1.106.2")
     assert said["whole"] == said["streamed"] == "It is 5."
     assert said["wanted"] == "look"
 
 
 def test_llm(address: str):
-    said = answers("llm_client.py", address, "llm")
+    said = answers("llm_client.py", address, "llm==0.36")
     assert said["whole"] == said["streamed"] == "It is 5."

@@ -15,7 +15,6 @@ PACKAGES = [
     "@modelcontextprotocol/server-filesystem",
     "@modelcontextprotocol/server-memory",
     "@modelcontextprotocol/conformance@0.1.16",
-    "node@22",
 ]
 
 
@@ -26,11 +25,12 @@ def modules() -> Path:
         node, npm = node_and_npm()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text('{"private": true}')
-        subprocess.run(
+        done = subprocess.run(
             [*npm, "install", "--no-audit", "--no-fund", *PACKAGES],
             cwd=folder,
             env={**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"},
-            check=True,
             capture_output=True,
+            text=True,
         )
+        assert done.returncode == 0, done.stderr[-2000:]
     return folder / "node_modules"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from node_programs import node_and_npm
+
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.net, pytest.mark.timeout(300)]
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
@@ -30,7 +32,7 @@ auth/client-credentials-jwt auth/client-credentials-basic auth/cross-app-access-
 def suite(modules: Path, *args: str, home: Path) -> str:
     program = modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     done = subprocess.run(
-        [str(modules / ".bin" / "node"), str(program), *args],
+        [node_and_npm()[0], str(program), *args],
         cwd=home,
         env={**os.environ, "PYTHONPATH": SOURCE, "TREADLE_STATE": str(home / "state")},
         capture_output=True,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kit import call, go
+from node_programs import node_and_npm
 from treadle import Agent, ScriptedModel
 from treadle._plugins.mcp import McpTools
 from treadle._tools.mcp.client import McpConnection
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
 def server(modules: Path, name: str, *args: str, **options: Any) -> McpConnection:
     return McpConnection(
         name,
-        command=str(modules / ".bin" / "node"),
+        command=node_and_npm()[0],
         args=[str((modules / ".bin" / f"mcp-server-{name}").resolve()), *args],
         **options,
     )
