@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treadle import Agent, ConfigError, Plugin, ScriptedModel
+from treadle import Agent, ConfigError, Plugin, ScriptedModel, plugins
 from treadle._flows import checks
 
 
@@ -42,6 +42,13 @@ def test_plugins_of_every_kind_are_taken():
     Agent(ScriptedModel(["Hi."]), None, plugins=[deferred, duck]).run_sync("?")
     assert deferred.started
     assert duck.started
+
+
+def test_every_plugin_that_comes_with_treadle_is_one():
+    given = (getattr(plugins, name) for name in plugins.__all__)
+    kinds = [one for one in given if isinstance(one, type) and issubclass(one, Plugin)]
+    assert len(kinds) > 20
+    assert [problem for kind in kinds if (problem := checks._problem_of(kind))] == []
 
 
 def test_one_thing_alone_is_no_list():
