@@ -75,6 +75,8 @@ def test_what_was_used_again_and_where_it_broke(stage: Stage, shoot: Shoot):
     page = inspect(stage, run)
     page.get_by_role("tab", name="Timeline").focus()
     page.keyboard.press("ArrowLeft")  # round to the last one
+    assert page.get_by_role("tab", name="Why").get_attribute("aria-selected") == "true"
+    page.keyboard.press("ArrowLeft")
     stage.count(".prefixes li", 4)
     lines = page.locator(".prefixes li").all_inner_texts()
     assert "nothing to use again" in lines[0]

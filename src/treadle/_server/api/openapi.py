@@ -75,7 +75,7 @@ def document(operations: Sequence[Operation], *, needs_token: bool) -> dict[str,
 
 
 def _types(operation: Operation) -> list[Any]:
-    kinds = [operation.body, operation.query]
+    kinds = [operation.body, operation.query, operation.refused]
     for kind in operation.answers.values():
         kinds += _each(kind)
     return [kind for kind in kinds if isinstance(kind, type)]
@@ -94,7 +94,7 @@ def _operation(operation: Operation, schemas: Mapping[Any, Any], needs_token: bo
     }
     errors = {*_COMMON, *operation.errors, *(_WITH_BODY if operation.body else ())}
     for status in sorted(errors):
-        described["responses"].setdefault(str(status), _response(status, ErrorBody, schemas))
+        described["responses"].setdefault(str(status), _response(status, operation.refused or ErrorBody, schemas))
     if parameters := [*_path_parameters(operation), *_query_parameters(operation)]:
         described["parameters"] = parameters
     if operation.body is not None:

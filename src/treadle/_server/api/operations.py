@@ -74,6 +74,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     """Allowed without a token."""
     refusal: Callable[[ApiError], Response] = error_response
     """An error as a response, in the form of its protocol."""
+    refused: type[Struct] | None = None
+    """What such a response has in it, where it is not our own form."""
 
     @property
     def name(self) -> str:

@@ -314,6 +314,7 @@ OPERATIONS = (
         tag="a2a",
         body=RpcRequest,
         refusal=rpc_refusal,
+        refused=RpcAnswer,
         errors=(404, 409),
         summary="A2A: send a message to an agent, follow, read or cancel its task.",
         answers={200: (RpcAnswer, "text/event-stream")},
