@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kit import go
 from models.local.local_kit import GUARD, SMALL, need_model
-from treadle._models.base import complete
 from treadle._models.local import kept, weights
 from treadle._models.local.kept import KeptPrompts, beginning, folder
-from treadle._models.local.model import LocalModel
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
-from treadle._types.request import Reply, Request
 
 RULES = "You are a helpful assistant. " + "Be brief, and say what you know about it in one word. " * 14
 
@@ -102,28 +99,43 @@ def test_the_folder_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.Monke
     assert folder() == ""
 
 
+PROGRAM = """
+import asyncio, json, sys
+from treadle._models.base import complete
+from treadle._models.local.model import LocalModel
+from treadle._types.messages import SystemMessage, UserMessage
+from treadle._types.request import Request
+
+async def main():
+    model = LocalModel(sys.argv[1], n_ctx=1024, slots=1, max_tokens=8)
+    try:
+        reply = await complete(model, Request([SystemMessage(sys.argv[2]), UserMessage("Name a colour.")]))
+    finally:
+        await model.aclose()
+    print(json.dumps([reply.text, reply.usage.input_tokens, reply.usage.cached_tokens]))
+
+asyncio.run(main())
+"""
+
+
 @pytest.mark.model
 @GUARD
-def test_the_next_process_does_not_read_the_system_prompt_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_next_process_does_not_read_the_system_prompt_again(tmp_path: Path):
     need_model()
     path = weights.ensure(SMALL)
-    monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
 
-    async def answer(question: str) -> Reply:
-        model = LocalModel(path, n_ctx=1024, slots=1, max_tokens=8)
-        try:
-            return await complete(model, Request([SystemMessage(RULES), UserMessage(question)]))
-        finally:
-            await model.aclose()
+    def answer() -> tuple[str, int, int]:
+        command = [sys.executable, "-c", PROGRAM, str(path), RULES]
+        env = {**os.environ, "TREADLE_CACHE": str(tmp_path)}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        text, given, cached = json.loads(done.stdout.splitlines()[-1])
+        return text, given, cached
 
-    first = go(answer("Name a colour."))
-    gc.collect()  # the model is gone, as at the end of a process
+    text, given, cached = answer()
+    assert cached == 0
     (file,) = (tmp_path / "prompts").iterdir()
-    assert first.usage.cached_tokens == 0
-    again = go(answer("Name a colour."))
-    gc.collect()
-    assert again.text == first.text
-    assert again.usage.cached_tokens > 0.8 * first.usage.input_tokens
+    again = answer()
+    assert again[0] == text
+    assert again[2] > 0.8 * given
     file.write_bytes(file.read_bytes()[:1000])
-    damaged = go(answer("Name a colour."))
-    assert (damaged.text, damaged.usage.cached_tokens) == (first.text, 0)
+    assert answer() == (text, given, 0), "a damaged file is as good as none"
