@@ -49,8 +49,8 @@ def test_its_examples_can_be_read():
     text = BRIEF.system("", (NOW,), Prompts())
     replies = [decode("brief", line.partition(" -> ")[2]) for line in text.splitlines() if " -> " in line]
     assert [reply.answer for reply in replies] == [
-        "Hello Edda! How can I help?",
-        "A spider has eight legs.",
+        "Hello Tom! How can I help?",
+        "The capital of France is Paris.",
         None,
     ]
 

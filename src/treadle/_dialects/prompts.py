@@ -24,22 +24,22 @@ Example = tuple[str, str, str, dict[str, object] | str]
 
 EXAMPLES: tuple[Example, ...] = (
     ("Hi there!", "A greeting.", "", "Hello! How can I help?"),
-    ("How many legs has a spider?", "I know this.", "", "Eight"),
+    ("Which is the capital of France?", "I know this.", "", "Paris"),
     (
-        "How many pages has the newest book of Ana Le?",
-        "First the book of Ana Le.",
-        "newest_book",
-        {"author": "Ana Le"},
+        "How many minutes is the newest record of Ana Le?",
+        "First the record of Ana Le.",
+        "newest_record",
+        {"artist": "Ana Le"},
     ),
     (
-        "failed: no author 'Ana Le'; known are: Ana Lee, Bo Ek",
+        "failed: no artist 'Ana Le'; known are: Ana Lee, Bo Ek",
         "The name is Ana Lee.",
-        "newest_book",
-        {"author": "Ana Lee"},
+        "newest_record",
+        {"artist": "Ana Lee"},
     ),
-    ("Tides, number R7", "I have the number R7, the size is still missing.", "book_size", {"number": "R7"}),
-    ("7 sheets of 8 pages", "I have 7 sheets of 8 pages, but all pages are asked.", "multiply", {"a": 7, "b": 8}),
-    ("56", "56 pages is what was asked.", "", "The newest book of Ana Lee, Tides, has 56 pages."),
+    ("Tides, number R7", "I have the number R7, the length is still missing.", "record_length", {"number": "R7"}),
+    ("0.7 hours", "I have 0.7 hours, but minutes are asked.", "multiply", {"a": 0.7, "b": 60}),
+    ("42", "42 minutes is what was asked.", "", "The newest record of Ana Lee, Tides, is 42 minutes long."),
 )
 """What the model gets, what it thinks, the tool it calls ("" for none), and the arguments or its answer."""
 
@@ -93,8 +93,8 @@ Your tools:
 
 DIRECT_EXAMPLES: tuple[Example, ...] = (
     *EXAMPLES[:2],
-    ("Is there a seat left for Tosca?", "", "free_seats", {"opera": "Tosca"}),
-    ("A sixth of 78 apples are bad. How many is that?", "", "divide", {"a": 78, "b": 6}),
+    ("Is the shop in Rome open now?", "", "opening_hours", {"city": "Rome"}),
+    ("A seventh of 91 apples are bad. How many is that?", "", "divide", {"a": 91, "b": 7}),
     *EXAMPLES[2:],
 )
 """Without thoughts a model answers from memory too often: two more examples that need a tool."""
@@ -122,8 +122,8 @@ Tools:
 What one of the tools can tell comes from that tool: never guess it, and never calculate or convert by yourself. \
 Argument values come from the question. Greetings and thanks are small talk. What every child knows is common knowledge.
 
-Hi there, I am Edda! -> {"from":"small talk","final_answer":"Hello Edda! How can I help?"}
-How many legs has a spider? -> {"from":"common knowledge","final_answer":"A spider has eight legs."}
+Hi there, I am Tom! -> {"from":"small talk","final_answer":"Hello Tom! How can I help?"}
+Which is the capital of France? -> {"from":"common knowledge","final_answer":"The capital of France is Paris."}
 {call}"""
 
 ARRAY = f"""\
@@ -178,7 +178,7 @@ Rules:
 
 Examples:
 "Hi there!" -> Hello! How can I help?
-"How many legs has a spider?" -> Eight
+"What is the capital of France?" -> Paris
 {{call}}"""
 
 CODE_REFORMAT = """\

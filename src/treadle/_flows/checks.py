@@ -66,7 +66,12 @@ def _problem_of(kind: type[Any]) -> str:
     own = [name for base in kind.__mro__ if base.__module__ != "builtins" for name in vars(base)]
     for name in own:
         near = difflib.get_close_matches(name, HOOKS, 1, 0.8)
-        if near and name not in HOOKS and not name.startswith("_") and inspect.iscoroutinefunction(inspect.getattr_static(kind, name, None)):
+        if (
+            near
+            and name not in HOOKS
+            and not name.startswith("_")
+            and inspect.iscoroutinefunction(inspect.getattr_static(kind, name, None))
+        ):
             return f"the plug-in {kind.__name__} has no hook {name!r}: did you mean {near[0]!r}?"
     if not marked and not any(hasattr(kind, name) for name in (*HOOKS, *_BESIDE_HOOKS, "name")):
         known = ", ".join(HOOKS)

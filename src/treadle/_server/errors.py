@@ -23,6 +23,13 @@ class ApiError(Exception):
         self.again = again
 
 
+class UnreadableBody(ApiError):
+    """What was sent is no JSON: some protocols tell that apart from JSON that asks for the wrong thing."""
+
+    def __init__(self, problem: object) -> None:
+        super().__init__(400, "bad_request", f"the body cannot be read as JSON in UTF-8: {problem}")
+
+
 def bad_request(message: str) -> ApiError:
     return ApiError(400, "bad_request", message)
 

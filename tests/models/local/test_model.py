@@ -351,7 +351,7 @@ def test_more_requests_than_slots_queue():
 @pytest.mark.model
 def test_tools_of_the_template_go_through_the_runtimes_own_reader():
     async def main() -> None:
-        model = LocalModel(SMALL, n_ctx=2048, slots=2, abilities={"tool_call": True})
+        model = LocalModel(SMALL, n_ctx=2048, slots=2, abilities={"tool_call": True}, keep_prompts=False)
         tools = (
             ToolSchema(
                 "weather", "Current weather in a city.", {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -275,7 +275,8 @@ def test_a_server_takes_over_runs_that_are_left_and_says_once_what_it_cannot_res
         await until(lambda: hub.looks > looks + 2)
         watching.cancel()
         assert fold(await journal.load(mine)).finished.answer == "Done."  # pyright: ignore
-        assert len([record for record in caplog.records if foreign in record.getMessage()]) == 1
+        said = [record for record in caplog.records if record.name == "treadle.server"]
+        assert len([record for record in said if foreign in record.getMessage()]) == 1
         await hub.close()
 
     go(main())

@@ -31,7 +31,7 @@ logger = get_logger()
 RULES = (
     "The passages found have ids. "
     "When you write the answer, end each sentence that rests on a passage with its id in the form [ID:i], "
-    "for example [ID:7]; several are written one after the other, at most {most} in a sentence. "
+    "for example [ID:12]; several are written one after the other, at most {most} in a sentence. "
     "Cite only ids you have seen, leave sentences of your own without one, and write no list of sources."
 )
 SECOND_PASS = (

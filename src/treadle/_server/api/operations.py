@@ -15,7 +15,7 @@ from starlette.responses import Response
 from treadle._safety.data import DataError, InvalidDataError, decode_json
 from treadle._safety.logs import get_logger
 from treadle._server.authenticator import Authenticator, Principal
-from treadle._server.errors import ApiError, bad_request, error_response, from_engine, too_many
+from treadle._server.errors import ApiError, UnreadableBody, bad_request, error_response, from_engine, too_many
 from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.live.hub import Hub
 from treadle._server.live.repeats import Repeats
@@ -161,7 +161,7 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
     except InvalidDataError as error:
         raise bad_request(f"invalid body: {error}") from None
     except DataError as error:
-        raise ApiError(400, "invalid_json", f"the body cannot be read as JSON in UTF-8: {error}") from None
+        raise UnreadableBody(error) from None
 
 
 async def _read(request: Request, limit: int) -> bytes:

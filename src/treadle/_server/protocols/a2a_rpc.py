@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.errors import ApiError, error_response
+from treadle._server.errors import ApiError, UnreadableBody, error_response
 
 CODES = {400: -32602, 404: -32001, 409: -32004, 422: -32602}
 """By the status of an error while a method works: invalid parameters, task not found, unsupported in this state."""
 NOT_CANCELABLE, NO_PUSH, NO_EXTENDED_CARD, NO_VERSION = -32002, -32003, -32007, -32009
-_OUTSIDE = {"invalid_json": -32700, "bad_request": -32600}
+_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL = -32700, -32600, -32603
 """Errors before a method is known."""
 _REASONS = {
     -32001: "TASK_NOT_FOUND",
@@ -59,7 +59,9 @@ def rpc_refusal(error: ApiError) -> Response:
     """For a request that no method has seen, or that failed for reasons of the server: the status is
     that of HTTP."""
     response = error_response(error)
-    response.body = msgspec.json.encode(failed(None, _OUTSIDE.get(error.kind, -32603), error.message))
+    code = _INVALID_REQUEST if error.kind == "bad_request" else _INTERNAL
+    code = _PARSE_ERROR if isinstance(error, UnreadableBody) else code
+    response.body = msgspec.json.encode(failed(None, code, error.message))
     response.headers["content-length"] = str(len(response.body))
     return response
 
