@@ -15,7 +15,9 @@ from treadle._engine.plugin import Plugin
 MODES = ("loop", "plan", "document", "child", "code")
 DEPTH = {"loop": 0, "plan": 1, "document": 1, "child": 1, "code": 0}
 """How deep in the tree of runs the scenario is played."""
-PRESETS = tuple(name for name in presets.names() if name not in ("default", "code"))
+WITH_SOURCES = ("research",)
+"""What a preset of these answers has to cite what it read, which the scenarios do not: tests/flows/research plays it."""
+PRESETS = tuple(name for name in presets.names() if name not in ("default", "code", *WITH_SOURCES))
 """Those that are no mode of their own: `default` is the mode `loop`, `code` the mode `code`."""
 
 

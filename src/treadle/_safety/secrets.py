@@ -111,9 +111,10 @@ class KnownSecrets:
         ]
         if not kept:
             return
+        users = self._users
         for value in kept:
-            self._count(value, name, 1)
-        weakref.finalize(owner, self._forget, name, kept).atexit = False
+            self._count(users, value, name, 1)
+        weakref.finalize(owner, self._forget, users, name, kept).atexit = False
 
     def values(self) -> dict[str, str]:
         """Each secret with its name."""
@@ -126,18 +127,19 @@ class KnownSecrets:
     def __repr__(self) -> str:
         return f"KnownSecrets({len(self)})"
 
-    def _forget(self, name: str, values: list[str]) -> None:
+    def _forget(self, users: dict[str, tuple[str, int]], name: str, values: list[str]) -> None:
         for value in values:
-            self._count(value, name, -1)
+            self._count(users, value, name, -1)
 
-    def _count(self, value: str, name: str, change: int) -> None:
+    def _count(self, users: dict[str, tuple[str, int]], value: str, name: str, change: int) -> None:
+        """In the table in which it was counted: an owner that is dropped late takes nothing from a newer one."""
         with self._lock:
-            first, users = self._users.get(value, (name, 0))
-            if users + change > 0:
-                self._users[value] = (first, users + change)
+            first, count = users.get(value, (name, 0))
+            if count + change > 0:
+                users[value] = (first, count + change)
             else:
-                self._users.pop(value, None)
-            if users == 0 or users + change == 0:
+                users.pop(value, None)
+            if count == 0 or count + change == 0:
                 self.version += 1
 
 

@@ -92,6 +92,8 @@ class Research(Plugin):
         """Whatever was read can be cited: a result that has no passages becomes one."""
         if outcome.error or not outcome.executed or call.name == NOTE or not isinstance(outcome.content, str):
             return outcome
+        if outcome.final:  # it is the answer, not something to cite in one
+            return outcome
         text = outcome.full if outcome.full is not None else text_of(outcome.content)
         if chunks_in(text) or not text.strip() or text.startswith('{"chunks"'):
             return outcome
