@@ -16,7 +16,7 @@ MODES = ("loop", "plan", "document", "child", "code")
 DEPTH = {"loop": 0, "plan": 1, "document": 1, "child": 1, "code": 0}
 """How deep in the tree of runs the scenario is played."""
 WITH_SOURCES = ("research",)
-"""What a preset of these answers has to cite what it read, which the scenarios do not: tests/flows/research plays it."""
+"""Their answers have to cite what was read, which the scenarios do not: tests/flows/research plays them."""
 PRESETS = tuple(name for name in presets.names() if name not in ("default", "code", *WITH_SOURCES))
 """Those that are no mode of their own: `default` is the mode `loop`, `code` the mode `code`."""
 

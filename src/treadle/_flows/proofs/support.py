@@ -212,7 +212,7 @@ class _Index:
             passage = self.passages[position]
             if not passage.words.content or passage.words.content & words.content:
                 return NumberLink(text, passage.run, passage.seq)
-        operands = list(dict.fromkeys(v for i in grounds for _, v in self.passages[i].words.numbers))
+        operands = list(dict.fromkeys(v for i in sorted(grounds) for _, v in self.passages[i].words.numbers))
         if (
             self._derives
             and 2 <= len(operands) <= _MAX_OPERANDS
