@@ -19,6 +19,7 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, Conversation, McpServer, McpTools, ScriptedModel, open_journal, tool
+from treadle._flows.agent_surfaces import all_ended
 from treadle._types.errors import JournalError, TreadleError
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not list open files")
@@ -87,6 +88,19 @@ def test_close_stops_a_run_of_another_event_loop(tmp_path: Path):
     other.join(30)
     assert ended == ["cancelled"]
     assert open_files(tmp_path) == []
+
+
+def test_an_event_loop_that_ends_is_not_waited_for():
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(asyncio.Event().wait())
+    other = threading.Thread(target=loop.run_forever)
+    other.start()
+    loop.call_soon_threadsafe(loop.call_later, 0.2, loop.stop)
+    asyncio.run(asyncio.wait_for(all_ended([task]), 30))
+    other.join(30)
+    task.cancel()
+    loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    loop.close()
 
 
 def test_close_inside_what_run_sync_runs_says_what_to_write():

@@ -41,8 +41,10 @@ async def all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
         loop = task.get_loop()
         if loop is here:
             await asyncio.wait([task])
-        elif loop.is_running():
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.wait([task]), loop))
+        else:
+            # That loop may end at any instant, and with it whatever waits inside it: so it is looked at from here.
+            while loop.is_running() and not task.done():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
 
 class Surfaces(Generic[OutputT_co, DepsT]):
