@@ -121,7 +121,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             raise ConfigError(NEEDS_TOOLS)
         self.toolkit = toolkit_of(tools)
         fallbacks = checks.listed("fallbacks", fallbacks)
-        self.models: tuple[Model, ...] = tuple(resolve_model(spec) for spec in (model, *fallbacks))
+        self.models: tuple[Model, ...] = (resolve_model(model), *map(resolve_model, fallbacks))
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
         refuse_names_given_twice(self.toolkit, plugins)
@@ -141,7 +141,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         self.prompts = dict(prompts or {})
         check_prompt_names(self.prompts, plugins)
         self.name, self.description = name, description
-        self.journal = open_journal(journal) if isinstance(journal, str | PathLike) else journal
+        self.journal = open_journal(journal) if isinstance(journal, (str, PathLike)) else journal
         checks.check_journal(self.journal)
         if self.journal is not journal:
             self._opened.append(self.journal)

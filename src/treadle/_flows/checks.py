@@ -27,7 +27,9 @@ _BESIDE_HOOKS = ("tools", "instructions", "brings_tools", "prompts")
 
 def listed(keyword: str, given: Any) -> list[Any]:
     """The items of a keyword that takes a list; one text or one thing alone is refused, not taken apart."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if type(given) is tuple or type(given) is list:  # as nearly always: an agent may be made for every request
+        return [*given]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         shown = repr(given) if isinstance(given, str) and keyword != "secrets" else "..."
         raise ConfigError(f"{keyword} is a list: write {keyword}=[{shown}]")
     return [*cast("Iterable[Any]", given)]
@@ -87,7 +89,7 @@ def _gives_awaitable(hook: Any) -> bool:
 
 def check_texts(**given: Any) -> None:
     for keyword, value in given.items():
-        if not isinstance(value, str) and not callable(value):
+        if type(value) is not str and not isinstance(value, str) and not callable(value):
             raise ConfigError(f"{keyword} is text, or a function of the run that gives it, not {type(value).__name__}")
 
 

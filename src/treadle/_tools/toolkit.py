@@ -41,7 +41,7 @@ class Toolkit:
         self._schemas: tuple[ToolSchema, ...] | None = None
         self.needs_deps: dict[str, str] = {}
         """Tools that need `deps` of their run, and of which type."""
-        if problem := _no_list(tools):
+        if not isinstance(tools, (list, tuple)) and (problem := _no_list(tools)):
             raise ConfigError(problem)
         for item in tools:
             for each in builtin_tools(item) if isinstance(item, str) else (item,):
@@ -200,6 +200,9 @@ def _instead(item: object) -> str:
     return ""
 
 
+_EFFECTS, _APPROVALS = get_args(Effect), get_args(Approval)
+
+
 def _check_policy(tool: Tool) -> None:
     """The constructor of `Tool` checks nothing."""
     if not callable(tool.execute):
@@ -207,31 +210,30 @@ def _check_policy(tool: Tool) -> None:
     seconds: Any = tool.timeout
     if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
         raise ConfigError(f"tool {tool.name!r}: timeout must be a number of seconds above 0, or None for no limit")
-    if tool.effect not in get_args(Effect):
-        raise ConfigError(
-            f"tool {tool.name!r}: effect must be one of {', '.join(get_args(Effect))}, not {tool.effect!r}"
-        )
+    if tool.effect not in _EFFECTS:
+        raise ConfigError(f"tool {tool.name!r}: effect must be one of {', '.join(_EFFECTS)}, not {tool.effect!r}")
     untrusted: Any = tool.untrusted
-    if not isinstance(untrusted, bool | str):
+    if not isinstance(untrusted, (bool, str)):
         raise ConfigError(f"tool {tool.name!r}: untrusted must be True, False or the name of the source")
     _check_repetition(tool)
-    if tool.approval not in get_args(Approval):
-        raise ConfigError(
-            f"tool {tool.name!r}: approval must be one of {', '.join(get_args(Approval))}, not {tool.approval!r}"
-        )
+    if tool.approval not in _APPROVALS:
+        raise ConfigError(f"tool {tool.name!r}: approval must be one of {', '.join(_APPROVALS)}, not {tool.approval!r}")
 
 
 def _check_repetition(tool: Tool) -> None:
-    retries, wait = cast("Any", tool.retries), cast("Any", tool.retry_wait)
+    retries: Any = tool.retries
+    wait: Any = tool.retry_wait
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise ConfigError(f"tool {tool.name!r}: retries must be a whole number from 0 on, not {retries!r}")
-    if not isinstance(wait, int | float) or not 0 <= wait < float("inf"):
+    if not isinstance(wait, (int, float)) or not 0 <= wait < float("inf"):
         raise ConfigError(f"tool {tool.name!r}: retry_wait must be a number of seconds from 0 on, not {wait!r}")
     if retries and tool.effect == "unsafe":
         raise ConfigError(
             f"tool {tool.name!r}: retries={retries} would make a call again that may have taken effect; "
             'say effect="pure" or effect="idempotent" if it may be repeated'
         )
+    if not tool.defaults:
+        return
     properties: Any = tool.parameters.get("properties") or {}
     for name in tool.defaults:
         if properties and name not in properties:
