@@ -4,7 +4,7 @@
 #   sh training/device.sh start 0.5b 1,2,3 200        begin a campaign in the background: model, seeds, seconds a seed
 #   sh training/device.sh look "$OUT"                 how far it is, and what is finished and was not sent yet
 set -eu
-HOME_THERE=${TREADLE_DEVICE_HOME:-/root/treadle-training}
+HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }
