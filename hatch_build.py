@@ -34,7 +34,7 @@ class PageHook(BuildHookInterface[Any]):
         page = self._page()
         if not page.is_current():
             self.app.display_info("building the page")
-            page.build()
+            page.ensure()
         build_data["artifacts"].append(STATIC)
 
     def _page(self) -> ModuleType:

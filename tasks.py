@@ -81,6 +81,7 @@ def test(arguments: list[str]) -> int:
         return call(python, "-m", "pytest", *arguments)
     # Without bytecode on disk each of the many programs that the tests start would compile the package again.
     call(python, "-m", "compileall", "-q", "src")
+    call(python, "web/build.py")  # before there are several processes that look for it
     # One worker more than there are cores: many tests wait for other programs. Files stay together, so that what a file
     # sets up is set up once, and keep their order, in which the longest come first (tests/conftest.py).
     suite = [python, "-m", "pytest", "-n", cores() + 1, "--dist", "loadfile", "--no-loadscope-reorder"]

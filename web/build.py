@@ -12,6 +12,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 WEB = Path(__file__).resolve().parent
@@ -84,6 +86,28 @@ def _environment(node: list[str]) -> dict[str, str]:
     }
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """One build at a time: `npm ci` takes away the packages that another build is just using."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where nothing builds side by side
+        yield
+        return
+    with (WEB / ".building").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def ensure() -> bool:
+    """Build the page if its sources have changed, also when several processes ask at once. Whether it was built."""
+    with alone():
+        if is_current():
+            return False
+        build()
+        return True
+
+
 def install(node: list[str]) -> None:
     """The packages of the lock file, into `node_modules`."""
     command = [*_npm(node), "ci", "--ignore-scripts", "--loglevel=error"]
@@ -127,10 +151,12 @@ def licences() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if is_current() and "--force" not in arguments:
+    if "--force" in arguments:
+        with alone():
+            build()
+    elif not ensure():
         print("the page is up to date")
         return 0
-    build()
     print(f"the page is in {STATIC.relative_to(WEB.parent)}")
     return 0
 

@@ -45,17 +45,18 @@ def built_page() -> None:
     if not module.is_current():
         if not module.find_node():
             pytest.skip("the page is not built and there is no Node to build it with")
-        module.build()
+        module.ensure()
 
 
 @pytest.fixture(scope="session")
 def node_modules(built_page: None) -> Path:
     """What the page is built with and tested with, from its lock file."""
     module = _builder()
-    if not (ROOT / "web" / "node_modules" / "axe-core").is_dir():
-        if not (node := module.find_node()):
-            pytest.skip("the page's packages are not installed and there is no Node to install them with")
-        module.install(node)
+    with module.alone():
+        if not (ROOT / "web" / "node_modules" / "axe-core").is_dir():
+            if not (node := module.find_node()):
+                pytest.skip("the page's packages are not installed and there is no Node to install them with")
+            module.install(node)
     return ROOT / "web" / "node_modules"
 
 
