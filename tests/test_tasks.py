@@ -86,7 +86,8 @@ def test_every_folder_is_in_one_session_and_those_with_a_floor_are_traced(
     assert {f"_{name}" for name in tasks.MEASURED} == FLOORS.keys()
     assert set(tasks.MEASURED) <= set(tasks.TRACED)
     assert all((ROOT / "tests" / name).is_dir() for name in tasks.TRACED)
-    _, others, traced, floors = calls_of(tasks, monkeypatch, 0, 0)
+    _, page, others, traced, floors = calls_of(tasks, monkeypatch, 0, 0)
+    assert page[1:] == ["web/build.py"]
     assert [part for part in others if part.startswith("--ignore")] == [f"--ignore=tests/{n}" for n in tasks.TRACED]
     assert not [part for part in others if part.startswith(("tests", "--cov"))]
     assert [part for part in traced if part.startswith("tests")] == [f"tests/{name}" for name in tasks.TRACED]
