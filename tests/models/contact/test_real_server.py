@@ -71,6 +71,7 @@ async def solved(model: Any) -> tuple[list[bool], Any]:
     return right, first
 
 
+@pytest.mark.long  # three runs by each way; the tests below are quicker
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)

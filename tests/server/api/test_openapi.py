@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,9 @@ from treadle._server.api.openapi import document
 from treadle._server.app import OPERATIONS
 
 CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"]
+
+EXAMPLES = 40 if os.environ.get("TREADLE_LONG_TESTS") == "1" else 8
+"""For each route: the same ones each time, so that more of them find more only where the server has changed."""
 
 
 def test_it_is_complete():
@@ -59,7 +63,7 @@ def test_schemathesis_finds_nothing(needs_token: bool, phases: str, tmp_path: Pa
         for question in ("one", "two"):
             user.start(question, run_id=f"known-{question}-run")
         # One worker: CPython 3.11 cannot parse source in two threads ("AST constructor recursion depth mismatch").
-        options = "--max-examples 20 --workers 1 --seed 1 --request-timeout 5 --suppress-health-check all"
+        options = f"--max-examples {EXAMPLES} --workers 1 --seed 1 --request-timeout 5 --suppress-health-check all"
         options += f" --phases {phases}"
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.address}/openapi.json", *options.split()]
         command += ["--checks", ",".join(CHECKS)]
