@@ -69,7 +69,7 @@ def _arrow(arrow: Arrow) -> str:
 
 
 def log() -> str:
-    names = ["RunStarted", "ThinkStarted", "ThinkDone", "ToolStarted", "ToolDone", "ThinkDone", "RunFinished"]
+    names = ["RunStarted", "ThinkStarted", "ThinkDone", "ToolStarted", "ToolDone", "ThinkStarted", "..."]
     parts: list[Part] = [
         Box(24 + 118 * number, 40, 108, f"{number}\n{name}", "strong" if name.startswith("Tool") else "soft")
         for number, name in enumerate(names)
@@ -84,7 +84,7 @@ def log() -> str:
 
 def dialects() -> str:
     models = ["calls natively", "JSON schema", "grammar", "plain text only"]
-    forms = ["native", "schema, json", "direct, brief", "action, array, code"]
+    forms = ["native", "schema", "direct, brief, compact", "json, action, array, code"]
     parts: list[Part] = []
     for number, (model, form) in enumerate(zip(models, forms, strict=True)):
         y = 20 + 58 * number
@@ -96,7 +96,14 @@ def dialects() -> str:
 
 
 def guards() -> str:
-    steps = ["readable?", "known tool,\nvalid arguments?", "plug-ins:\nbefore_tool", "provenance", "approval", "budget"]
+    steps = [
+        "not a guess?",
+        "plug-ins:\nbefore_tool",
+        "provenance",
+        "approval",
+        "budget",
+        "known tool,\nvalid arguments?",
+    ]
     parts: list[Part] = [
         Box(20 + 145 * number, 40, 130, text, "person" if text == "approval" else "soft")
         for number, text in enumerate(steps)
@@ -104,8 +111,9 @@ def guards() -> str:
     parts += [Arrow(((150 + 145 * number, 63), (163 + 145 * number, 63))) for number in range(5)]
     parts.append(Box(745, 140, 130, "the tool runs", "strong"))
     parts.append(Arrow(((810, 86), (810, 138))))
-    parts.append(Box(20, 140, 420, "a refusal is a result: the model reads why and goes on"))
-    parts += [Arrow(((85 + 145 * number, 86), (85 + 145 * number, 138)), dashed=True) for number in range(3)]
+    parts.append(Box(20, 140, 695, "a refusal is a result: the model reads why and goes on"))
+    parts += [Arrow(((85 + 145 * number, 86), (85 + 145 * number, 138)), dashed=True) for number in range(5)]
+    parts.append(Arrow(((765, 86), (700, 138)), dashed=True))
     return draw(895, 206, "Every call passes the same gate, whoever asks; what fails there refuses", parts)
 
 

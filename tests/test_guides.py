@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from treadle import testing
+from treadle._dialects.registry import _LAZY_IMPORTS
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "treadle"
@@ -67,6 +68,14 @@ def test_the_guide_to_testing_has_every_helper():
     guide = (ROOT / "docs" / "howto" / "test_an_agent.md").read_text("utf-8")
     helpers = [*testing.__all__, "agent.override", "record", "replay", "--treadle-record"]
     assert [name for name in helpers if not re.search(rf"(?<![\w.]){re.escape(name)}\b", guide)] == []
+
+
+def test_every_dialect_is_on_the_page_about_them_and_in_the_setting():
+    page = (ROOT / "docs" / "concepts" / "dialects.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(_LAZY_IMPORTS)
+    setting = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    [line] = [line for line in setting.splitlines() if line.startswith("| `dialect` ")]
+    assert [name for name in _LAZY_IMPORTS if not re.search(rf"\b{name}\b", line)] == []
 
 
 def test_the_changelog_has_this_version_and_those_before():

@@ -71,10 +71,11 @@ async def run_call(
     return outcome
 
 
-def wrong_arguments(tool: Tool, call: ToolCall, limits: Limits) -> ToolOutcome | None:
-    """What the model is told when a call that is answered elsewhere cannot be made like this; None if it can."""
+def wrong_arguments(tool: Tool, call: ToolCall, limits: Limits, extras: Mapping[str, Any]) -> ToolOutcome | None:
+    """What the model is told when a call that somebody else decides about, or answers, cannot be made like this; None
+    if it can."""
     try:
-        _prepare(_require_tool(tool, call, None), {**tool.defaults, **call.args}, limits, {})
+        _prepare(_require_tool(tool, call, None), {**tool.defaults, **call.args}, limits, extras)
     except _Refused as refused:
         return ToolOutcome(cut(clean(str(refused)), limits.max_chars), error=refused.kind, executed=False)
     return None

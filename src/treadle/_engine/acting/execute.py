@@ -3,8 +3,8 @@
 A call is admitted first: arguments that are partly a guess go to `pure` tools only; then the plug-ins' policy, then
 provenance (what the run has read from outside), then a person's approval where one of them or the tool asks for it: one
 yes to exactly this call answers both. What cannot decide refuses: a hook that raises has refused the call. An admitted
-call is reserved in the budget, recorded as started, run, and recorded as done; whatever ends it, its reservation is
-settled.
+call is reserved in the budget, recorded as started, run (if its arguments fit the tool), and recorded as done; whatever
+ends it, its reservation is settled.
 
 Where nothing could refuse it (no policy, approval or budget), a call without effects may start while its reply is still
 being written; it is recorded when the reply is complete and asks for it, and leaves no trace otherwise.
@@ -52,7 +52,9 @@ class Admitted(Struct, frozen=True):
     tool: Tool | None
 
 
-async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Admitted | ToolOutcome:
+async def admit(
+    run: Execution, call: ToolCall, tool: Tool | None = None, extras: Mapping[str, Any] = _NO_EXTRAS
+) -> Admitted | ToolOutcome:
     """Let a call through, or say why not. Raises `Pause` when a person has to decide first.
 
     `tool` is given where the call is not one the model chose from its offer (a component of a document).
@@ -84,8 +86,8 @@ async def admit(run: Execution, call: ToolCall, tool: Tool | None = None) -> Adm
     why = objection(run, tool, call) if tool is not None else ""
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, its arguments would have to be in the user's own words")
-    if policy != "allow" or why:
-        verdict = await _approved(run, call, why)
+    if tool is not None and (policy != "allow" or why):
+        verdict = await _approved(run, call, tool, why, extras)
         if isinstance(verdict, ToolOutcome):
             return verdict
         call = verdict
@@ -97,7 +99,7 @@ def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutc
     model's to correct; nobody out there is bothered with them."""
     if call.id in run.state.results:
         return Admitted(call, tool)
-    if (wrong := wrong_arguments(tool, call, run.limits)) is not None:
+    if (wrong := wrong_arguments(tool, call, run.limits, _NO_EXTRAS)) is not None:
         return wrong
     decision = run.state.approvals.get(call.id)
     if decision is not None and not decision.allow:
@@ -122,12 +124,16 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
     return tool.approval
 
 
-async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | ToolOutcome:
+async def _approved(
+    run: Execution, call: ToolCall, tool: Tool, why: str, extras: Mapping[str, Any]
+) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.approvals.get(call.id)
     if decision is None and allowed_for_run(run, call, why):
         return call
     if decision is None:
+        if (wrong := _not_to_be_asked_about(run, call, tool, extras)) is not None:
+            return wrong
         run.asked[call.id] = why
         await run.flush()
         try:
@@ -142,6 +148,14 @@ async def _approved(run: Execution, call: ToolCall, why: str) -> ToolCall | Tool
     if decision.allow:
         return call if decision.args is None else msgspec.structs.replace(call, args=decision.args, raw="")
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
+
+
+def _not_to_be_asked_about(run: Execution, call: ToolCall, tool: Tool, extras: Mapping[str, Any]) -> ToolOutcome | None:
+    """What is wrong with a call that could not be made whatever a person says: that is the model's to correct."""
+    if run.masks is None:
+        return wrong_arguments(tool, call, run.limits, extras)
+    wrong = wrong_arguments(tool, run.masks.for_tool(call), run.limits, extras)
+    return None if wrong is None else run.masks.outcome(wrong, run.limits.max_chars)
 
 
 def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
@@ -199,7 +213,7 @@ async def execute_call(
     if run.life.stopping:
         await run.life.check()
     if verdict is None:
-        verdict = await admit(run, call, tool)
+        verdict = await admit(run, call, tool, extras)
     iteration = run.state.iteration
     if isinstance(verdict, ToolOutcome):
         name, outcome = call.name, verdict

@@ -29,7 +29,7 @@ async def run_tools(run: Execution) -> None:
     """
     extras, run.extras = run.extras, {}
     try:
-        judged = await _admit_all(run, lost_extras=run.state.extras_pending and not extras)
+        judged = await _admit_all(run, extras)
         outcomes: dict[str, ToolOutcome] = {}
         for batch in _batches(run, judged):
             await _run_batch(run, batch, extras, outcomes)
@@ -45,15 +45,16 @@ async def run_tools(run: Execution) -> None:
             run.extras.update(outcome.extras)
 
 
-async def _admit_all(run: Execution, *, lost_extras: bool) -> list[Judged]:
+async def _admit_all(run: Execution, extras: dict[str, Any]) -> list[Judged]:
     """A verdict for each waiting call; `Pause` names every call that waits for a person."""
+    lost_extras = run.state.extras_pending and not extras
     indices = {call_id: index for index, call_id in enumerate(run.state.open)}
     judged: list[Judged] = []
     pauses: list[Pause] = []
     for open_call in run.state.pending_calls():
         refusal = _refusal(run, open_call, indices[open_call.call.id], lost_extras)
         try:
-            judged.append((open_call, refusal or await admit(run, open_call.call)))
+            judged.append((open_call, refusal or await admit(run, open_call.call, extras=extras)))
         except Pause as pause:
             pauses.append(pause)
     raise_together(pauses)
