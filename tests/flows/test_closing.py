@@ -147,7 +147,7 @@ def test_a_journal_is_closed_without_await_and_says_so_afterwards(tmp_path: Path
     journal.close()
     journal.close()
     assert open_files(tmp_path) == []
-    with pytest.raises(JournalError, match="the journal is closed"):
+    with pytest.raises(JournalError, match="the journal is closed: open another one"):
         agent.run_sync("Hi")
     open_journal("memory:").close()
 

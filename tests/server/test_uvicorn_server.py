@@ -1,10 +1,15 @@
-"""Clients that send slowly, or do not read."""
+"""Clients that send slowly, or do not read; how a server is stopped."""
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 from kit import call
+from processes import interruptible
 from server.serving import Client, Gate, parse, relaxed, serving, talker
 from treadle import Agent, ScriptedModel, tool
 from waiting import GUARD_SECONDS, eventually
@@ -76,3 +81,23 @@ def test_a_client_that_does_not_read_holds_nothing_and_can_come_back():
         rest = client.events(run, seen[-1]["id"])
         assert rest[-1]["data"]["answer"] == "done"
         assert int(rest[0]["id"].partition(".")[0]) == int(seen[-1]["id"].partition(".")[0]) + 1
+
+
+SERVE = """
+from treadle import Agent, ScriptedModel, serve
+agent = Agent(ScriptedModel(["Hello."]), tools=None)
+serve({"agent": agent}, "runs.db", port=0, on_ready=lambda address: print(address, flush=True))
+print("the program goes on")
+"""
+
+
+def test_ctrl_c_ends_a_program_that_serves_without_a_traceback(tmp_path: Path):
+    with interruptible():
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVE], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("http://127.0.0.1:")
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=GUARD_SECONDS)
+    assert (process.returncode, out, errors) == (0, "the program goes on\n", "")

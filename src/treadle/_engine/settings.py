@@ -76,7 +76,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Everything about a run that can be chosen. Each field is a keyword of `Agent(...)` and of `agent.run(...)`."""
 
     dialect: str = "auto"
-    """auto | auto:json (native, else json) | native | schema | json | direct | compact | brief | array | action | code"""
+    """auto | auto:json (native, else json) | native | schema | json | direct | compact | brief | array | action |
+    code"""
     probe: bool = False
     """At first contact with a server that is no provider's own, try in two to four small requests whether the model's
     native tool calls work, and keep what was found out for later runs (see `treadle doctor`). On at the terminal."""

@@ -271,7 +271,7 @@ class PostgresJournal:
             return self._pool
         async with self._opening:
             if self._closed:
-                raise JournalError("the journal is closed")
+                raise JournalError("the journal is closed: open another one, or make a new agent")
             if self._pool is None:
                 try:
                     self._driver = import_module("asyncpg")

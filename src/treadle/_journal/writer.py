@@ -126,7 +126,7 @@ class Writer:
         queued = _Queued(job)
         with self._start_lock:
             if self._closed:  # the thread would never run it
-                raise JournalError("the journal is closed")
+                raise JournalError("the journal is closed: open another one, or make a new agent")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="treadle-journal", daemon=True)
                 self._thread.start()

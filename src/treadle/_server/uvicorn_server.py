@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -41,9 +42,11 @@ def serve(
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until interrupted. Any address but the loopback needs tokens. `on_ready` is called with the address."""
-    make_server(
+    server = make_server(
         agents, journal, host=host, port=port, tokens=tokens, settings=settings, log_level=log_level, on_ready=on_ready
-    ).run()
+    )
+    with suppress(KeyboardInterrupt):  # raised once more after the server has ended as it should
+        server.run()
 
 
 def make_server(

@@ -63,7 +63,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.setup.launch import build_agent, journal_location, launch_from, print_choice
     from treadle._plugins.guards.approval import Approval
-    from treadle._server import ServerSettings, serve
+    from treadle._server import ServerSettings, make_server
 
     launch, choice = launch_from(args)
     agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         path_prefix=args.prefix,
         takeover=args.takeover,
     )
-    serve(
+    server = make_server(
         {args.name or _name(agent): agent},
         "memory:" if journal == "none" else journal or None,
         host=args.host,
@@ -88,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         on_ready=lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True),
         **options,
     )
+    server.run()
     return 0
 
 
