@@ -76,6 +76,11 @@ def test_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_every_how_to_is_on_the_page_that_lists_them():
+    linked = set(re.findall(r"\]\((\w+\.md)", (DOCS / "howto" / "index.md").read_text("utf-8")))
+    assert linked | {"index.md"} >= {path.name for path in (DOCS / "howto").glob("*.md")}
+
+
 def test_no_page_is_in_the_navigation_twice():
     named = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert len(named) > 50
