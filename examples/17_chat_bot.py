@@ -1,11 +1,11 @@
-"""A bot for a chat like Slack: a conversation per thread, a message meanwhile goes to the run at work.
+"""A bot for a chat like Slack: a conversation for each thread; what is said while the bot works goes to its run.
 
 `Channel` stands for the client library of your chat: something that gives messages and takes replies.
 """
 
 import asyncio
 
-from treadle import Agent, Conversation, Run, RunEndedError, ScriptedModel, open_journal, tool
+from treadle import Agent, Conversation, Run, RunEndedError, ScriptedModel, tool
 
 
 class Channel:
@@ -40,7 +40,7 @@ async def bot(channel: Channel, agent: Agent) -> None:
 
     async for thread, user, text in channel:
         try:
-            working[thread].send(text)  # said while the bot works: read between two steps
+            working[thread].send(text)  # read between two steps
         except (KeyError, RunEndedError):
             run = working[thread] = await Conversation(agent, thread, user=user).start(text)
             posting.append(asyncio.create_task(answer(thread, run)))
@@ -49,10 +49,10 @@ async def bot(channel: Channel, agent: Agent) -> None:
 
 async def main() -> None:
     script = [{"name": "on_call", "args": {"team": "web"}}, "Ann is on call for web; I would page her."]
-    journal = open_journal("memory:")  # a file or Postgres: threads go on after a restart
-    agent = Agent(ScriptedModel(script), tools=[on_call], journal=journal, system="You are a bot.")
     channel = Channel([("t1", "bob", "Who is on call for web?"), ("t1", "bob", "and should I page them?")])
-    await bot(channel, agent)
+    # With a file or Postgres as the journal, threads go on after a restart.
+    async with Agent(ScriptedModel(script), tools=[on_call], journal="memory:", system="You are a bot.") as agent:
+        await bot(channel, agent)
     print(channel.posted)
     assert channel.posted == [("t1", "Ann is on call for web; I would page her.")]
 

@@ -1,7 +1,7 @@
 """A durable job on Temporal: workers share one journal; a worker that dies is replaced, and the run goes on.
 
-Needs the extra `temporal` and a Temporal server: python 22_temporal.py localhost:7233 (without one, the program
-`temporal` is started). Workers on several machines need a Postgres journal instead of the file.
+Needs the extra `temporal` and a Temporal server: python 22_temporal.py localhost:7233. Without an address the program
+`temporal` is started, or downloaded first. Workers on several machines need a Postgres journal in place of the file.
 """
 
 import asyncio
