@@ -3,8 +3,7 @@
 import asyncio
 import sys
 
-from treadle import Agent, McpConnection, ScriptedModel, Toolkit, serve_mcp, tool
-from treadle.plugins import McpTools
+from treadle import Agent, McpServer, McpTools, ScriptedModel, Toolkit, serve_mcp, tool
 
 
 @tool(effect="pure")
@@ -14,12 +13,10 @@ def turn_around(text: str) -> str:
 
 
 async def main() -> None:
-    server = McpConnection("words", command=sys.executable, args=[__file__, "serve"])
+    server = McpServer("words", command=sys.executable, args=[__file__, "serve"])
     model = ScriptedModel([{"name": "turn_around", "args": {"text": "eldaert"}}, "It says treadle."])
-    try:
-        result = await Agent(model, plugins=[McpTools(server)]).run("What is eldaert backwards?")
-    finally:
-        await server.close()
+    async with Agent(model, plugins=[McpTools(server)]) as agent:  # ends the server, too
+        result = await agent.run("What is eldaert backwards?")
     print(result.answer)
     for step in result.steps:
         print(f"  {step.tool}({step.args}) -> {step.observation}")
