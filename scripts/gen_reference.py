@@ -17,7 +17,7 @@ from api_reference import api_page, modules_page
 from concept_pictures import PICTURES
 from field_words import words_for
 from layers import picture
-from markdown_tables import Field, cell, code, doc, fields_of, own_table, rows_of, table_of
+from markdown_tables import Field, cell, code, doc, fields_of, own_table, properties_of, rows_of, table_of
 from msgspec import Struct
 from reference_pages import PAGES as MORE_PAGES
 
@@ -47,7 +47,10 @@ def events_page() -> str:
         "A run is a list of records; a record is an event and its position in the log. "
         "All of these are imported from `treadle.events`.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
-        "## Record\n\n" + doc(events_module.Record) + table_of(events_module.Record, events_module)
+        "## Record\n\n"
+        + doc(events_module.Record)
+        + table_of(events_module.Record, events_module)
+        + properties_of(events_module.Record)
     ]
     for title, introduction, transient in (
         ("Stored events", "They are in the log; the state of a run is computed from them.", False),
@@ -58,6 +61,7 @@ def events_page() -> str:
             if (kind in events_module.TRANSIENT) is transient:
                 tag = kind.__struct_config__.tag
                 parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_table(kind))
+                parts.append(properties_of(kind))
     parts.append("\n## Values inside events\n")
     inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
     parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_table(kind) for kind in inside]

@@ -73,6 +73,13 @@ def own_table(kind: type[Any]) -> str:
     return table_of(kind, sys.modules[kind.__module__])
 
 
+def properties_of(kind: type[Any]) -> str:
+    """What can be read from a value beside its fields; empty if there is nothing."""
+    found = {name: value for name, value in inspect.getmembers(kind) if isinstance(value, property) and name[0] != "_"}
+    lines = [f"- `{name}`: {' '.join(inspect.cleandoc(found[name].__doc__ or '').split())}" for name in found]
+    return "\nComputed from these, and not stored:\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
 def doc(kind: type[Any]) -> str:
     text = (kind.__dict__.get("__doc__") or "").strip()
     return "" if not text or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text) + "\n\n"

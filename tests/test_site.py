@@ -198,6 +198,8 @@ def test_every_field_of_every_event_is_described():
     for kind in kinds:
         described = section("events.md", f"### {kind.__name__}")
         assert [name for name in kind.__struct_fields__ if f"| `{name}` |" not in described] == [], kind
+        computed = [name for name, value in vars(kind).items() if isinstance(value, property)]
+        assert [name for name in computed if not re.search(rf"^- `{name}`: \w", described, re.MULTILINE)] == [], kind
 
 
 def test_names_in_backticks_that_look_like_ours_exist():

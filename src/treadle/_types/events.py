@@ -156,10 +156,12 @@ class ToolStarted(EventBase, frozen=True, tag="tool_started"):
 
     @property
     def call_id(self) -> str:
+        """The id of the call, unique in the run."""
         return self.call.id
 
     @property
     def args(self) -> dict[str, Any]:
+        """The arguments it is executed with."""
         return self.call.args
 
 
@@ -375,6 +377,7 @@ class Record(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def id(self) -> str:
+        """Its number, and after a dot its `offset` if it has one."""
         return f"{self.seq}.{self.offset}" if self.offset else str(self.seq)
 
 
