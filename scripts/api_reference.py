@@ -92,7 +92,10 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str
         head = _call(name, [ast.unparse(item) for item in fields])
     else:
         head = f"class {name}"
-    members = () if "Plugin" in bases else _all_members(node, location)  # hooks of a plug-in are those of `Plugin`
+    members = list(_all_members(node, location))
+    if "Plugin" in bases:  # its hooks are those of `Plugin`, for the engine to call
+        hooks = {_name(line) for line, _ in _members(_plugin())}
+        members = [(line, words) for line, words in members if _name(line) not in hooks]
     rows = [f"- `{line}`{': ' + words if words else ''}\n" for line, words in members]
     return f"{_block(head)}\n{text}\n" + ("\n" + "".join(rows) if rows else "")
 
@@ -124,11 +127,19 @@ def _all_members(node: ast.ClassDef, location: str) -> Iterator[tuple[str, str]]
             continue
         if isinstance(parent, ast.ClassDef):
             inherited = _all_members(parent, parent_location)
-            yield from ((line, words) for line, words in inherited if re.split(r"\W", _plain(line))[0] not in seen)
+            yield from ((line, words) for line, words in inherited if _name(line) not in seen)
 
 
-def _plain(line: str) -> str:
-    return line.removeprefix("async ")
+def _name(line: str) -> str:
+    """The name of a member, from the line that shows it."""
+    return re.split(r"\W", line.removeprefix("async "))[0]
+
+
+@cache
+def _plugin() -> ast.ClassDef:
+    node, _ = definition("Plugin", public_names("treadle.plugins")["Plugin"])
+    assert isinstance(node, ast.ClassDef)
+    return node
 
 
 @cache

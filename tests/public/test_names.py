@@ -167,6 +167,22 @@ def test_the_reference_has_every_name():
         assert not missing, f"{module}: {', '.join(missing)}"
 
 
+def test_the_reference_has_what_a_plug_in_offers_beside_its_hooks():
+    from treadle import plugins
+
+    page = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8").partition("\n## treadle.plugins\n")[2]
+    offered: dict[str, list[str]] = {}
+    for name in names_of("treadle.plugins"):
+        kind = getattr(plugins, name)
+        if isinstance(kind, type) and plugins.Plugin in kind.__bases__:
+            own = [each for each in vars(kind) if callable(getattr(kind, each)) and not each.startswith("_")]
+            offered[name] = [each for each in own if not hasattr(plugins.Plugin, each)]
+    assert offered["PersonalData"] == ["forget"]
+    for name, own in offered.items():
+        section = page.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+        assert "The same as" in section or [each for each in own if f"{each}(" not in section] == [], name
+
+
 def test_everything_else_is_private_by_name():
     names = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.name != "__pycache__"}
     public = {name for name in names if not name.startswith("_")}
