@@ -1,5 +1,5 @@
-"""Logs without secrets, and with the run they are about: every logger of ours, and those of the server below it, go
-through one filter."""
+"""Logs without secrets and what is masked, and with the run they are about: every logger of ours, and those of the
+server below it, go through one filter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from logging import Filter, Formatter, Logger, LogRecord
@@ -17,16 +17,30 @@ from treadle._safety.secrets import environment_secrets, known_secrets
 
 _formatter = Formatter()
 _run: ContextVar[str] = ContextVar("treadle_run", default="")
+_mask: ContextVar[Callable[[str], str] | None] = ContextVar("treadle_mask", default=None)
+_NOT_MASKED = "(left out: it could not be masked)"
 
 
 @contextmanager
-def logs_of(run_id: str) -> Generator[None]:
-    """What is logged meanwhile, here and in what is called from here, says that it is about this run."""
-    outer = _run.set(run_id)
+def logs_of(run_id: str, mask: Callable[[str], str] | None = None) -> Generator[None]:
+    """What is logged meanwhile, here and in what is called from here, says that it is about this run, and has what
+    `mask` makes of it: a tool that gets the data themselves may fail with them in its message."""
+    outer, outer_mask = _run.set(run_id), _mask.set(mask)
     try:
         yield
     finally:
         _run.reset(outer)
+        _mask.reset(outer_mask)
+
+
+def _clean(text: str) -> str:
+    text = process_redactor.text(text)
+    if (mask := _mask.get()) is None:
+        return text
+    try:
+        return mask(text)
+    except Exception:
+        return _NOT_MASKED
 
 
 class ProcessRedactor:
@@ -51,7 +65,8 @@ process_redactor = ProcessRedactor()
 
 
 class SecretFilter(Filter):
-    """Takes secrets out of a record's message and its traceback, and adds the run. It never drops a record."""
+    """Takes secrets and what is masked out of a record's message and its traceback, and adds the run. It never drops a
+    record."""
 
     def filter(self, record: LogRecord) -> bool:
         if (run := _run.get()) and not hasattr(record, "run"):
@@ -64,20 +79,20 @@ class SecretFilter(Filter):
 
     def _clean(self, record: LogRecord) -> None:
         message = record.getMessage()
-        if process_redactor.text(message) != message:
+        if _clean(message) != message:
             if isinstance(record.args, tuple):  # they stay apart if possible: uvicorn's formatter needs them
-                record.args = tuple(process_redactor.text(arg) if isinstance(arg, str) else arg for arg in record.args)
+                record.args = tuple(_clean(arg) if isinstance(arg, str) else arg for arg in record.args)
             message = record.getMessage()
-            clean = process_redactor.text(message)
+            clean = _clean(message)
             if clean != message:
                 record.msg, record.args = clean, None
         if record.exc_info and record.exc_info[0] is not None:
             traceback = record.exc_text or _formatter.formatException(record.exc_info)
-            clean = process_redactor.text(traceback)
+            clean = _clean(traceback)
             if clean != traceback:  # not the exception itself: a handler would write it once more
                 record.exc_text, record.exc_info = clean, None
         if record.stack_info:
-            record.stack_info = process_redactor.text(record.stack_info)
+            record.stack_info = _clean(record.stack_info)
 
 
 _filter = SecretFilter()
@@ -97,8 +112,10 @@ def get_logger(name: str = "treadle") -> Logger:
 def log_handled(log: Logger, text: str, *args: object, error: BaseException | None = None) -> None:
     """A failure that the program has dealt with (the one being handled, unless one is given): one line as a warning,
     which programs without a logging configuration show, and its traceback for those that log at `INFO`."""
+    guarded(log)  # it may be one of the program's
     error = error or sys.exception()
-    said = str(error).strip().partition("\n")[0][:500]
+    # Clean before it is cut: half of what is to be taken out is something that nobody would find.
+    said = _clean(str(error)).strip().partition("\n")[0][:500]
     reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
     log.warning(f"{text}: %s", *args, reason)
     if log.isEnabledFor(logging.INFO):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -357,3 +358,39 @@ def test_forgetting_a_user():
     assert result.answer == EMAIL
     guard.forget("anna")
     assert go(agent.resume(result.run_id)).answer.startswith("[EMAIL_")
+
+
+# ---- what is logged
+
+
+@pytest.mark.parametrize("logger", [None, logging.getLogger("a program's own")])
+def test_a_tool_or_a_model_that_fails_with_the_data_in_its_message_does_not_log_them(
+    caplog: pytest.LogCaptureFixture, logger: logging.Logger | None
+):
+    def send_mail(to: str) -> str:
+        """Send a mail."""
+        raise ValueError(f"{'x' * 460} no route to {to}, nor to {to}: {to}")  # what is logged in one line is cut
+
+    def reply(request: Any) -> Any:
+        if request.messages[-1].role == "tool":
+            raise RuntimeError(f"the provider does not like {EMAIL}")
+        return call("send_mail", to=placeholders(request)[0])
+
+    agent = Agent(ScriptedModel(reply), [send_mail], plugins=[PersonalData(tools=["send_mail"])], logger=logger)
+    with caplog.at_level(0):
+        agent.run_sync(f"Write to {EMAIL}")
+    written = "\n".join(caplog.handler.format(record) for record in caplog.records)
+    assert "no route to [EMAIL_" in written
+    assert "does not like [EMAIL_" in written
+    assert "anna" not in written
+
+
+def test_what_cannot_be_masked_is_not_logged(caplog: pytest.LogCaptureFixture):
+    from treadle._safety.logs import get_logger, logs_of
+
+    def failing(text: str) -> str:
+        raise ValueError("no")
+
+    with caplog.at_level(0), logs_of("r", failing):
+        get_logger().warning("to %s", EMAIL)
+    assert [record.getMessage() for record in caplog.records] == ["(left out: it could not be masked)"]

@@ -77,7 +77,7 @@ class Loop:
 async def drive(run: Execution, flow: Flow) -> RunResult[Any]:
     """The whole life of a run. The only exceptions that leave it: bad input at the start, `raise` settings, a failing
     journal, and the cancellation of whoever waits for it."""
-    with logs_of(run.id):
+    with logs_of(run.id, run.masks.masked if run.masks is not None else None):
         return await _drive(run, flow)
 
 
