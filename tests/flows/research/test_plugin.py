@@ -148,6 +148,15 @@ def test_without_a_plan_or_a_source_it_still_answers(base: KnowledgeBase):
     assert result.answer == "I found nothing about Anna Weber [no source]."
 
 
+def test_a_typed_answer_stays_what_its_type_says(base: KnowledgeBase):
+    model = ScriptedModel(lambda r: PLAN if r.component == "research" else '{"total": 3, "why": "It is so."}')
+    result = agent(model, base, output_type={"type": "object", "required": ["total"]}).run_sync("q")
+    assert json.loads(result.answer) == result.output == {"total": 3, "why": "It is so."}
+    assert result.metadata["reports"]["research"]["unsupported"]
+    bracketed = ScriptedModel(lambda r: PLAN if r.component == "research" else "[Note] I found nothing.")
+    assert agent(bracketed, base).run_sync("q").answer == "[Note] I found nothing [no source]."
+
+
 def test_settings_are_checked():
     with pytest.raises(ConfigError, match='expected "mark", "drop" or "keep"'):
         Research(unsupported="hide")  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ class Research(Plugin):
 
     async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         told = sum("told" in note for note in run.state.notes.get(self.name, ()))
-        if told >= self.revisions or not answer.strip():
+        if told >= self.revisions or not answer.strip() or _is_data(answer):
             return answer
         missing = checked_answer(answer, sources_of(run.records), "keep").unsupported
         if not missing:
@@ -129,7 +129,7 @@ class Research(Plugin):
             "sources": len(sources_of(run.records).texts),
         }
         await run.emit(Noted(self.name, {"report": noted}))
-        return report.answer
+        return answer if _is_data(answer) else report.answer
 
     async def _take(self, context: ToolContext, fact: str, source: int) -> str:
         run: RunContext = context.run
@@ -147,6 +147,14 @@ class Research(Plugin):
 def notes(run: RunContext) -> list[dict[str, Any]]:
     """What was noted, in order."""
     return [note["note"] for note in run.state.notes.get(Research.name, ()) if "note" in note]
+
+
+def _is_data(answer: str) -> bool:
+    """A typed answer is for a program: nothing is written into it, and it has no sentences to object to."""
+    try:
+        return answer.lstrip()[:1] in ("{", "[") and isinstance(msgspec.json.decode(answer), dict | list)
+    except msgspec.DecodeError:
+        return False
 
 
 def _title(call: ToolCall) -> str:
